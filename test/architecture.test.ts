@@ -1,0 +1,153 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+
+const test = suite("architecture");
+
+/** folder -> folders it may import from. "root" is src/*.ts except main.ts. */
+const may: Record<string, readonly string[]> = {
+  root: ["root"],
+  h2: ["h2", "root"],
+  watch: ["watch", "root"],
+  health: ["health", "root"],
+  proxy: ["proxy", "h2", "watch", "health", "root"],
+  admin: ["admin", "root"],
+  main: ["root", "proxy", "h2", "health", "watch", "admin"],
+  cli: ["cli", "root", "main", "demo"],
+  demo: ["demo", "root", "main", "h2", "proxy"],
+};
+
+/** Whose types anyone of these may see, since they only show what the others do. */
+const onlookers = new Set(["admin", "cli", "demo"]);
+
+/** The only files that may open a socket, a file or a child process; folders end in a slash. */
+const io = [
+  "src/main.ts",
+  "src/config.ts",
+  "src/proxy/listen.ts",
+  "src/proxy/detect.ts",
+  "src/proxy/h1.ts",
+  "src/proxy/dial.ts",
+  "src/proxy/socket.ts",
+  "src/proxy/splice.ts",
+  "src/proxy/passthrough.ts",
+  "src/proxy/certificates.ts",
+  "src/admin/server.ts",
+  "src/health/probes/",
+  "src/health/discover.ts",
+  "src/health/discover-child.ts",
+  "src/cli/",
+  "src/demo/",
+];
+const ioModule =
+  /^(node:(net|tls|http|https|http2|dgram|dns|fs|child_process)(\/.*)?|undici|http2-proxy|@kubernetes\/client-node)$/;
+
+type Import = { readonly from: string; readonly typeOnly: boolean };
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, "utf8");
+  return [...text.matchAll(/^(import|export)( type)?\b[^;]*?from "([^"]+)";$/gm)].map((match) => ({
+    from: match[3] ?? "",
+    typeOnly: match[2] !== undefined,
+  }));
+}
+
+function folderOf(file: string): string {
+  const parts = file.split("/");
+  if (file === "src/main.ts") return "main";
+  return parts.length === 2 ? "root" : (parts[1] ?? "");
+}
+
+const sources = globSync("src/**/*.ts");
+
+test("every import stays inside the layers", () => {
+  const broken: string[] = [];
+  for (const file of sources) {
+    for (const { from, typeOnly } of importsOf(file)) {
+      if (!from.startsWith(".")) continue;
+      const target = folderOf(normalize(join(dirname(file), from)));
+      const folder = folderOf(file);
+      if (onlookers.has(folder) && typeOnly) continue;
+      if (may[folder]?.includes(target) !== true) broken.push(`${file} -> ${from}`);
+    }
+  }
+  assert.equal(broken, []);
+});
+
+test("only the named files touch the outside world", () => {
+  const broken: string[] = [];
+  for (const file of sources) {
+    const allowed = io.some((place) => file === place || (place.endsWith("/") && file.startsWith(place)));
+    for (const { from, typeOnly } of importsOf(file)) {
+      if (ioModule.test(from) && !typeOnly && !allowed) broken.push(`${file} -> ${from}`);
+    }
+  }
+  assert.equal(broken, []);
+});
+
+/** Read by more than one file on purpose: probes, and the CLI's admin client. */
+const shared = new Map([["undici", 2]]);
+
+/** A package is reached through one file, so replacing it is one file's work. */
+test("every package is imported by exactly one source file", () => {
+  const users = new Map<string, string[]>();
+  for (const file of sources) {
+    for (const { from } of importsOf(file)) {
+      if (!from.startsWith(".") && !from.startsWith("node:"))
+        users.set(from, [...(users.get(from) ?? []), file]);
+    }
+  }
+  assert.equal(
+    [...users].filter(([name, files]) => files.length > (shared.get(name) ?? 1)),
+    [],
+  );
+});
+
+/** The steps in reading order: a step may import an earlier one's types, nothing else of a step. */
+const steps = ["listen", "classify", "identify", "choose", "dial", "relay", "respond"];
+
+test("a step of the data path imports no other step", () => {
+  const broken: string[] = [];
+  for (const file of sources) {
+    const at = steps.findIndex((step) => file === `src/proxy/${step}.ts`);
+    if (at < 0) continue;
+    for (const { from, typeOnly } of importsOf(file)) {
+      const other = steps.findIndex((step) => from === `./${step}.ts`);
+      if (other >= 0 && !(typeOnly && other < at)) broken.push(`${file} -> ${from}`);
+    }
+  }
+  assert.equal(broken, []);
+});
+
+test("no file of the repository names a path of the machine it was written on", () => {
+  const broken = globSync("{src,test,bench,config,bin}/**/*.{ts,js,yaml,json,md,sh}", {
+    exclude: ["**/node_modules/**"],
+  }).filter((file) => /["'` ]\/(work|farm)\//.test(readFileSync(file, "utf8")));
+  assert.equal(broken, []);
+});
+
+test("every test file runs its suite", () => {
+  const silent = globSync("test/**/*.test.ts").filter(
+    (file) => !/^\w+\.run\(\);$/m.test(readFileSync(file, "utf8")),
+  );
+  assert.equal(silent, []);
+});
+
+test("every source file has a test of the same name", () => {
+  const exempt = new Set(["src/main.ts", "src/clock.ts", "src/limits.ts", "src/cli/cli.ts"]);
+  const untested = sources.filter((file) => !exempt.has(file) && hasCode(file) && !hasTest(file));
+  assert.equal(untested, []);
+});
+
+/** A file of types alone has nothing to run. */
+function hasCode(file: string): boolean {
+  return /^export (async )?(function|class|const)\b/m.test(readFileSync(file, "utf8"));
+}
+
+function hasTest(file: string): boolean {
+  const path = file.replace(/^src\//, "test/").replace(/\.ts$/, ".test.ts");
+  return globSync(path).length === 1;
+}
+
+test.run();

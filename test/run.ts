@@ -1,0 +1,111 @@
+/**
+ * Runs every test file in a process of its own, as many at once as there are cores, each under a kill timer.
+ * uvu alone has none of the three: one file that hangs or leaks would take the others with it.
+ *
+ * node test/run.ts [--only a,b] [--except a,b] [word ...]   words select files whose path contains one of them
+ */
+import { spawn } from "node:child_process";
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+
+/** A minute is ten times the slowest fast file; real and simulated suites bring their own bound. */
+const killAfterMs = { fast: 60_000, slow: 900_000 };
+const slowFolders = ["test/real/", "test/simulation/", "test/conformance/"];
+
+type Outcome = {
+  readonly file: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+};
+
+const { values, positionals } = parseArgs({
+  options: { only: { type: "string" }, except: { type: "string" } },
+  allowPositionals: true,
+});
+
+function selected(): string[] {
+  const inFolder = (file: string, list: string | undefined): boolean =>
+    list?.split(",").some((folder) => file.startsWith(`test/${folder}/`)) === true;
+  return globSync("test/**/*.test.ts", { exclude: ["test/**/node_modules/**"] })
+    .filter((file) => values.only === undefined || inFolder(file, values.only))
+    .filter((file) => !inFolder(file, values.except))
+    .filter((file) => positionals.length === 0 || positionals.some((word) => file.includes(word)))
+    .toSorted();
+}
+
+/** uvu prints `Passed: n`, `Skipped: n` and `Total: n` at its end; a file that dies before that counts as one failure. */
+function outcomeOf(file: string, output: string, code: number | null): Outcome {
+  const count = (word: string): number =>
+    [...output.matchAll(new RegExp(`^ *${word}: +(\\d+)`, "gm"))].reduce(
+      (sum, match) => sum + Number(match[1]),
+      0,
+    );
+  const passed = count("Passed");
+  const skipped = count("Skipped");
+  const missing = count("Total") - passed - skipped;
+  const failed = code === 0 && passed + skipped > 0 ? missing : Math.max(1, missing);
+  return { file, passed, failed, skipped };
+}
+
+function runFile(file: string): Promise<Outcome> {
+  const slow = slowFolders.some((folder) => file.startsWith(folder));
+  const limitMs = slow ? killAfterMs.slow : killAfterMs.fast;
+  const started = Date.now();
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--expose-gc", file], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, FORCE_COLOR: "0" },
+    });
+    const chunks: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
+    const timer = setTimeout(() => {
+      chunks.push(Buffer.from(`\nkilled after ${limitMs / 1000} s\n`));
+      child.kill("SIGKILL");
+    }, limitMs);
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      const output = Buffer.concat(chunks).toString();
+      const outcome = outcomeOf(file, output, code);
+      report(outcome, output, Date.now() - started);
+      resolve(outcome);
+    });
+  });
+}
+
+function report(outcome: Outcome, output: string, tookMs: number): void {
+  const mark = outcome.failed > 0 ? "✗" : "✓";
+  process.stdout.write(
+    `${mark} ${outcome.file}  ${outcome.passed} passed  ${(tookMs / 1000).toFixed(1)} s\n`,
+  );
+  const said = output.split("\n").filter((line) => /^(skip|figure): /.test(line.trim()));
+  if (outcome.failed > 0) process.stdout.write(`${output.split("\n").slice(-80).join("\n")}\n`);
+  else if (said.length > 0) process.stdout.write(`${said.map((line) => `    ${line.trim()}`).join("\n")}\n`);
+}
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 24 || (major === 24 && minor < 21)) {
+  process.stderr.write(
+    `The tests need Node >= 24.21, this is ${process.version}: run them with npm (npm ci brings one)\n`,
+  );
+  process.exit(2);
+}
+const waiting = selected();
+// Tests that start clusters or measure take the machine alone.
+const lanes = waiting.some((file) => file.startsWith("test/real/")) ? 1 : availableParallelism();
+const outcomes: Outcome[] = [];
+await Promise.all(
+  Array.from({ length: lanes }, async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
+      outcomes.push(await runFile(file));
+  }),
+);
+const sum = (of: (outcome: Outcome) => number): number =>
+  outcomes.reduce((total, outcome) => total + of(outcome), 0);
+const failed = sum((outcome) => outcome.failed);
+process.stdout.write(
+  `\n${sum((outcome) => outcome.passed)} passed, ${failed} failed, ${sum((outcome) => outcome.skipped)} skipped\n`,
+);
+process.exitCode = failed > 0 || outcomes.length === 0 ? 1 : 0;

@@ -1,0 +1,50 @@
+import type { Clock } from "../../src/clock.ts";
+
+export type ManualClock = Clock & {
+  /** Moves time on; due callbacks run in order of their time, each turn's `soon` before the next. */
+  advance(ms: number): void;
+  /** Runs what `soon` was given, and what that gave in turn. */
+  turn(): void;
+};
+
+/** A clock that only moves when told. */
+export function manualClock(): ManualClock {
+  let now = 0;
+  let due: { readonly at: number; readonly run: () => void }[] = [];
+  let next: (() => void)[] = [];
+  const turn = (): void => {
+    while (next.length > 0) {
+      const batch = next;
+      next = [];
+      for (const run of batch) run();
+    }
+  };
+  return {
+    now: () => now,
+    wall: () => 1_800_000_000_000 + now,
+    after(ms, run) {
+      const entry = { at: now + ms, run };
+      due.push(entry);
+      return () => {
+        due = due.filter((other) => other !== entry);
+      };
+    },
+    soon(run) {
+      next.push(run);
+    },
+    turn,
+    advance(ms) {
+      const until = now + ms;
+      turn();
+      for (;;) {
+        const [first] = due.filter((entry) => entry.at <= until).toSorted((a, b) => a.at - b.at);
+        if (first === undefined) break;
+        due = due.filter((entry) => entry !== first);
+        now = first.at;
+        first.run();
+        turn();
+      }
+      now = until;
+    },
+  };
+}
