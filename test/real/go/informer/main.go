@@ -1,0 +1,160 @@
+// informer runs real client-go informers on one namespace and says in JSON lines what they saw.
+//
+// It ends by itself after -for, so a killed test leaves nothing behind, and its last line is the summary: every
+// object as the store knows it, how many events came, how often it listed and how often it watched. A watch that
+// breaks in a way client-go cannot mend shows as a second list.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+var contentTypes = map[string]string{
+	"json":     "application/json",
+	"protobuf": "application/vnd.kubernetes.protobuf,application/json",
+}
+
+// calls counts requests by what they are for the reflector.
+type calls struct {
+	next                            http.RoundTripper
+	lists, streamed, watches, fails atomic.Int64
+	contentType                     atomic.Value
+}
+
+func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	isWatch := query.Get("watch") != ""
+	switch {
+	case isWatch && query.Get("sendInitialEvents") == "true":
+		c.streamed.Add(1) // a list told as a watch: what a relist is since 1.35
+	case isWatch:
+		c.watches.Add(1)
+	default:
+		c.lists.Add(1)
+	}
+	response, err := c.next.RoundTrip(request)
+	if err != nil || response.StatusCode >= 400 {
+		c.fails.Add(1)
+	} else if isWatch {
+		c.contentType.Store(response.Header.Get("Content-Type"))
+	}
+	return response, err
+}
+
+type summary struct {
+	Kind        string            `json:"kind"`
+	Added       int64             `json:"added"`
+	Updated     int64             `json:"updated"`
+	Deleted     int64             `json:"deleted"`
+	Lists       int64             `json:"lists"`
+	Streamed    int64             `json:"streamed"`
+	Watches     int64             `json:"watches"`
+	Fails       int64             `json:"fails"`
+	Backwards   int64             `json:"backwards"`
+	ContentType string            `json:"contentType"`
+	Objects     map[string]string `json:"objects"`
+}
+
+func say(value any) {
+	line, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(line))
+}
+
+func main() {
+	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig")
+	namespace := flag.String("namespace", "default", "namespace to watch")
+	content := flag.String("content", "json", "json or protobuf")
+	length := flag.Duration("for", time.Minute, "how long to run at most; SIGTERM ends it sooner")
+	flag.Parse()
+
+	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	accept, known := contentTypes[*content]
+	if !known {
+		fmt.Fprintf(os.Stderr, "Cannot use -content %q: it is json or protobuf\n", *content)
+		os.Exit(2)
+	}
+	config.AcceptContentTypes = accept
+	config.ContentType = strings.Split(accept, ",")[0]
+	counted := &calls{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		counted.next = next
+		return counted
+	})
+
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, *length)
+	defer cancel()
+	run(ctx, kubernetes.NewForConfigOrDie(config), *namespace, counted)
+}
+
+func run(ctx context.Context, client kubernetes.Interface, namespace string, counted *calls) {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	informer := factory.Core().V1().ConfigMaps().Informer()
+	var added, updated, deleted, backwards atomic.Int64
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			added.Add(1)
+			say(map[string]string{"kind": "added", "name": object.(*corev1.ConfigMap).Name})
+		},
+		UpdateFunc: func(before, after any) {
+			old, now := before.(*corev1.ConfigMap), after.(*corev1.ConfigMap)
+			if len(now.ResourceVersion) < len(old.ResourceVersion) ||
+				(len(now.ResourceVersion) == len(old.ResourceVersion) && now.ResourceVersion < old.ResourceVersion) {
+				backwards.Add(1)
+			}
+			updated.Add(1)
+		},
+		DeleteFunc: func(object any) {
+			deleted.Add(1)
+			if gone, ok := object.(metav1.Object); ok {
+				say(map[string]string{"kind": "deleted", "name": gone.GetName()})
+			}
+		},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	factory.Start(ctx.Done())
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		say(map[string]string{"kind": "synced"})
+	}
+	<-ctx.Done()
+
+	objects := map[string]string{}
+	for _, object := range informer.GetStore().List() {
+		configMap := object.(*corev1.ConfigMap)
+		objects[configMap.Name] = configMap.ResourceVersion
+	}
+	contentType, _ := counted.contentType.Load().(string)
+	say(summary{
+		Kind: "summary", Added: added.Load(), Updated: updated.Load(), Deleted: deleted.Load(),
+		Lists: counted.lists.Load(), Streamed: counted.streamed.Load(), Watches: counted.watches.Load(),
+		Fails: counted.fails.Load(), Backwards: backwards.Load(), ContentType: contentType, Objects: objects,
+	})
+}

@@ -1,0 +1,121 @@
+/**
+ * What the rig is made of: where each built program lies, and what this machine lacks.
+ * A program's folder carries the hash of the Go module that pins it, so a new version never meets an old binary.
+ */
+import { createHash } from "node:crypto";
+import { accessSync, constants, existsSync, globSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Test } from "uvu";
+
+export const goFolder = fileURLToPath(new URL("../go/", import.meta.url));
+export const pythonFolder = fileURLToPath(new URL("../python/", import.meta.url));
+
+/** program -> the module under go/ that pins it, and the package to build. Cheapest first. */
+export const programs = {
+  h2spec: { module: "h2spec", package: "github.com/summerwind/h2spec/cmd/h2spec" },
+  informer: { module: "informer", package: "." },
+  etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3" },
+  kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
+  "kube-apiserver": { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-apiserver" },
+  kubectl: { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kubectl" },
+} as const;
+
+export type Program = keyof typeof programs;
+
+export function cacheFolder(): string {
+  const named = process.env["WATCHKEEPER_CACHE"];
+  if (named !== undefined && named !== "") return named;
+  return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "watchkeeper");
+}
+
+function hashOf(folder: string, pattern: string): string {
+  const hash = createHash("sha256");
+  for (const file of globSync(pattern, { cwd: folder }).toSorted()) {
+    hash.update(file).update(readFileSync(join(folder, file)));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+/** Where `program` is, or will be once `build.ts` has run. */
+export function pathOf(program: Program): string {
+  const { module } = programs[program];
+  return join(cacheFolder(), `${module}-${hashOf(join(goFolder, module), "**/*.{mod,sum,go}")}`, program);
+}
+
+/** The interpreter of a virtual environment that holds exactly python/requirements.txt. */
+export function pythonPath(): string {
+  return join(cacheFolder(), `python-${hashOf(pythonFolder, "requirements.txt")}`, "bin", "python");
+}
+
+/** What a suite may need from the machine; commands name the Debian package that brings them. */
+const commands = {
+  ip: "iproute2",
+  iptables: "iptables",
+  openssl: "openssl",
+  setpriv: "util-linux",
+  tar: "tar",
+};
+
+export type Need = "root" | "python" | keyof typeof commands | Program;
+
+/** All that `startCluster` needs. */
+export const clusterNeeds: readonly Need[] = [
+  "root",
+  "ip",
+  "iptables",
+  "openssl",
+  "setpriv",
+  "etcd",
+  "kube-apiserver",
+  "kwok",
+];
+
+const prepare = "run test/real/prepare.sh (minutes, once)";
+
+/** Exported for build.ts: is `command` on the PATH? */
+export function has(command: string): boolean {
+  return (process.env["PATH"] ?? "").split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, command), constants.X_OK);
+      return true;
+    } catch {
+      return false; // not in this folder: the next one may have it
+    }
+  });
+}
+
+function lacking(need: Need): string | undefined {
+  if (need === "root") return process.geteuid?.() === 0 ? undefined : "root, for network namespaces";
+  if (need === "python") return existsSync(pythonPath()) ? undefined : `the Python client: ${prepare}`;
+  if (need in programs) {
+    const program = need as Program;
+    return existsSync(pathOf(program)) ? undefined : `${program}, built with Go: ${prepare}`;
+  }
+  return has(need) ? undefined : `${need}: apt-get install ${commands[need as keyof typeof commands]}`;
+}
+
+/** Adds one test to a suite; `canRun` tells `before` and `after` whether there is anything to start. */
+export type Case = {
+  (title: string, body: () => Promise<void>): void;
+  readonly canRun: boolean;
+};
+
+/**
+ * The suite's `test`, or its `skip` when the machine lacks something; what is missing is said aloud.
+ * In CI nothing is skipped: the suite fails instead, since a suite that never runs proves nothing.
+ */
+export function testWith(test: Test, needs: readonly Need[]): Case {
+  const missing = needs.map(lacking).filter((what) => what !== undefined);
+  const canRun = missing.length === 0;
+  if (!canRun && process.env["CI"] !== undefined) {
+    throw new Error(`Cannot skip in CI: needs ${missing.join("; ")}`);
+  }
+  for (const what of missing) process.stdout.write(`skip: needs ${what}\n`);
+  const add = (title: string, body: () => Promise<void>): void => {
+    if (canRun) test(title, body);
+    else test.skip(title, body);
+  };
+  return Object.assign(add, { canRun });
+}
