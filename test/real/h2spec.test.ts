@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { serverName } from "./rig/apiserver.ts";
+import { call } from "./rig/call.ts";
+import { onLeave } from "./rig/leave.ts";
+import { pathOf, testWith } from "./rig/parts.ts";
+import { Pki } from "./rig/pki.ts";
+import { freePort, Proxy } from "./rig/proxy.ts";
+
+const test = suite("real/h2spec");
+const real = testWith(test, ["openssl", "setpriv", "h2spec"]);
+
+/** 145 cases, and one more with --strict. */
+const cases = 146;
+
+/** A backend that says yes to everything: h2spec wants 200 and a body for GET and POST, without credentials. */
+async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }> {
+  const pair = pki.issue({
+    name: "backend",
+    subject: "/CN=backend",
+    names: [`DNS:${serverName}`, "IP:127.0.0.1"],
+  });
+  const server: Http2SecureServer = createSecureServer(
+    { key: readFileSync(pair.keyFile), cert: readFileSync(pair.certFile), allowHTTP1: true },
+    (_, reply) => reply.end("ok"),
+  );
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("error", () => undefined); // h2spec is rude by design; what matters is what it gets back
+  });
+  const port = await freePort();
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  server.listen(port, "127.0.0.1", () => resolve(undefined));
+  await promise;
+  const stop = (): void => {
+    server.close();
+    for (const session of sessions) session.destroy();
+  };
+  return { url: `https://127.0.0.1:${port}`, stop };
+}
+
+real(`h2spec --strict passes ${cases} of ${cases} on the TLS listener`, async () => {
+  const folder = mkdtempSync(join(tmpdir(), `watchkeeper-h2spec-${process.pid}-`));
+  const leave = onLeave(() => rmSync(folder, { recursive: true, force: true }));
+  const pki = new Pki(folder);
+  const backend = await startBackend(pki);
+  const proxy = await Proxy.start({ folder, pki, backends: [{ name: "yes", url: backend.url }] });
+  try {
+    const args = [
+      "--strict",
+      "--tls",
+      "--insecure",
+      "--host=127.0.0.1",
+      `--port=${proxy.port}`,
+      "--timeout=2",
+    ];
+    const { out } = await call(pathOf("h2spec"), args, { timeoutMs: 420_000 });
+    const [, total, passed, skipped, failed] =
+      /(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed/.exec(out) ?? [];
+    console.log(`figure: h2spec ${passed ?? "?"} of ${total ?? "?"} passed`);
+    assert.ok(proxy.isRunning, `the proxy ended:\n${proxy.tail()}`);
+    const failures = out.slice(Math.max(0, out.indexOf("Failures:")));
+    assert.is(`${total} ${passed} ${skipped} ${failed}`, `${cases} ${cases} 0 0`, failures);
+  } finally {
+    await proxy.stop();
+    backend.stop();
+    leave();
+  }
+});
+
+test.run();

@@ -1,0 +1,46 @@
+/** The rig's own small API client, for arranging and observing. What is under test is never asked through it. */
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+
+export type Server = { readonly url: string; readonly caFile: string; readonly token?: string };
+
+export type Question = {
+  readonly method?: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+};
+
+export type Answer = { readonly status: number; readonly text: string };
+
+/** One socket a question: what is asked after a fault must not wait on a socket from before it. */
+const agent = new Agent({ keepAlive: false });
+
+export function ask(server: Server, question: Question, timeoutMs = 10_000): Promise<Answer> {
+  const headers: Record<string, string> = { "content-type": question.contentType ?? "application/json" };
+  if (server.token !== undefined) headers["authorization"] = `Bearer ${server.token}`;
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const sent = request(
+    new URL(question.path, server.url),
+    { method: question.method ?? "GET", headers, ca: readFileSync(server.caFile), agent, timeout: timeoutMs },
+    (reply) => {
+      const chunks: Buffer[] = [];
+      reply.on("data", (chunk: Buffer) => chunks.push(chunk));
+      reply.on("error", reject);
+      reply.on("end", () =>
+        resolve({ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
+      );
+    },
+  );
+  sent.on("error", reject);
+  sent.on("timeout", () => sent.destroy(new Error(`No answer to ${question.path} within ${timeoutMs} ms`)));
+  sent.end(question.body === undefined ? undefined : JSON.stringify(question.body));
+  return promise;
+}
+
+/** `ask`, where anything but success is a mistake of the test. */
+export async function order(server: Server, question: Question): Promise<string> {
+  const { status, text } = await ask(server, question);
+  if (status >= 300) throw new Error(`${question.method ?? "GET"} ${question.path} got ${status}: ${text}`);
+  return text;
+}

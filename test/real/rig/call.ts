@@ -1,0 +1,75 @@
+/** Runs a command-line client to its end, bounded. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { onLeave } from "./leave.ts";
+
+export type Said = { readonly code: number | string; readonly out: string; readonly err: string };
+
+export type CallOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+};
+
+/** A client that still runs: what it has said so far, and a way to wait for more. */
+export class Call {
+  readonly #process: ChildProcessWithoutNullStreams;
+  readonly #line: string;
+  readonly ended: Promise<Said>;
+  #out = "";
+  #err = "";
+
+  constructor(command: string, args: readonly string[], options: CallOptions = {}) {
+    this.#line = [command.split("/").at(-1), ...args].join(" ");
+    this.#process = spawn(command, args, { env: { ...process.env, ...options.env }, cwd: options.cwd });
+    const timeoutMs = options.timeoutMs ?? 60_000;
+    const leave = onLeave(() => this.#process.kill("SIGKILL"));
+    const timer = setTimeout(() => {
+      this.#err += `\nkilled after ${timeoutMs} ms`;
+      this.#process.kill("SIGKILL");
+    }, timeoutMs);
+    this.#process.stdout.on("data", (chunk: Buffer) => (this.#out += chunk.toString()));
+    this.#process.stderr.on("data", (chunk: Buffer) => (this.#err += chunk.toString()));
+    this.#process.stdin.on("error", () => undefined); // it may end without reading what it was given
+    if (options.input !== undefined) this.#process.stdin.end(options.input);
+    const { promise, resolve } = Promise.withResolvers<Said>();
+    this.ended = promise;
+    this.#process.on("error", (error) => (this.#err += error.message));
+    this.#process.on("close", (code, signal) => {
+      clearTimeout(timer);
+      leave();
+      resolve({ code: signal ?? code ?? -1, out: this.#out, err: this.#err });
+    });
+  }
+
+  write(text: string): void {
+    this.#process.stdin.write(text);
+  }
+
+  endInput(): void {
+    this.#process.stdin.end();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** Resolves as soon as what it said on either side matches. */
+  async says(pattern: RegExp, timeoutMs = 15_000): Promise<string> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const said = `${this.#out}\n${this.#err}`;
+      if (pattern.test(said)) return said;
+      if (Date.now() > deadline || this.#process.exitCode !== null) {
+        throw new Error(`${this.#line}: never said ${String(pattern)}, but:\n${said}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+export function call(command: string, args: readonly string[], options: CallOptions = {}): Promise<Said> {
+  const running = new Call(command, args, options);
+  if (options.input === undefined) running.endInput();
+  return running.ended;
+}

@@ -1,0 +1,87 @@
+/** One real program, started with its log in a file, watched, and dead when the run is. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { within } from "../../support/within.ts";
+import { onLeave } from "./leave.ts";
+
+export type Start = {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly logFile: string;
+  readonly namespace?: string;
+  readonly env?: NodeJS.ProcessEnv;
+};
+
+export class Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly logFile: string;
+  readonly #process: ChildProcess;
+  /** Resolves with what it ended with: an exit code or a signal's name. */
+  readonly ended: Promise<number | string>;
+  #outcome: number | string | undefined;
+  readonly #leave: () => void;
+
+  constructor(start: Start) {
+    this.name = start.name;
+    this.logFile = start.logFile;
+    const log = openSync(start.logFile, "a");
+    const [command = "", ...args] = commandLine(start);
+    this.#process = spawn(command, args, { stdio: ["ignore", log, log], env: start.env ?? process.env });
+    closeSync(log);
+    this.pid = this.#process.pid ?? -1;
+    const { promise, resolve } = Promise.withResolvers<number | string>();
+    this.ended = promise;
+    const conclude = (outcome: number | string): void => {
+      this.#outcome ??= outcome;
+      resolve(outcome);
+    };
+    this.#process.on("error", (error) => conclude(error.message));
+    this.#process.on("exit", (code, signal) => conclude(signal ?? code ?? -1));
+    this.#leave = onLeave(() => this.#process.kill("SIGKILL"));
+  }
+
+  get isRunning(): boolean {
+    return this.#outcome === undefined;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  /** Asks, waits `graceMs`, insists. SIGCONT first: a stopped process keeps its SIGTERM for later. */
+  async stop(graceMs = 5_000): Promise<void> {
+    this.signal("SIGCONT");
+    this.signal("SIGTERM");
+    await within(graceMs, `${this.name} to end`, this.ended).catch(() => this.signal("SIGKILL"));
+    await within(5_000, `${this.name} to be killed`, this.ended);
+    this.#leave();
+  }
+
+  /** The end of its log, for error messages. */
+  tail(lines = 25): string {
+    if (!existsSync(this.logFile)) return "";
+    return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
+  }
+
+  /** Asks `isReady` every 100 ms. Fails at once when the program ends, after `ms` otherwise, with its log's end. */
+  async ready(ms: number, isReady: () => Promise<boolean>): Promise<void> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      if (!this.isRunning) throw new Error(`${this.name} ended (${String(this.#outcome)}):\n${this.tail()}`);
+      if (await isReady().catch(() => false)) return;
+      if (Date.now() > deadline) throw new Error(`${this.name} not ready after ${ms} ms:\n${this.tail()}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+/**
+ * setpriv makes the kernel kill the program when this process dies, however it dies; `ip netns exec` replaces itself
+ * by the program, so the pid is the program's own.
+ */
+function commandLine({ command, args, namespace }: Start): string[] {
+  const inside = namespace === undefined ? [] : ["ip", "netns", "exec", namespace];
+  return ["setpriv", "--pdeathsig", "KILL", ...inside, command, ...args];
+}

@@ -1,0 +1,190 @@
+/**
+ * A cluster of real parts: etcd, kube-apiservers each in a network namespace of its own, and one node with pods.
+ * `const cluster = await startCluster({ apiservers: 2 })`, and `await cluster.stop()` in `test.after`.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Apiserver, type Shared } from "./apiserver.ts";
+import { order, type Server } from "./ask.ts";
+import { Child } from "./child.ts";
+import { writeKubeconfig } from "./kubeconfig.ts";
+import { PodNode } from "./kwok.ts";
+import { onLeave } from "./leave.ts";
+import { Network } from "./network.ts";
+import { pathOf } from "./parts.ts";
+import { type Pair, Pki } from "./pki.ts";
+
+export type ClusterOptions = {
+  readonly apiservers?: number;
+  /** Extra kube-apiserver flags, such as `--event-ttl=60s`. */
+  readonly flags?: readonly string[];
+  /** Pods that run (KWOK). It talks to the last apiserver; leave that one alone where faults and new pods meet. */
+  readonly pods?: boolean;
+};
+
+/** Bearer tokens by user: the apiservers' static token file. */
+export const users = {
+  admin: { token: "admin-token-of-the-rig", groups: ["system:masters"] },
+  /** May read everything in every namespace, bound by RBAC. */
+  alice: { token: "alice-token-of-the-rig", groups: ["readers"] },
+  /** Known, and allowed nothing. */
+  bob: { token: "bob-token-of-the-rig", groups: [] },
+} as const;
+
+export type User = keyof typeof users;
+
+export class Cluster {
+  readonly folder: string;
+  readonly apiservers: readonly Apiserver[];
+  readonly caFile: string;
+  readonly token: string = users.admin.token;
+  /** Signs whatever else the test needs: the proxy's own certificate, clients'. */
+  readonly pki: Pki;
+  readonly frontProxy: Pair;
+  readonly #etcd: Child;
+  readonly #network: Network;
+  readonly #leave: () => void;
+  #node: PodNode | undefined;
+
+  /** Use `startCluster`. */
+  constructor(options: ClusterOptions) {
+    this.folder = mkdtempSync(join(tmpdir(), `watchkeeper-real-${process.pid}-`));
+    const folder = this.folder;
+    this.#leave = onLeave(() => rmSync(folder, { recursive: true, force: true }));
+    this.#network = new Network();
+    this.pki = new Pki(folder);
+    this.caFile = this.pki.ca.certFile;
+    this.frontProxy = this.pki.issue(
+      { name: "front-proxy-client", subject: "/CN=front-proxy-client" },
+      this.pki.frontProxyCa,
+    );
+    const etcdUrl = `http://${this.#network.address}:2379`;
+    this.#etcd = this.#startEtcd(etcdUrl);
+    const shared = this.#shared(etcdUrl, options.flags ?? []);
+    this.apiservers = Array.from(
+      { length: options.apiservers ?? 2 },
+      (_, number) => new Apiserver(number, shared),
+    );
+  }
+
+  #startEtcd(url: string): Child {
+    const peers = `http://${this.#network.address}:2380`;
+    const args = ["--name=rig", `--data-dir=${join(this.folder, "etcd")}`];
+    args.push(`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`);
+    args.push(`--listen-peer-urls=${peers}`, `--initial-advertise-peer-urls=${peers}`);
+    // The data is thrown away: a disk that is slow to sync shall not time the tests.
+    args.push(`--initial-cluster=rig=${peers}`, "--unsafe-no-fsync", "--log-level=warn");
+    return new Child({ name: "etcd", command: pathOf("etcd"), args, logFile: join(this.folder, "etcd.log") });
+  }
+
+  #shared(etcdUrl: string, flags: readonly string[]): Shared {
+    const tokenFile = join(this.folder, "tokens.csv");
+    const rows = Object.entries(users).map(
+      ([name, { token, groups }]) => `${token},${name},${name}-uid,"${groups.join(",")}"`,
+    );
+    writeFileSync(tokenFile, `${rows.join("\n")}\n`, { mode: 0o600 });
+    return {
+      folder: this.folder,
+      pki: this.pki,
+      network: this.#network,
+      etcdUrl,
+      tokenFile,
+      token: this.token,
+      serviceAccount: this.pki.serviceAccountKey(),
+      frontProxy: this.frontProxy,
+      kubeletClient: this.pki.issue({
+        name: "kubelet-client",
+        subject: "/O=system:masters/CN=kubelet-client",
+      }),
+      flags,
+    };
+  }
+
+  /** The apiserver numbered `number`, from 0. */
+  apiserver(number: number): Apiserver {
+    const found = this.apiservers[number];
+    if (found === undefined)
+      throw new Error(`Cannot find apiserver ${number}: ${this.apiservers.length} started`);
+    return found;
+  }
+
+  /** The last apiserver, asked by the rig itself. */
+  get admin(): Server {
+    return { url: this.apiserver(this.apiservers.length - 1).url, caFile: this.caFile, token: this.token };
+  }
+
+  get node(): PodNode {
+    if (this.#node === undefined) throw new Error("Cannot use pods: start the cluster with { pods: true }");
+    return this.#node;
+  }
+
+  /** Writes a kubeconfig for `url` and returns its path; the admin's, unless a user is named. */
+  kubeconfig(url: string, caFile: string = this.caFile, user: User = "admin"): string {
+    const name = `${user}-${url.replace(/[^a-z0-9]+/gi, "-")}.kubeconfig`;
+    return writeKubeconfig(join(this.folder, name), { url, caFile, token: users[user].token });
+  }
+
+  /** Resolves when every apiserver serves, RBAC is bound and, if wanted, the node is ready. */
+  async ready(options: ClusterOptions): Promise<void> {
+    const started = Date.now();
+    await Promise.all(
+      this.apiservers.map(async (apiserver) => {
+        await apiserver.ready();
+        say(`${apiserver.name} serves ${apiserver.url} after ${Date.now() - started} ms`);
+      }),
+    );
+    await this.#bindReaders();
+    if (options.pods !== true) return;
+    this.#node = await PodNode.start({
+      folder: this.folder,
+      address: this.#network.address,
+      pki: this.pki,
+      kubeconfigFile: this.kubeconfig(this.admin.url),
+      url: this.admin.url,
+      token: this.token,
+    });
+    say(`${this.#node.name} ready after ${Date.now() - started} ms`);
+  }
+
+  /** A role of our own: the built-in `view` is filled by a controller, and none runs here. */
+  async #bindReaders(): Promise<void> {
+    const apiGroup = "rbac.authorization.k8s.io";
+    const create = (resource: string, kind: string, more: object): Promise<string> => {
+      const body = { apiVersion: `${apiGroup}/v1`, kind, metadata: { name: "rig-readers" }, ...more };
+      return order(this.admin, { method: "POST", path: `/apis/${apiGroup}/v1/${resource}`, body });
+    };
+    const rules = [{ apiGroups: ["*"], resources: ["*"], verbs: ["get", "list", "watch"] }];
+    await create("clusterroles", "ClusterRole", { rules });
+    await create("clusterrolebindings", "ClusterRoleBinding", {
+      roleRef: { apiGroup, kind: "ClusterRole", name: "rig-readers" },
+      subjects: [{ kind: "Group", name: "readers", apiGroup }],
+    });
+  }
+
+  /** Ends everything and leaves nothing behind. */
+  async stop(): Promise<void> {
+    await this.#node?.stop();
+    await Promise.all(this.apiservers.map((apiserver) => apiserver.stop()));
+    await this.#etcd.stop();
+    this.#network.remove();
+    this.#leave();
+  }
+}
+
+/** Progress goes to stderr: a start takes seconds, and a person may be watching. */
+function say(line: string): void {
+  process.stderr.write(`rig: ${line}\n`);
+}
+
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  say(`starting etcd and ${options.apiservers ?? 2} kube-apiservers`);
+  const cluster = new Cluster(options);
+  try {
+    await cluster.ready(options);
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
+}

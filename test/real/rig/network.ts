@@ -1,0 +1,129 @@
+/**
+ * A bridge in the root namespace and, on it, one network namespace a backend: real sockets, real packets, and a
+ * firewall of its own for each, so that a black hole is what it is in life.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { onLeave } from "./leave.ts";
+
+/** Interface names are at most 15 bytes: `wk`, a pid of at most 7 digits, `-`, a number. */
+const prefix = "wk";
+
+/** Which packets a black hole swallows, seen from the backend. */
+export type Direction = "both" | "in" | "out";
+/** `clients`: only what goes to and comes from the API port. `host`: everything, etcd included. */
+export type Reach = "clients" | "host";
+
+function attempt(command: string, ...args: string[]): string | undefined {
+  const { status, stdout } = spawnSync(command, args, { encoding: "utf8" });
+  return status === 0 ? stdout : undefined;
+}
+
+function must(command: string, ...args: string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`Cannot run ${command} ${args.join(" ")}: ${stderr.trim()}`);
+}
+
+/** Removes what runs that were killed have left: everything named after a process that is no more. */
+export function sweep(): void {
+  const isStale = (name: string): boolean => {
+    const pid = new RegExp(`^${prefix}(\\d+)(-|$)`).exec(name)?.[1];
+    return pid !== undefined && !existsSync(`/proc/${pid}`);
+  };
+  for (const line of (attempt("ip", "netns", "list") ?? "").split("\n")) {
+    const name = line.split(" ")[0] ?? "";
+    if (!isStale(name)) continue;
+    for (const pid of (attempt("ip", "netns", "pids", name) ?? "").split("\n").filter(Boolean)) {
+      process.kill(Number(pid), "SIGKILL");
+    }
+    attempt("ip", "netns", "del", name);
+  }
+  for (const name of Object.keys(networkInterfaces())) if (isStale(name)) attempt("ip", "link", "del", name);
+}
+
+export class Network {
+  readonly #bridge = `${prefix}${process.pid}`;
+  readonly #subnet: string;
+  readonly #namespaces: string[] = [];
+  readonly #leave: () => void;
+
+  constructor() {
+    sweep();
+    this.#subnet = freeSubnet();
+    this.#leave = onLeave(() => this.#remove());
+    must("ip", "link", "add", this.#bridge, "type", "bridge");
+    must("ip", "addr", "add", `${this.address}/24`, "dev", this.#bridge);
+    must("ip", "link", "set", this.#bridge, "up");
+  }
+
+  /** Where the root namespace is reached from inside the others. */
+  get address(): string {
+    return `${this.#subnet}.1`;
+  }
+
+  /** A new namespace with one interface; its address and name. */
+  add(): { readonly namespace: string; readonly address: string } {
+    const number = this.#namespaces.length;
+    const namespace = `${this.#bridge}-${number}`;
+    const address = `${this.#subnet}.${11 + number}`;
+    must("ip", "netns", "add", namespace);
+    this.#namespaces.push(namespace);
+    must("ip", "link", "add", namespace, "type", "veth", "peer", "name", "eth0", "netns", namespace);
+    must("ip", "link", "set", namespace, "master", this.#bridge, "up");
+    must("ip", "-n", namespace, "addr", "add", `${address}/24`, "dev", "eth0");
+    must("ip", "-n", namespace, "link", "set", "eth0", "up");
+    must("ip", "-n", namespace, "link", "set", "lo", "up");
+    return { namespace, address };
+  }
+
+  /** Swallows packets without a word, as `iptables -j DROP` on the host does. */
+  blackHole(namespace: string, port: number, direction: Direction, reach: Reach): void {
+    const only = (side: string): string[] => (reach === "host" ? [] : ["-p", "tcp", side, String(port)]);
+    const drop = (chain: string, device: string, side: string): void =>
+      must(
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        "iptables",
+        "-w",
+        "-A",
+        chain,
+        device,
+        "eth0",
+        ...only(side),
+        "-j",
+        "DROP",
+      );
+    if (direction !== "out") drop("INPUT", "-i", "--dport");
+    if (direction !== "in") drop("OUTPUT", "-o", "--sport");
+  }
+
+  heal(namespace: string): void {
+    must("ip", "netns", "exec", namespace, "iptables", "-w", "-F");
+  }
+
+  remove(): void {
+    this.#leave();
+  }
+
+  #remove(): void {
+    for (const namespace of this.#namespaces) {
+      attempt("ip", "netns", "del", namespace);
+      attempt("ip", "link", "del", namespace); // its peer goes with the namespace, but only when the kernel gets to it
+    }
+    attempt("ip", "link", "del", this.#bridge);
+  }
+}
+
+/** A 10.x.y subnet named by our pid, so that two runs on one machine seldom meet; the next one when they do. */
+function freeSubnet(): string {
+  const taken = Object.values(networkInterfaces()).flatMap(
+    (list) => list?.map(({ address }) => address) ?? [],
+  );
+  for (let number = process.pid; ; number++) {
+    const subnet = `10.${128 + ((number >> 8) % 64)}.${number % 256}`;
+    if (!taken.some((address) => address.startsWith(`${subnet}.`))) return subnet;
+  }
+}

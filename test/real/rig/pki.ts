@@ -1,0 +1,84 @@
+/** The cluster's keys and certificates, made with the openssl command: what kubeadm would lay under pki/. */
+import { spawnSync } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export type Pair = { readonly certFile: string; readonly keyFile: string };
+
+export type Leaf = {
+  readonly name: string;
+  /** openssl's form: `/O=system:masters/CN=admin`. */
+  readonly subject: string;
+  /** openssl's form: `DNS:a,IP:1.2.3.4`; a certificate without any is a client's. */
+  readonly names?: readonly string[];
+};
+
+/** An empty request section: openssl's own default would make every certificate a CA. */
+const emptyConfig = "[req]\ndistinguished_name = dn\n[dn]\n";
+
+export class Pki {
+  readonly folder: string;
+  readonly ca: Pair;
+  readonly frontProxyCa: Pair;
+
+  constructor(folder: string) {
+    this.folder = folder;
+    writeFileSync(join(folder, "openssl.cnf"), emptyConfig);
+    this.ca = this.#authority("ca");
+    this.frontProxyCa = this.#authority("front-proxy-ca");
+  }
+
+  #openssl(name: string, subject: string, extensions: readonly string[], issuer?: Pair): Pair {
+    const pair = { certFile: join(this.folder, `${name}.crt`), keyFile: join(this.folder, `${name}.key`) };
+    const key = [
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-keyout",
+      pair.keyFile,
+    ];
+    const signed = issuer === undefined ? [] : ["-CA", issuer.certFile, "-CAkey", issuer.keyFile];
+    const args = ["req", "-x509", ...key, ...signed, "-out", pair.certFile, "-days", "30", "-subj", subject];
+    args.push("-config", join(this.folder, "openssl.cnf"));
+    for (const extension of extensions) args.push("-addext", extension);
+    const { status, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
+    if (status !== 0) throw new Error(`Cannot make the certificate "${name}": ${stderr}`);
+    return pair;
+  }
+
+  #authority(name: string): Pair {
+    return this.#openssl(name, `/CN=${name}`, [
+      "basicConstraints=critical,CA:TRUE",
+      "keyUsage=critical,keyCertSign,cRLSign",
+    ]);
+  }
+
+  issue({ name, subject, names = [] }: Leaf, issuer: Pair = this.ca): Pair {
+    const usage = names.length > 0 ? "serverAuth,clientAuth" : "clientAuth";
+    const extensions = [
+      "basicConstraints=critical,CA:FALSE",
+      "keyUsage=critical,digitalSignature",
+      `extendedKeyUsage=${usage}`,
+      "subjectKeyIdentifier=hash",
+      "authorityKeyIdentifier=keyid",
+    ];
+    if (names.length > 0) extensions.push(`subjectAltName=${names.join(",")}`);
+    return this.#openssl(name, subject, extensions, issuer);
+  }
+
+  /** What service account tokens are signed with: the private key's file, and the public one's. */
+  serviceAccountKey(): { readonly keyFile: string; readonly publicFile: string } {
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const files = { keyFile: join(this.folder, "sa.key"), publicFile: join(this.folder, "sa.pub") };
+    writeFileSync(files.keyFile, privateKey, { mode: 0o600 });
+    writeFileSync(files.publicFile, publicKey);
+    return files;
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The proxy as a user runs it: its own process, its own config file, its own certificate.
+ *
+ * WATCHKEEPER_REAL_PEER=nghttpx puts nghttpx in its place, to see whether a difference is ours alone and whether a
+ * suite can fail at all.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { serverName } from "./apiserver.ts";
+import { Child, type Start } from "./child.ts";
+import type { Pair, Pki } from "./pki.ts";
+
+const bin = fileURLToPath(new URL("../../../bin/watchkeeper.js", import.meta.url));
+
+export type ProxyOptions = {
+  readonly folder: string;
+  /** Signs the proxy's certificate, and has signed the backends'. */
+  readonly pki: Pki;
+  readonly backends: readonly { readonly name: string; readonly url: string }[];
+  /** Merged over the top of the config: the keys a suite is about. */
+  readonly config?: Readonly<Record<string, unknown>>;
+};
+
+type Ports = { readonly listener: number; readonly metrics: number };
+
+/** Asked of the kernel and given back at once; the proxy binds it a moment later. */
+export async function freePort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer().listen(0, "127.0.0.1", () => {
+    const bound = server.address();
+    server.close(() => resolve(typeof bound === "object" && bound !== null ? bound.port : 0));
+  });
+  return promise;
+}
+
+function watchkeeper(options: ProxyOptions, pair: Pair, ports: Ports): Start {
+  const configFile = join(options.folder, "watchkeeper.yaml");
+  const config = {
+    apiVersion: "watchkeeper.dev/v1alpha1",
+    kind: "WatchkeeperConfiguration",
+    listeners: [{ name: "kube", address: `127.0.0.1:${ports.listener}`, mode: "http", tls: pair }],
+    upstream: { backends: options.backends, tls: { caFile: options.pki.ca.certFile, serverName } },
+    admin: { metricsAddress: `127.0.0.1:${ports.metrics}` },
+    ...options.config,
+  };
+  writeFileSync(configFile, JSON.stringify(config, null, 2)); // JSON is YAML
+  const args = [bin, "run", "--config", configFile];
+  return {
+    name: "watchkeeper",
+    command: process.execPath,
+    args,
+    logFile: join(options.folder, "watchkeeper.log"),
+  };
+}
+
+function nghttpx(options: ProxyOptions, pair: Pair, ports: Ports): Start {
+  const args = [
+    `--frontend=127.0.0.1,${ports.listener}`,
+    `--cacert=${options.pki.ca.certFile}`,
+    "--workers=1",
+  ];
+  for (const { url } of options.backends) {
+    const { hostname, port } = new URL(url);
+    args.push(`--backend=${hostname},${port};;proto=h2;tls;sni=${serverName}`);
+  }
+  args.push(pair.keyFile, pair.certFile);
+  return { name: "nghttpx", command: "nghttpx", args, logFile: join(options.folder, "nghttpx.log") };
+}
+
+/** One TLS handshake, ended politely: the listener is there. */
+function accepts(port: number, caFile: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const options = {
+    host: "127.0.0.1",
+    port,
+    servername: "localhost",
+    ca: readFileSync(caFile),
+    ALPNProtocols: ["h2"],
+  };
+  const socket = connect(options, () => {
+    socket.end();
+    resolve(true);
+  });
+  socket.setTimeout(2_000, () => socket.destroy());
+  socket.on("error", () => resolve(false));
+  socket.on("close", () => resolve(false));
+  return promise;
+}
+
+export class Proxy {
+  readonly url: string;
+  readonly port: number;
+  readonly metricsUrl: string;
+  readonly #child: Child;
+
+  private constructor(child: Child, ports: Ports) {
+    this.#child = child;
+    this.port = ports.listener;
+    this.url = `https://127.0.0.1:${ports.listener}`;
+    this.metricsUrl = `http://127.0.0.1:${ports.metrics}`;
+  }
+
+  static async start(options: ProxyOptions): Promise<Proxy> {
+    const names = ["DNS:localhost", `DNS:${serverName}`, "IP:127.0.0.1"];
+    const pair = options.pki.issue({ name: "proxy", subject: "/CN=watchkeeper", names });
+    const ports = { listener: await freePort(), metrics: await freePort() };
+    const start = process.env["WATCHKEEPER_REAL_PEER"] === "nghttpx" ? nghttpx : watchkeeper;
+    const child = new Child(start(options, pair, ports));
+    const proxy = new Proxy(child, ports);
+    try {
+      await child.ready(20_000, () => accepts(proxy.port, options.pki.ca.certFile));
+    } catch (error) {
+      await child.stop();
+      throw error;
+    }
+    return proxy;
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#child.isRunning;
+  }
+
+  /** The end of its log, for a failed assertion's message. */
+  tail(): string {
+    return this.#child.tail();
+  }
+
+  stop(): Promise<void> {
+    return this.#child.stop(10_000);
+  }
+}
