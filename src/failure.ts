@@ -1,7 +1,7 @@
 /** Who caused it: decides whose health is charged and what the client is told. */
 export type Origin = "client" | "proxy" | "backend";
 
-/** The closed list of reasons for which an exchange ends early. */
+/** The closed list of reasons for which an exchange ends early, or a file is not taken into use. */
 export type FailureCode =
   | "bad-request"
   | "client-certificate"
@@ -11,7 +11,8 @@ export type FailureCode =
   | "backend-protocol"
   | "client-lost"
   | "overload"
-  | "draining";
+  | "draining"
+  | "bad-file";
 
 /** Anything that ends an exchange early. Returned, never thrown: callers test `instanceof Failure`. */
 export class Failure {
