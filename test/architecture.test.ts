@@ -25,6 +25,9 @@ const onlookers = new Set(["admin", "cli", "demo"]);
 const io = [
   "src/main.ts",
   "src/config.ts",
+  "src/watch-files.ts",
+  // node:net as the judge of what is an IP address; it opens nothing.
+  "src/address.ts",
   "src/proxy/listen.ts",
   "src/proxy/detect.ts",
   "src/proxy/h1.ts",

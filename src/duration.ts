@@ -1,0 +1,14 @@
+/** Go-style durations, the form in which every Kubernetes component takes them. */
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+/** The schema has the same pattern, for editors; a test keeps the two alike. */
+export const durationPattern = /^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,8}$/;
+
+/** Milliseconds in "1s", "500ms", "1m30s" or "1.5h"; undefined when the text is no duration. */
+export function parseDuration(text: string): number | undefined {
+  if (!durationPattern.test(text)) return undefined;
+  let sumMs = 0;
+  for (const [, count, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) {
+    sumMs += Number(count) * (unitMs[unit ?? ""] ?? 0);
+  }
+  return Math.round(sumMs);
+}

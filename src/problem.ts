@@ -1,0 +1,61 @@
+/** What an operator is told about a file: where, which field, what is wrong, and what was probably meant. */
+export type Problem = {
+  /** file:line:col, as editors and terminals know it. */
+  readonly at: string;
+  /** "upstream.backends[0].url"; empty when the problem is the file's own. */
+  readonly field: string;
+  readonly message: string;
+};
+
+export function lineOf({ at, field, message }: Problem): string {
+  return field === "" ? `${at}: ${message}` : `${at}: ${field} ${message}`;
+}
+
+/** Tells a file's value from its problems. */
+export function isProblems(outcome: unknown): outcome is readonly Problem[] {
+  return Array.isArray(outcome);
+}
+
+/** A value as it may be shown: short, on one line, without a password that someone put into a URL. */
+export function quote(value: unknown): string {
+  const text = JSON.stringify(value);
+  const safe = text.replaceAll(/\/\/[^/"]*@/g, "//***@").replaceAll(/[\u007f-\u009f\u2028-\u202e]/g, "?");
+  return safe.length > 80 ? `${safe.slice(0, 77)}...` : safe;
+}
+
+/** ` (did you mean "weight"?)`, or nothing when no candidate is near. */
+export function didYouMean(written: string, candidates: readonly string[]): string {
+  // Longer than any name we have: no use to compare, and the comparison's cost grows with the product.
+  if (written.length > 40) return "";
+  const near = candidates
+    .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
+    .toSorted((one, other) => one.distance - other.distance);
+  return near[0] === undefined ? "" : ` (did you mean ${quote(near[0].candidate)}?)`;
+}
+
+/** Edits from one word to the other, two swapped neighbours counting as one: "wieght" is one away from "weight". */
+function distanceOf(one: string, other: string): number {
+  let before: readonly number[] = [];
+  let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, column) => column);
+  for (let line = 1; line <= one.length; line++) {
+    const next = [line];
+    for (let column = 1; column <= other.length; column++) {
+      const isSame = one[line - 1] === other[column - 1];
+      const isSwapped = one[line - 1] === other[column - 2] && one[line - 2] === other[column - 1];
+      next[column] = Math.min(
+        costAt(row, column) + 1,
+        costAt(next, column - 1) + 1,
+        costAt(row, column - 1) + (isSame ? 0 : 1),
+        isSwapped ? costAt(before, column - 2) + 1 : Infinity,
+      );
+    }
+    before = row;
+    row = next;
+  }
+  return costAt(row, other.length);
+}
+
+function costAt(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
+}
