@@ -3,6 +3,7 @@
  * the process alive whatever the config says. Row names (A1 ...) are those of the attack tests.
  */
 const KiB = 1024;
+const MiB = 1024 * KiB;
 
 export const limits = {
   /** A8's honest user (400 groups, a 12 KiB token) needs 40 KiB; the apiserver itself would take 1 MiB (A7). */
@@ -24,4 +25,77 @@ export const limits = {
   configDepth: 16,
   /** More lines than this are not read by anyone. */
   configProblems: 50,
+
+  /** Streams that a client may have open at once: what the apiserver itself advertises (A3). */
+  downstreamStreams: 100,
+  /** Streams refused for being too many, outstanding within a second, before the session goes. */
+  refusedStreams: 100,
+  /** Peer resets before an answer, and our own resets: client-go cancels about 100 watches at once (A1, A2). */
+  resetBurst: 200,
+  resetsPerSecond: 33,
+  /** SETTINGS and PING (A12, A14); a settings frame of more entries is no honest one. */
+  controlBurst: 100,
+  controlPerSecond: 10,
+  settingsEntries: 32,
+  /** PRIORITY is parsed and thrown away (A15). */
+  priorityBurst: 100,
+  priorityPerSecond: 10,
+  /** WINDOW_UPDATE beyond two for each active stream and each DATA frame sent (A15). */
+  updateBurst: 1000,
+  updatesPerSecond: 100,
+  /** Empty DATA without END_STREAM, per session (A16). */
+  emptyDataBurst: 100,
+  emptyDataPerSecond: 10,
+  /** Octets of frames that nobody knows (A17): 1 MiB per 10 s. */
+  unknownBurst: MiB,
+  unknownPerSecond: MiB / 10,
+  /** Heads before the final one (A37). */
+  interimHeads: 16,
+
+  /** A stream's first receive window; it grows while its reader keeps up (D2). */
+  streamWindowBytes: 256 * KiB,
+  streamWindowMostBytes: 4 * MiB,
+  streamWindowTightBytes: 64 * KiB,
+  /** What one client's uploads may hold in our hands (A19). */
+  downstreamWindowBytes: MiB,
+  /** A lane's session window is given back on arrival, so it never shuts: a slow client stalls nobody. */
+  laneWindowBytes: 16 * MiB,
+  /** Written but not yet taken by the kernel: beyond it DATA waits in its stream. */
+  socketBacklogBytes: 512 * KiB,
+  /** Half an event of a watch, client-go's own limit (D3). */
+  eventBytes: 16 * MiB,
+
+  /** TLS done to first SETTINGS (A22), a frame begun to its end (A18). */
+  prefaceMs: 10_000,
+  frameMs: 30_000,
+  /** A session without a stream is sent away in two steps (A25). */
+  idleSessionMs: 300_000,
+
+  /** How long an accepted bearer may share lanes, and how many are remembered (a hash and a time each, D2). */
+  provenMs: 600_000,
+  bearers: 10_000,
+  /** A backend's lanes: 1,000 of 80 streams are 80,000 watches. Lanes of the unproven are few and come slowly. */
+  lanes: 1000,
+  unprovenLanes: 16,
+  unprovenDialsPerSecond: 20,
+  dialsPerSecond: 50,
+  /** What is read of an answer that nobody wants, before it is reset after all. */
+  drainedBytes: MiB,
+  /** TCP, TLS and the first SETTINGS of a backend. */
+  dialMs: 2000,
+  /** Between failed dials of one backend: doubles from the first to the last. */
+  redialFirstMs: 100,
+  redialMostMs: 1000,
+  /** Requests that wait for a lane of one backend; more are told to come back. */
+  waitingExchanges: 10_000,
+  /** A lane beyond the warm ones that has had no stream for so long is sent away. */
+  idleLaneMs: 60_000,
+  /** Backends that one request is tried on before its client is told. */
+  attempts: 3,
+  /** client-go relists when a watch without events ends within a second (watch.md §7). */
+  shortWatchMs: 1100,
+  /** TLS done, and the first octets that tell which protocol is spoken (A22). */
+  handshakeMs: 10_000,
+  /** Of the descriptors that the process may have: an upgraded client takes two (A24). */
+  connectionShare: 0.45,
 } as const;
