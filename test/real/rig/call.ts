@@ -11,6 +11,11 @@ export type CallOptions = {
   readonly timeoutMs?: number;
 };
 
+/** client-go at -v=4 names every feature gate first. */
+function withoutGates(text: string): string {
+  return text.replace(/^.*Feature gate default state.*\n/gm, "");
+}
+
 /** A client that still runs: what it has said so far, and a way to wait for more. */
 export class Call {
   readonly #process: ChildProcessWithoutNullStreams;
@@ -38,7 +43,7 @@ export class Call {
     this.#process.on("close", (code, signal) => {
       clearTimeout(timer);
       leave();
-      resolve({ code: signal ?? code ?? -1, out: this.#out, err: this.#err });
+      resolve({ code: signal ?? code ?? -1, out: this.#out, err: withoutGates(this.#err) });
     });
   }
 
@@ -58,7 +63,7 @@ export class Call {
   async says(pattern: RegExp, timeoutMs = 15_000): Promise<string> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
-      const said = `${this.#out}\n${this.#err}`;
+      const said = `${this.#out}\n${withoutGates(this.#err)}`;
       if (pattern.test(said)) return said;
       if (Date.now() > deadline || this.#process.exitCode !== null) {
         throw new Error(`${this.#line}: never said ${String(pattern)}, but:\n${said}`);

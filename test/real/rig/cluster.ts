@@ -9,9 +9,9 @@ import { Apiserver, type Shared } from "./apiserver.ts";
 import { order, type Server } from "./ask.ts";
 import { Child } from "./child.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import { PodNode } from "./kwok.ts";
 import { onLeave } from "./leave.ts";
 import { Network } from "./network.ts";
+import { PodNode } from "./node.ts";
 import { pathOf } from "./parts.ts";
 import { type Pair, Pki } from "./pki.ts";
 

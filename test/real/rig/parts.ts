@@ -16,6 +16,7 @@ export const pythonFolder = fileURLToPath(new URL("../python/", import.meta.url)
 export const programs = {
   h2spec: { module: "h2spec", package: "github.com/summerwind/h2spec/cmd/h2spec" },
   informer: { module: "informer", package: "." },
+  kubelet: { module: "kubelet", package: "." },
   etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3" },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
   "kube-apiserver": { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-apiserver" },
@@ -70,6 +71,7 @@ export const clusterNeeds: readonly Need[] = [
   "etcd",
   "kube-apiserver",
   "kwok",
+  "kubelet",
 ];
 
 const prepare = "run test/real/prepare.sh (minutes, once)";

@@ -1,8 +1,8 @@
 /**
  * The proxy as a user runs it: its own process, its own config file, its own certificate.
  *
- * WATCHKEEPER_REAL_PEER=nghttpx puts nghttpx in its place, to see whether a difference is ours alone and whether a
- * suite can fail at all.
+ * WATCHKEEPER_REAL_PEER puts something else in its place: `nghttpx`, to see whether a difference is ours alone and
+ * whether a suite can fail at all; `none`, no proxy: what a suite finds then, it finds in itself.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -94,12 +94,12 @@ export class Proxy {
   readonly url: string;
   readonly port: number;
   readonly metricsUrl: string;
-  readonly #child: Child;
+  readonly #child: Child | undefined;
 
-  private constructor(child: Child, ports: Ports) {
+  private constructor(child: Child | undefined, url: string, ports: Ports) {
     this.#child = child;
-    this.port = ports.listener;
-    this.url = `https://127.0.0.1:${ports.listener}`;
+    this.url = url;
+    this.port = Number(new URL(url).port);
     this.metricsUrl = `http://127.0.0.1:${ports.metrics}`;
   }
 
@@ -107,9 +107,10 @@ export class Proxy {
     const names = ["DNS:localhost", `DNS:${serverName}`, "IP:127.0.0.1"];
     const pair = options.pki.issue({ name: "proxy", subject: "/CN=watchkeeper", names });
     const ports = { listener: await freePort(), metrics: await freePort() };
-    const start = process.env["WATCHKEEPER_REAL_PEER"] === "nghttpx" ? nghttpx : watchkeeper;
-    const child = new Child(start(options, pair, ports));
-    const proxy = new Proxy(child, ports);
+    const peer = process.env["WATCHKEEPER_REAL_PEER"] ?? "";
+    if (peer === "none") return new Proxy(undefined, options.backends[0]?.url ?? "", ports);
+    const child = new Child((peer === "nghttpx" ? nghttpx : watchkeeper)(options, pair, ports));
+    const proxy = new Proxy(child, `https://127.0.0.1:${ports.listener}`, ports);
     try {
       await child.ready(20_000, () => accepts(proxy.port, options.pki.ca.certFile));
     } catch (error) {
@@ -119,20 +120,16 @@ export class Proxy {
     return proxy;
   }
 
-  get pid(): number {
-    return this.#child.pid;
-  }
-
   get isRunning(): boolean {
-    return this.#child.isRunning;
+    return this.#child?.isRunning ?? true;
   }
 
   /** The end of its log, for a failed assertion's message. */
   tail(): string {
-    return this.#child.tail();
+    return this.#child?.tail() ?? "";
   }
 
-  stop(): Promise<void> {
-    return this.#child.stop(10_000);
+  async stop(): Promise<void> {
+    await this.#child?.stop(10_000);
   }
 }

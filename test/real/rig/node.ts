@@ -1,7 +1,7 @@
-/** A node that KWOK plays: its pods answer logs -f, exec, attach, cp and port-forward over real kubelet streams. */
+/** A node whose pods answer logs -f, exec, attach, cp and port-forward: KWOK plays it, go/kubelet has the streams. */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ask } from "./ask.ts";
+import { ask, order } from "./ask.ts";
 import { Child } from "./child.ts";
 import { pathOf } from "./parts.ts";
 import type { Pki } from "./pki.ts";
@@ -21,13 +21,14 @@ export type NodeStart = {
 
 export class PodNode {
   readonly name = "node-1";
-  /** Every forwarded port of every pod ends at this port of the node's address: a test listens there. */
+  /** Every forwarded port of every pod leads to this port of the node's address: a test listens there. */
   readonly forwardPort = 8_080;
   readonly address: string;
   /** What `exec` sees as its working directory. */
   readonly podFolder: string;
   readonly #logFile: string;
-  readonly #child: Child;
+  readonly #kubelet: Child;
+  readonly #kwok: Child;
 
   private constructor(start: NodeStart) {
     this.address = start.address;
@@ -35,54 +36,61 @@ export class PodNode {
     this.#logFile = join(start.folder, "pod.log");
     mkdirSync(this.podFolder);
     writeFileSync(this.#logFile, "");
-    const configFile = join(start.folder, "kwok.yaml");
-    writeFileSync(configFile, this.#config(start));
-    this.#child = new Child({
-      name: "kwok",
-      command: pathOf("kwok"),
-      args: ["--config", configFile, "--kubeconfig", start.kubeconfigFile, "--server-address", this.#kubelet],
-      logFile: join(start.folder, "kwok.log"),
+    this.#kubelet = this.#startKubelet(start);
+    this.#kwok = this.#startKwok(start);
+  }
+
+  #startKubelet({ pki, folder, address }: NodeStart): Child {
+    const pair = pki.issue({ name: "kubelet", subject: `/CN=${this.name}`, names: [`IP:${address}`] });
+    const args = [`-listen=${address}:${kubeletPort}`, `-cert=${pair.certFile}`, `-key=${pair.keyFile}`];
+    args.push(
+      `-folder=${this.podFolder}`,
+      `-log=${this.#logFile}`,
+      `-forward=${address}:${this.forwardPort}`,
+    );
+    return new Child({
+      name: "kubelet",
+      command: pathOf("kubelet"),
+      args,
+      logFile: join(folder, "kubelet.log"),
     });
   }
 
-  get #kubelet(): string {
-    return `${this.address}:${kubeletPort}`;
-  }
-
-  #config({ pki, address }: NodeStart): string {
-    const pair = pki.issue({ name: "kubelet", subject: `/CN=${this.name}`, names: [`IP:${address}`] });
+  #startKwok({ folder, kubeconfigFile }: NodeStart): Child {
     const values: Record<string, string> = {
       NODE: this.name,
-      ADDRESS: address,
+      ADDRESS: this.address,
       PORT: String(kubeletPort),
-      CERT: pair.certFile,
-      KEY: pair.keyFile,
-      FOLDER: this.podFolder,
-      LOGS: this.#logFile,
-      FORWARD: String(this.forwardPort),
     };
     const template = readFileSync(new URL("./kwok.yaml", import.meta.url), "utf8");
-    return template.replace(/<([A-Z]+)>/g, (whole, name: string) => values[name] ?? whole);
+    const configFile = join(folder, "kwok.yaml");
+    writeFileSync(
+      configFile,
+      template.replace(/<([A-Z]+)>/g, (whole, name: string) => values[name] ?? whole),
+    );
+    const args = ["--config", configFile, "--kubeconfig", kubeconfigFile];
+    return new Child({ name: "kwok", command: pathOf("kwok"), args, logFile: join(folder, "kwok.log") });
   }
 
   static async start(start: NodeStart): Promise<PodNode> {
     const node = new PodNode(start);
     const admin = { url: start.url, caFile: start.pki.ca.certFile, token: start.token };
     const body = { apiVersion: "v1", kind: "Node", metadata: { name: node.name } };
-    await ask(admin, { method: "POST", path: "/api/v1/nodes", body });
-    await node.#child.ready(30_000, async () => {
+    await order(admin, { method: "POST", path: "/api/v1/nodes", body });
+    await node.#kwok.ready(30_000, async () => {
       const { text } = await ask(admin, { path: `/api/v1/nodes/${node.name}` });
       return /"type":"Ready","status":"True"/.test(text);
     });
+    if (!node.#kubelet.isRunning) throw new Error(`The kubelet ended:\n${node.#kubelet.tail()}`);
     return node;
   }
 
   /** One more line on every pod's standard output. */
   log(line: string): void {
-    appendFileSync(this.#logFile, `${new Date().toISOString()} stdout F ${line}\n`);
+    appendFileSync(this.#logFile, `${line}\n`);
   }
 
-  stop(): Promise<void> {
-    return this.#child.stop();
+  async stop(): Promise<void> {
+    await Promise.all([this.#kwok.stop(), this.#kubelet.stop()]);
   }
 }
