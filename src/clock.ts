@@ -24,3 +24,13 @@ export const wallClock: Clock = {
     setImmediate(run);
   },
 };
+
+/** RFC 3339 in UTC without fractions, as Kubernetes writes a time. */
+export function timestampOf(wallMs: number): string {
+  return new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** The wall time that a timestamp names; NaN when it names none. */
+export function wallOf(timestamp: string): number {
+  return Date.parse(timestamp);
+}

@@ -98,4 +98,13 @@ export const limits = {
   handshakeMs: 10_000,
   /** Of the descriptors that the process may have: an upgraded client takes two (A24). */
   connectionShare: 0.45,
+
+  /** The embedded apiserver takes what a real one takes (k8s.io/apiserver pkg/server/config.go). */
+  demoBodyBytes: 3 * 1024 * KiB,
+  /** Far above any real object (a CRD's schema nests some 60 deep), far below what writing JSON recursively can take. */
+  demoJsonLevels: 500,
+  /** How far back its watches may start, in changes; a real one keeps 100 to 102,400 per resource. */
+  demoHistoryChanges: 10_000,
+  /** A watcher this far behind is ended, as a real one is after about a second of events. */
+  demoWatchQueueBytes: 4 * 1024 * KiB,
 } as const;

@@ -1,0 +1,77 @@
+/** JSON as the apiserver keeps it: immutable values, objects with the metadata that every Kubernetes object has. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
+export type JsonMap = { readonly [key: string]: Json };
+
+export type Metadata = {
+  readonly name: string;
+  /** Empty for objects that live outside namespaces; never written out then. */
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Everything else that came in metadata: annotations, finalizers, ... */
+  readonly rest: JsonMap;
+};
+
+/** One stored object, its metadata read once. */
+export type KubeObject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Metadata;
+  /** Every top-level field but the three above, in the order it came. */
+  readonly fields: JsonMap;
+};
+
+export function isMap(value: unknown): value is JsonMap {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function isList(value: unknown): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** The text's value, or undefined when it is not JSON. */
+export function parseJson(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined; // the caller answers 400 with its own words
+  }
+}
+
+/** Whether lists and maps nest at most `levels` deep; looks no deeper than that. */
+export function isWithin(levels: number, value: Json): boolean {
+  if (!isList(value) && !isMap(value)) return true;
+  return levels > 0 && Object.values(value).every((child) => isWithin(levels - 1, child));
+}
+
+export function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+export function mapOf(value: Json | undefined): JsonMap {
+  return isMap(value) ? value : {};
+}
+
+/**
+ * The object as JSON, its keys in the order in which a Go server writes a built-in type's: kind, apiVersion, metadata,
+ * and in metadata the resourceVersion before anything long that a user chose.
+ */
+export function jsonOf(object: KubeObject): JsonMap {
+  return { kind: object.kind, apiVersion: object.apiVersion, metadata: metadataOf(object), ...object.fields };
+}
+
+export function metadataOf({ metadata }: KubeObject): JsonMap {
+  const { name, namespace, uid, resourceVersion, creationTimestamp, labels, rest } = metadata;
+  return {
+    name,
+    ...(namespace === "" ? {} : { namespace }),
+    uid,
+    resourceVersion,
+    creationTimestamp,
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...rest,
+  };
+}

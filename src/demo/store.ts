@@ -1,0 +1,118 @@
+/**
+ * What etcd is to apiservers: objects under one global revision, and a bounded history of how they came about.
+ * Several apiservers share one. Single-threaded, so whoever reads and then writes in one go needs no lock.
+ */
+import { limits } from "../limits.ts";
+import type { KubeObject } from "./json.ts";
+
+/** One committed write. `object` carries the version of this very change, also when it is DELETED. */
+export type Change = {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly resource: string;
+  readonly version: number;
+  readonly object: KubeObject;
+  /** The object before this change; a watch needs it to tell who left its selector. */
+  readonly previous: KubeObject | undefined;
+};
+
+export class Store {
+  #revision = 1;
+  /** Resource → namespace/name → object. */
+  readonly #objects = new Map<string, Map<string, KubeObject>>();
+  readonly #historyLimit: number;
+  #history: Change[] = [];
+  /** Every change up to here is forgotten: a watch may start at it, not below. */
+  #forgotten = 1;
+  readonly #watchers = new Set<(change: Change) => void>();
+
+  constructor(historyLimit: number = limits.demoHistoryChanges) {
+    this.#historyLimit = historyLimit;
+  }
+
+  /** The version of the last change of anything. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The lowest version from which `since` still knows everything. */
+  get oldest(): number {
+    return this.#forgotten;
+  }
+
+  get(resource: string, namespace: string, name: string): KubeObject | undefined {
+    return this.#objects.get(resource)?.get(`${namespace}/${name}`);
+  }
+
+  /** In key order, as etcd returns them; without a namespace, those of all. */
+  list(resource: string, namespace?: string): KubeObject[] {
+    const all = [...(this.#objects.get(resource) ?? [])];
+    const wanted = namespace === undefined ? all : all.filter(([key]) => key.startsWith(`${namespace}/`));
+    return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  }
+
+  /** Resource and name of everything in a namespace. */
+  within(namespace: string): [string, string][] {
+    return [...this.#objects.keys()].flatMap((resource) =>
+      this.list(resource, namespace).map(({ metadata }): [string, string] => [resource, metadata.name]),
+    );
+  }
+
+  /** Adds the object or puts it in the place of its predecessor; returns it with its new version. */
+  put(resource: string, object: KubeObject): KubeObject {
+    const { namespace, name } = object.metadata;
+    const previous = this.get(resource, namespace, name);
+    const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
+    this.#objects.set(resource, objects);
+    const stored = this.#versioned(object);
+    objects.set(`${namespace}/${name}`, stored);
+    this.#commit({
+      type: previous === undefined ? "ADDED" : "MODIFIED",
+      resource,
+      version: this.#revision,
+      object: stored,
+      previous,
+    });
+    return stored;
+  }
+
+  /** Returns the object with the version of its removal, or undefined if there was none. */
+  remove(resource: string, namespace: string, name: string): KubeObject | undefined {
+    const previous = this.get(resource, namespace, name);
+    if (previous === undefined) return undefined;
+    this.#objects.get(resource)?.delete(`${namespace}/${name}`);
+    const object = this.#versioned(previous);
+    this.#commit({ type: "DELETED", resource, version: this.#revision, object, previous });
+    return object;
+  }
+
+  /** Every change of this resource above `version`, oldest first; undefined if some of them are forgotten. */
+  since(resource: string, version: number): Change[] | undefined {
+    if (version < this.#forgotten) return undefined;
+    return this.#history.filter((change) => change.version > version && change.resource === resource);
+  }
+
+  /** Tells every later change, in the order of their versions; the returned function ends that. */
+  subscribe(watcher: (change: Change) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  #versioned(object: KubeObject): KubeObject {
+    this.#revision += 1;
+    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
+  }
+
+  /** A watcher must not write: its change would reach the watchers after it before this one does. */
+  #commit(change: Change): void {
+    this.#history.push(change);
+    if (this.#history.length > this.#historyLimit * 2) this.#forget();
+    for (const watcher of this.#watchers) watcher(change);
+  }
+
+  /** Half at a time, so that a write costs no copy of the window. */
+  #forget(): void {
+    const kept = this.#history.slice(-this.#historyLimit);
+    this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;
+    this.#history = kept;
+  }
+}
