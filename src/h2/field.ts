@@ -21,6 +21,9 @@ export const role = {
   auditId: 12,
   forwardedFor: 13,
   expect: 14,
+  /** Besides `authorization`: what proves who asks, and what says it. No table may keep them (RFC 7541 §7.1.3). */
+  credential: 15,
+  identity: 16,
 } as const;
 export type Role = (typeof role)[keyof typeof role];
 
@@ -42,12 +45,18 @@ const roles = new Map<string, Role>([
   ["audit-id", role.auditId],
   ["x-forwarded-for", role.forwardedFor],
   ["expect", role.expect],
+  ["cookie", role.credential],
+  ["set-cookie", role.credential],
+  ["proxy-authorization", role.credential],
 ]);
+
+/** Where the apiserver reads identities that others assert; what follows varies (`-user`, `-extra-...`). */
+const identityName = /^(?:x-remote-|impersonate-)/;
 
 /** RFC 9110 §5.6.2 token, lower case as RFC 9113 §8.2.1 demands. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** No CTL but HTAB, no DEL; obs-text (0x80-0xff) is let through as it came (RFC 9110 §5.5). */
-const badValue = /[\0-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$/;
+const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class Field {
   readonly name: string;
@@ -55,19 +64,24 @@ export class Field {
   readonly role: Role;
   /** RFC 7541 §4.1: what one entry costs a table or a header list. */
   readonly size: number;
-  /** Never to be put in any table again, on any hop (RFC 7541 §7.1.3). */
+  /** Never to be put in any table again, on any hop (RFC 7541 §7.1.3): it came so, or is a credential or identity. */
   readonly isNeverIndexed: boolean;
-  /** Why this field makes its message malformed by itself (RFC 9113 §8.2.1), or undefined. Names no value. */
-  readonly fault: string | undefined;
   #key = "";
+  /** Null until asked for: a field that a limit cuts off costs no look at its octets (A7). */
+  #fault: string | undefined | null = null;
 
   constructor(name: string, value: string, isNeverIndexed = false) {
     this.name = name;
     this.value = value;
     this.role = roleOf(name);
     this.size = name.length + value.length + 32;
-    this.isNeverIndexed = isNeverIndexed;
-    this.fault = faultOf(name, value);
+    this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
+  }
+
+  /** Why this field makes its message malformed by itself (RFC 9113 §8.2.1), or undefined. Names no value. */
+  get fault(): string | undefined {
+    if (this.#fault === null) this.#fault = faultOf(this.name, this.value);
+    return this.#fault;
   }
 
   /** Name and value as one string, the key of an encoder's table; made on first use. */
@@ -80,11 +94,23 @@ export class Field {
 function roleOf(name: string): Role {
   const known = roles.get(name);
   if (known !== undefined) return known;
-  return name.startsWith(":") ? role.unknownPseudo : role.ordinary;
+  if (name.startsWith(":")) return role.unknownPseudo;
+  return identityName.test(name) ? role.identity : role.ordinary;
+}
+
+function isSensitive(of: Role): boolean {
+  return of === role.authorization || of === role.credential || of === role.identity;
 }
 
 function faultOf(name: string, value: string): string | undefined {
   if (!goodName.test(name.startsWith(":") ? name.slice(1) : name))
     return "field name is not a lower-case token";
-  return badValue.test(value) ? "field value has a control character or a blank at its edge" : undefined;
+  if (!goodValue.test(value)) return "field value has a control character";
+  return isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))
+    ? "field value has a blank at its edge"
+    : undefined;
+}
+
+function isBlank(octet: number): boolean {
+  return octet === 0x20 || octet === 0x09;
 }

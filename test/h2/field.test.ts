@@ -33,6 +33,14 @@ test("an empty value, inner blanks and obs-text are honest", () => {
   for (const value of ["", "a b\tc", "caf\xe9"]) assert.is(new Field("x-note", value).fault, undefined);
 });
 
+test("credentials and identities are for no table, whatever they came as (RFC 7541 §7.1.3)", () => {
+  for (const name of ["authorization", "cookie", "set-cookie", "proxy-authorization", "impersonate-group"])
+    assert.ok(new Field(name, "x").isNeverIndexed, name);
+  for (const name of ["accept", "x-remote", "remote-user", ":path"])
+    assert.not(new Field(name, "x").isNeverIndexed, name);
+  assert.ok(new Field("accept", "x", true).isNeverIndexed);
+});
+
 test("the size is RFC 7541's, and the key joins name and value", () => {
   const field = new Field("ab", "cde");
   assert.is(field.size, 37);
