@@ -1,0 +1,23 @@
+import { huffmanCodes } from "../../src/h2/huffman.ts";
+
+/** The octets' codes one after another, as a string of bits. */
+export function huffmanBits(octets: Uint8Array): string {
+  return Array.from(octets, bitsOf).join("");
+}
+
+/** Huffman-coded octets, padded with ones as they should be. Slow and plain: the other opinion. */
+export function huffmanEncode(octets: Uint8Array): Buffer {
+  return packBits(huffmanBits(octets));
+}
+
+/** Bits into octets, the last one filled up with `padding`. */
+export function packBits(bits: string, padding = "1"): Buffer {
+  const octets = bits.padEnd(Math.ceil(bits.length / 8) * 8, padding).match(/.{8}/g) ?? [];
+  return Buffer.from(octets.map((octet) => Number.parseInt(octet, 2)));
+}
+
+export function bitsOf(octet: number): string {
+  const found = huffmanCodes.find((code) => code.octet === octet);
+  if (found === undefined) throw new Error(`Octet ${octet} has no code`);
+  return found.code.toString(2).padStart(found.length, "0");
+}
