@@ -20,9 +20,13 @@ function hostOf(text: string): string | undefined {
   return isHost(text) && isIP(text) !== 6 ? text : undefined;
 }
 
+export function isIpAddress(text: string): boolean {
+  return isIP(text) !== 0;
+}
+
 /** A DNS name or an IP address. */
 export function isHost(text: string): boolean {
-  if (isIP(text) !== 0) return true;
+  if (isIpAddress(text)) return true;
   const labels = text.split(".");
   // A last label that starts with a digit would be read as an IPv4 address in disguise ("0177.1", "0x7f.1").
   return (
@@ -38,7 +42,7 @@ export function parseAddress(text: string): Address | undefined {
   const host = hostOf(text.slice(0, Math.max(colon, 0)));
   const port = portOf(text.slice(colon + 1));
   if (host === undefined || port === undefined) return undefined;
-  return isIP(host) !== 0 || host === "localhost" ? { host, port } : undefined;
+  return isIpAddress(host) || host === "localhost" ? { host, port } : undefined;
 }
 
 /** Scheme, host and port and nothing else: what URL would tolerate (a user, a path, "https:10.1") is refused (A57). */
@@ -67,7 +71,7 @@ export function networksOf(texts: readonly string[]): Networks {
     list.addSubnet(address, Number(prefix), isIP(address) === 6 ? "ipv6" : "ipv4");
   }
   return {
-    has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4"),
+    has: (address) => isIpAddress(address) && list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4"),
   };
 }
 

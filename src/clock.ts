@@ -34,3 +34,8 @@ export function timestampOf(wallMs: number): string {
 export function wallOf(timestamp: string): number {
   return Date.parse(timestamp);
 }
+
+/** A reading of `wall()` as a Date, for the packages and certificates that speak in Dates. */
+export function dateOf(wallMs: number): Date {
+  return new Date(wallMs);
+}
