@@ -1,0 +1,40 @@
+/**
+ * Loaded before the proxy (`--expose-gc --import`), never part of it: answers each connection to the socket named by
+ * WATCHKEEPER_GC_PROBE with one line of JSON about this process: live heap after a forced collection, and the like.
+ */
+import { createServer } from "node:net";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+export type Probed = {
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  /** Since the start, the forced collections left out. */
+  readonly loopP99Ms: number;
+  readonly uncaught: number;
+};
+
+const path = process.env["WATCHKEEPER_GC_PROBE"];
+// The histogram holds the time between two ticks of a 1 ms timer: 1 ms is the floor, the rest is delay.
+const loop = monitorEventLoopDelay({ resolution: 1 });
+let uncaught = 0;
+process.on("uncaughtExceptionMonitor", () => uncaught++);
+process.on("unhandledRejection", () => uncaught++);
+
+function probe(): Probed {
+  loop.disable();
+  const rssBytes = process.memoryUsage.rss();
+  // Twice: the first run's finalizers free what the second collects.
+  globalThis.gc?.();
+  globalThis.gc?.();
+  const heapBytes = process.memoryUsage().heapUsed;
+  const loopP99Ms = loop.percentile(99) / 1e6;
+  loop.enable();
+  return { heapBytes, rssBytes, loopP99Ms, uncaught };
+}
+
+if (path !== undefined) {
+  loop.enable();
+  createServer((socket) => socket.end(`${JSON.stringify(probe())}\n`))
+    .listen(path)
+    .unref();
+}
