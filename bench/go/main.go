@@ -1,0 +1,48 @@
+// Command bench is the far side of the benchmark: what Node is too heavy for, or what must not disturb the core under
+// measurement. One subcommand a file; each talks to bench/*.ts in JSON lines on stdout and words on stdin.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+)
+
+var commands = map[string]func(args []string) error{
+	"pki":   pki,
+	"serve": serve,
+	"rate":  rate,
+	"watch": watch,
+	"idle":  idle,
+	"shake": shake,
+}
+
+func main() {
+	// A collection on the load's core would show up as latency of the proxy.
+	debug.SetGCPercent(400)
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: bench pki|serve|rate|watch|idle|shake [flags]")
+		os.Exit(2)
+	}
+	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
+		fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+}
+
+// say tells the harness one fact.
+func say(fact map[string]any) {
+	line, _ := json.Marshal(fact)
+	os.Stdout.Write(append(line, '\n'))
+}
+
+var stdin = bufio.NewScanner(os.Stdin)
+
+// hear waits for the harness's next word; false when the harness is gone.
+func hear() (string, bool) {
+	ok := stdin.Scan()
+	return strings.TrimSpace(stdin.Text()), ok
+}

@@ -1,0 +1,92 @@
+/** What is compared: a proxy with TLS and h2 on both sides, started the same way as every other. */
+import { readFileSync } from "node:fs";
+import { connect } from "node:http2";
+import { cpuMs, proxyCore, type Running, rssKb, sleep, start, threadsMs } from "./processes.ts";
+
+/** Where a peer runs: its ports, its certificates and a folder for its config. */
+export type Place = {
+  readonly port: number;
+  readonly metricsPort: number;
+  readonly backendPort: number;
+  readonly dir: string;
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+};
+
+export type Peer = {
+  readonly name: string;
+  /** What is set away from its defaults and why, and what makes it differ from the others. */
+  readonly settings: string;
+  /** How to get it, when it cannot run here. */
+  missing(): string | undefined;
+  /** Writes its config into the place and returns the command; undefined: there is no proxy in between. */
+  command(place: Place): readonly string[] | undefined;
+  /** True for a peer that can only speak HTTP/1.1 to its backend. */
+  readonly isUpstreamH1?: boolean;
+};
+
+/** A peer that runs. */
+export type Proxy = {
+  readonly port: number;
+  /** From the start of its process to its first answer. */
+  readonly startedMs: number;
+  readonly pid: number | undefined;
+  /** CPU time so far; not a number without a proxy, so that it never counts as cheap. */
+  cpuMs(): number;
+  fineCpuMs(): number;
+  rssKb(): number;
+  isOver(): boolean;
+  said(): string;
+  stop(): Promise<void>;
+};
+
+export const smallPath = "/api/v1/namespaces/default/pods/small";
+
+/** One GET on a session of its own; false when there is no answer of 200 yet. */
+function answers(port: number, ca: Buffer): Promise<boolean> {
+  return new Promise((resolve) => {
+    const session = connect(`https://localhost:${port}`, { ca, servername: "localhost" });
+    const end = (isOk: boolean): void => {
+      session.destroy();
+      resolve(isOk);
+    };
+    session.setTimeout(1_000, () => end(false));
+    session.on("error", () => end(false));
+    const stream = session.request({ ":path": smallPath });
+    stream.on("error", () => end(false));
+    stream.on("response", (head) => end(head[":status"] === 200));
+  });
+}
+
+/** Starts a peer on the proxy's core and waits for its first answer. */
+export async function launch(peer: Peer, place: Place): Promise<Proxy> {
+  const ca = readFileSync(place.caFile);
+  const command = peer.command(place);
+  const began = performance.now();
+  const running = command === undefined ? undefined : start(command, proxyCore);
+  const port = running === undefined ? place.backendPort : place.port;
+  while (!(await answers(port, ca))) {
+    if (running?.isOver() === true || performance.now() - began > 15_000) {
+      await running?.stop();
+      throw new Error(`${peer.name} does not answer on port ${port}:\n${running?.said() ?? ""}`);
+    }
+    await sleep(5);
+  }
+  return proxyOf(running, port, performance.now() - began);
+}
+
+function proxyOf(running: Running | undefined, port: number, startedMs: number): Proxy {
+  const pid = running?.pid;
+  return {
+    port,
+    startedMs,
+    pid,
+    cpuMs: () => (pid === undefined ? Number.NaN : cpuMs(pid)),
+    fineCpuMs: () => (pid === undefined ? Number.NaN : threadsMs(pid)),
+    rssKb: () => (pid === undefined ? Number.NaN : rssKb(pid)),
+    isOver: () => running?.isOver() === true,
+    said: () => running?.said() ?? "",
+    stop: async () => running?.stop(),
+  };
+}

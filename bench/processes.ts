@@ -1,0 +1,112 @@
+/**
+ * Every process the benchmark starts: pinned to a core, watched, killed at the end, whatever the end is.
+ * The proxy under measurement has `proxyCore` to itself; everything else, this process included, lives on `loadCore`.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+
+export const proxyCore = 0;
+export const loadCore = 1;
+
+export type Running = {
+  readonly pid: number;
+  /** What it has written so far, for the message when something fails. */
+  said(): string;
+  /** True once it has ended, by itself or not. */
+  isOver(): boolean;
+  stop(): Promise<void>;
+  readonly child: ChildProcess;
+};
+
+const alive = new Set<ChildProcess>();
+
+function killAll(): void {
+  for (const child of alive) child.kill("SIGKILL");
+}
+process.on("exit", killAll);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
+
+/** Moves this process off the proxy's core; children inherit the place. */
+export function pinSelf(): void {
+  execFileSync("taskset", ["-acp", String(loadCore), String(process.pid)], { stdio: "ignore" });
+}
+
+/** Starts a process that dies with this one, even if this one is killed hard. */
+export function start(command: readonly string[], core: number, env: NodeJS.ProcessEnv = {}): Running {
+  const words = ["--pdeathsig", "KILL", "taskset", "-c", String(core), ...command];
+  const child = spawn("setpriv", words, { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...env } });
+  alive.add(child);
+  let said = "";
+  const keep = (chunk: Buffer): void => {
+    said = (said + chunk.toString()).slice(-20_000);
+  };
+  child.stdout.on("data", keep);
+  child.stderr.on("data", keep);
+  const over = new Promise<void>((resolve) => child.once("close", resolve)).then(() => alive.delete(child));
+  return {
+    pid: child.pid ?? 0,
+    child,
+    said: () => said,
+    isOver: () => child.exitCode !== null || child.signalCode !== null,
+    async stop() {
+      child.kill("SIGKILL");
+      await over;
+    },
+  };
+}
+
+/** Runs a process to its end and returns what it wrote; fails when it fails or takes too long. */
+export async function finish(command: readonly string[], core: number, limitMs = 120_000): Promise<string> {
+  const running = start(command, core);
+  running.child.stdin?.end();
+  const timer = setTimeout(() => running.child.kill("SIGKILL"), limitMs);
+  const code = await new Promise<number | null>((resolve) => running.child.once("close", resolve));
+  clearTimeout(timer);
+  if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}:\n${running.said()}`);
+  return running.said();
+}
+
+function treeOf(pid: number): number[] {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  const children = tasks.flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(treeOf)];
+}
+
+/** User and system time of a process and its children so far. The kernel counts it in ticks of 10 ms. */
+export function cpuMs(pid: number): number {
+  let ticks = 0;
+  for (const each of treeOf(pid)) {
+    // The name in parentheses may hold spaces; utime and stime are the 12th and 13th words after it.
+    const words = readFileSync(`/proc/${each}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    ticks += Number(words[11]) + Number(words[12]);
+  }
+  return ticks * 10;
+}
+
+/** The same in nanosecond steps, for spans in which ticks are too coarse; threads that ended are not in it. */
+export function threadsMs(pid: number): number {
+  let ns = 0;
+  for (const each of treeOf(pid))
+    for (const task of readdirSync(`/proc/${each}/task`))
+      ns += Number(readFileSync(`/proc/${each}/task/${task}/schedstat`, "utf8").split(" ")[0]);
+  return ns / 1e6;
+}
+
+/** Resident memory of a process and its children. */
+export function rssKb(pid: number): number {
+  return treeOf(pid).reduce((sum, each) => {
+    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${each}/status`, "utf8"));
+    return sum + Number(match?.[1] ?? 0);
+  }, 0);
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Shown while it runs; the tables alone go to stdout. */
+export function progress(text: string): void {
+  process.stderr.write(text);
+}

@@ -1,0 +1,61 @@
+/** From single figures to medians, a table for people and a file for machines. */
+import type { Figures, Scenario } from "./scenario.ts";
+
+/** scenario -> peer -> metric -> median over the rounds. */
+export type Medians = Record<string, Record<string, Record<string, number>>>;
+
+/** peer -> what each round measured. */
+export type Rounds = ReadonlyMap<string, readonly Figures[]>;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const [low = Number.NaN, high = Number.NaN] = [sorted[middle - 1], sorted[middle]];
+  return sorted.length % 2 === 1 ? high : (low + high) / 2;
+}
+
+export function mediansOf(scenario: Scenario, rounds: Rounds): Record<string, Record<string, number>> {
+  return Object.fromEntries(
+    [...rounds].map(([peer, figures]) => [
+      peer,
+      Object.fromEntries(
+        scenario.metrics.map(({ key }) => [key, median(figures.map((each) => each[key] ?? Number.NaN))]),
+      ),
+    ]),
+  );
+}
+
+/**
+ * One row a peer: each metric's median with its spread, then ours as a share of that peer's. A share below 1 is good
+ * for costs and bad for throughput.
+ */
+export function tableOf(scenario: Scenario, rounds: Rounds, ours: string): string {
+  const medians = mediansOf(scenario, rounds);
+  const head = ["", ...scenario.metrics.flatMap(({ title }) => [title, "min–max", `${ours}/peer`])];
+  const rows = [...rounds].map(([peer, figures]) => [
+    peer,
+    ...scenario.metrics.flatMap(({ key, digits }) => {
+      const values = figures.map((each) => each[key] ?? Number.NaN);
+      const own = medians[peer]?.[key] ?? Number.NaN;
+      if (Number.isNaN(own)) return ["–", "", ""];
+      const spread = `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;
+      const ratio = (medians[ours]?.[key] ?? Number.NaN) / own;
+      return [own.toFixed(digits), spread, peer === ours || !Number.isFinite(ratio) ? "" : ratio.toFixed(2)];
+    }),
+  ]);
+  return aligned([head, ...rows]);
+}
+
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  const lines = rows.map((row) =>
+    row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+    ),
+  );
+  const [head = [], ...rest] = lines;
+  const rule = widths.map((width, column) =>
+    column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`,
+  );
+  return [head, rule, ...rest].map((line) => `| ${line.join(" | ")} |`).join("\n");
+}

@@ -1,0 +1,124 @@
+/** The ground all peers stand on: one PKI, two backends on the load's core, free ports, the load programs. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { launch, type Peer, type Place, type Proxy, smallPath } from "./peer.ts";
+import { finish, loadCore, type Running, start } from "./processes.ts";
+import { find, goProgram } from "./tools.ts";
+
+/** static: nghttpd, the cheapest there is. live: bench/go, which has watches, uploads' answers and HTTP/1.1. */
+export type BackendKind = "static" | "live";
+
+export type Rig = {
+  readonly dir: string;
+  /** A 2 MB file to upload. */
+  readonly uploadFile: string;
+  /** The live backend's control port, where events are asked for. */
+  readonly control: string;
+  launch(peer: Peer, backend: BackendKind): Promise<Proxy>;
+  /** A bench/go subcommand that runs to its end; its last line of JSON. */
+  ask(words: readonly string[]): Promise<Record<string, number>>;
+  /** A bench/go subcommand to talk with. */
+  talk(words: readonly string[]): Talk;
+  stop(): Promise<void>;
+};
+
+/** A load program that waits for words. */
+export type Talk = {
+  /** Its next line of JSON; fails when it ends instead. */
+  next(): Promise<Record<string, number | string>>;
+  say(word: string): void;
+  stop(): Promise<void>;
+};
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address !== null ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** nghttpd serves files: a tree of the paths that the load asks for. */
+function writeTree(dir: string): void {
+  const write = (path: string, body: Buffer): void => {
+    mkdirSync(join(dir, path, ".."), { recursive: true });
+    writeFileSync(join(dir, path), body);
+  };
+  write(smallPath, Buffer.alloc(2048, '{"a":1}\n'));
+  write("/api/v1/configmaps", Buffer.alloc(2048, '{"a":1}\n'));
+  write("/api/v1/pods", Buffer.alloc(20_000_000, '{"kind":"Pod"}\n'));
+  write("/readyz", Buffer.from("ok"));
+}
+
+function talkWith(running: Running): Talk {
+  const lines: string[] = [];
+  let wake: (() => void) | undefined;
+  let rest = "";
+  running.child.stdout?.on("data", (chunk: Buffer) => {
+    const parts = (rest + chunk.toString()).split("\n");
+    rest = parts.pop() ?? "";
+    lines.push(...parts);
+    wake?.();
+  });
+  running.child.once("close", () => wake?.());
+  return {
+    async next() {
+      while (lines.length === 0) {
+        if (running.isOver()) throw new Error(`A load program ended early:\n${running.said()}`);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return JSON.parse(lines.shift() ?? "{}") as Record<string, number | string>;
+    },
+    say: (word) => void running.child.stdin?.write(`${word}\n`),
+    stop: () => running.stop(),
+  };
+}
+
+/** Builds the ground; `stop` takes everything away again. */
+export async function startRig(): Promise<Rig> {
+  const program = goProgram();
+  const dir = mkdtempSync(join(tmpdir(), "watchkeeper-bench-"));
+  process.on("exit", () => rmSync(dir, { recursive: true, force: true }));
+  const pki = { caFile: join(dir, "ca.crt"), certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") };
+  await finish([program, "pki", "-dir", dir], loadCore);
+  writeTree(join(dir, "tree"));
+  const uploadFile = join(dir, "upload");
+  writeFileSync(uploadFile, Buffer.alloc(2_000_000, "x"));
+  const ports = { static: await freePort(), live: await freePort() };
+  const control = `127.0.0.1:${await freePort()}`;
+  // 100 streams as the apiserver allows; windows so wide that the backend never waits for itself.
+  const nghttpd = `${find("nghttpd") ?? ""} -m 100 -w 24 -W 26 -d ${join(dir, "tree")} ${ports.static}`;
+  const backends = [
+    start([...nghttpd.split(" "), pki.keyFile, pki.certFile], loadCore),
+    start([program, "serve", "-tls", `127.0.0.1:${ports.live}`, "-control", control, "-pki", dir], loadCore),
+  ];
+  let count = 0;
+  const placeOf = async (peer: Peer, backend: BackendKind): Promise<Place> => {
+    const own = join(dir, `${peer.name}-${count++}`);
+    mkdirSync(own);
+    const backendPort = ports[peer.isUpstreamH1 === true ? "live" : backend];
+    return { port: await freePort(), metricsPort: await freePort(), backendPort, dir: own, ...pki };
+  };
+  return {
+    dir,
+    uploadFile,
+    control,
+    launch: async (peer, backend) => launch(peer, await placeOf(peer, backend)),
+    async ask(words) {
+      const said = await finish([program, ...words, "-pki", dir], loadCore);
+      return JSON.parse(said.trim().split("\n").at(-1) ?? "{}") as Record<string, number>;
+    },
+    talk: (words) => talkWith(start([program, ...words, "-pki", dir], loadCore)),
+    async stop() {
+      await Promise.all(backends.map((backend) => backend.stop()));
+    },
+  };
+}

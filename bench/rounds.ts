@@ -1,0 +1,68 @@
+/** The order of measuring: every peer once a round, so that a slow minute of the machine falls on all alike. */
+import type { Peer, Proxy } from "./peer.ts";
+import { progress } from "./processes.ts";
+import type { Rig } from "./rig.ts";
+import type { Figures, Scenario } from "./scenario.ts";
+
+type Order = {
+  readonly rig: Rig;
+  readonly scenario: Scenario;
+  readonly peers: readonly Peer[];
+  readonly rounds: number;
+  readonly isQuick: boolean;
+};
+
+/** peer -> what each round measured. A peer that fails is named and left out of the rest of the scenario. */
+export async function runRounds(order: Order): Promise<Map<string, Figures[]>> {
+  const { scenario, peers, rounds } = order;
+  const isKept = scenario.proxies === "kept";
+  const kept = isKept ? await launchAll(order) : new Map<Peer, Proxy>();
+  const results = new Map(peers.map((peer) => [peer.name, [] as Figures[]]));
+  let able = peers;
+  if (isKept && !order.isQuick) able = [...(await runRound(order, "warm-up", able, kept)).keys()];
+  for (let round = 1; round <= rounds; round++) {
+    const measured = await runRound(order, `round ${round}/${rounds}`, able, kept);
+    for (const [peer, figures] of measured) results.get(peer.name)?.push(figures);
+    able = [...measured.keys()];
+  }
+  for (const proxy of kept.values()) await proxy.stop();
+  return results;
+}
+
+async function launchAll({ rig, scenario, peers }: Order): Promise<Map<Peer, Proxy>> {
+  const all = new Map<Peer, Proxy>();
+  for (const peer of peers) all.set(peer, await rig.launch(peer, scenario.backend));
+  return all;
+}
+
+async function runRound(
+  order: Order,
+  title: string,
+  able: readonly Peer[],
+  kept: ReadonlyMap<Peer, Proxy>,
+): Promise<Map<Peer, Figures>> {
+  const measured = new Map<Peer, Figures>();
+  progress(`${order.scenario.name} ${title}:`);
+  for (const peer of able) {
+    progress(` ${peer.name}`);
+    const figures = await measureOnce(order, peer, kept.get(peer));
+    if (figures !== undefined) measured.set(peer, figures);
+  }
+  progress("\n");
+  return measured;
+}
+
+async function measureOnce(order: Order, peer: Peer, kept?: Proxy): Promise<Figures | undefined> {
+  const { rig, scenario, isQuick } = order;
+  let proxy = kept;
+  try {
+    proxy ??= await rig.launch(peer, scenario.backend);
+    return await scenario.measure({ proxy, rig, isQuick });
+  } catch (error) {
+    const said = proxy?.said().slice(-1_000) ?? "";
+    progress(`\n${peer.name} failed ${scenario.name}: ${String(error).slice(0, 2_000)}\n${said}\n`);
+    return undefined;
+  } finally {
+    if (kept === undefined) await proxy?.stop();
+  }
+}

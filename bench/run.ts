@@ -1,0 +1,124 @@
+/**
+ * npm run bench [-- SCENARIO ...] [--peers a,b] [--rounds N] [--quick] [--also NAME=FOLDER]
+ *
+ * Measures watchkeeper beside its rivals: in each round every peer once (A B C, A B C, ...), medians at the end.
+ * --also adds another checkout of watchkeeper as a peer: before and after, in the same run.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Peer } from "./peer.ts";
+import { direct } from "./peers/direct.ts";
+import { envoy } from "./peers/envoy.ts";
+import { haproxy } from "./peers/haproxy.ts";
+import { http2Proxy } from "./peers/http2-proxy.ts";
+import { nghttpx } from "./peers/nghttpx.ts";
+import { nodeHttp2 } from "./peers/node-http2.ts";
+import { watchkeeperAt } from "./peers/watchkeeper.ts";
+import { pinSelf, progress } from "./processes.ts";
+import { type Medians, mediansOf, tableOf } from "./report.ts";
+import { startRig } from "./rig.ts";
+import { runRounds } from "./rounds.ts";
+import type { Scenario } from "./scenario.ts";
+import { scenario as handshake } from "./scenarios/handshake.ts";
+import { scenario as idle } from "./scenarios/idle.ts";
+import { scenario as idleClients } from "./scenarios/idle-clients.ts";
+import { scenario as list } from "./scenarios/list.ts";
+import { scenario as rate } from "./scenarios/rate-1000.ts";
+import { scenario as small8x16 } from "./scenarios/small-8x16.ts";
+import { scenario as small64x1 } from "./scenarios/small-64x1.ts";
+import { scenario as small256x1 } from "./scenarios/small-256x1.ts";
+import { scenario as upload } from "./scenarios/upload.ts";
+import { scenario as watches } from "./scenarios/watches.ts";
+import { verdicts } from "./targets.ts";
+import { requireTools } from "./tools.ts";
+
+const scenarios = [
+  small8x16,
+  small64x1,
+  small256x1,
+  rate,
+  list,
+  upload,
+  handshake,
+  watches,
+  idleClients,
+  idle,
+];
+const ours = "watchkeeper";
+const here = join(import.meta.dirname, "..");
+
+const { values, positionals } = parseArgs({
+  options: {
+    peers: { type: "string" },
+    also: { type: "string", multiple: true, default: [] },
+    rounds: { type: "string", default: "5" },
+    quick: { type: "boolean", default: false },
+  },
+  allowPositionals: true,
+});
+
+const rounds = values.quick ? 1 : Number(values.rounds);
+
+function usageError(message: string): never {
+  process.stderr.write(`bench: ${message}\n`);
+  process.exit(2);
+}
+
+function chosenScenarios(): readonly Scenario[] {
+  const unknown = positionals.filter((name) => !scenarios.some((scenario) => scenario.name === name));
+  if (unknown.length > 0)
+    usageError(`unknown ${unknown.join(", ")}: there are ${scenarios.map(({ name }) => name).join(", ")}`);
+  return positionals.length === 0 ? scenarios : scenarios.filter(({ name }) => positionals.includes(name));
+}
+
+/** The peers that can run; each one that cannot is named with how to get it. */
+function chosenPeers(): readonly Peer[] {
+  const others = values.also.map((pair) => {
+    const [name = "", folder = ""] = pair.split("=");
+    return watchkeeperAt(name, folder);
+  });
+  const all = [watchkeeperAt(ours, here), ...others, nghttpx, haproxy, envoy, nodeHttp2, http2Proxy, direct];
+  const wanted = values.peers?.split(",");
+  const unknown = wanted?.filter((name) => !all.some((peer) => peer.name === name)) ?? [];
+  if (unknown.length > 0)
+    usageError(`unknown ${unknown.join(", ")}: there are ${all.map(({ name }) => name).join(", ")}`);
+  return all
+    .filter(({ name }) => wanted === undefined || wanted.includes(name))
+    .filter((peer) => {
+      const missing = peer.missing();
+      if (missing !== undefined) progress(`left out: ${peer.name}, to have it: ${missing}\n`);
+      return missing === undefined;
+    });
+}
+
+requireTools();
+const picked = chosenScenarios();
+const peers = chosenPeers();
+pinSelf();
+const rig = await startRig();
+const medians: Medians = {};
+const report: Record<string, unknown> = {
+  peers: Object.fromEntries(peers.map((peer) => [peer.name, peer.settings])),
+};
+for (const scenario of picked) {
+  // Memory, CPU and a start belong to a proxy; without one there is only the load itself.
+  const fit = peers.filter((peer) => peer !== direct || scenario.proxies === "kept");
+  const results = await runRounds({ rig, scenario, peers: fit, rounds, isQuick: values.quick });
+  medians[scenario.name] = mediansOf(scenario, results);
+  report[scenario.name] = {
+    about: scenario.about,
+    medians: medians[scenario.name],
+    rounds: Object.fromEntries(results),
+  };
+  process.stdout.write(
+    `\n**${scenario.name}**: ${scenario.about}\n\n${tableOf(scenario, results, ours)}\n\n`,
+  );
+}
+await rig.stop();
+const results = join(here, "bench/results");
+mkdirSync(results, { recursive: true });
+const file = join(results, `${new Date().toISOString().replaceAll(":", "-").slice(0, 19)}.json`);
+writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`);
+process.stdout.write(`${verdicts(ours, medians).join("\n")}\n\n${file.replace(`${here}/`, "")}\n`);
+process.exit(0);

