@@ -3,15 +3,16 @@
  * whoever holds the last good Config keeps it.
  */
 import assert from "node:assert/strict";
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Address, type BackendAddress, parseAddress, parseBackendUrl } from "./address.ts";
 import type { Clock } from "./clock.ts";
 import { checkRules } from "./config-rules.ts";
 import { checkSchema, type Written, type WrittenListener } from "./config-schema.ts";
 import { parseDuration } from "./duration.ts";
+import { Failure } from "./failure.ts";
 import { limits } from "./limits.ts";
 import { isProblems, type Problem } from "./problem.ts";
+import { readText } from "./read-text.ts";
 import { watchFiles } from "./watch-files.ts";
 import { fieldOf, readYaml } from "./yaml-document.ts";
 
@@ -77,13 +78,8 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
 
 /** A file that cannot be read is a problem like any other. */
 export function loadConfig(file: string): Config | readonly Problem[] {
-  try {
-    const bytes = readBounded(file);
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return parseConfig(text, file);
-  } catch (reason) {
-    return [problemOf(file, reasonOf(reason))];
-  }
+  const text = readText(file, limits.configBytes);
+  return text instanceof Failure ? [problemOf(file, text.message)] : parseConfig(text, file);
 }
 
 /** Loads `file` again whenever it has changed; `onChange` hears of bad files too. Returns its stop function. */
@@ -97,29 +93,6 @@ export function watchConfig(
 
 function problemOf(file: string, message: string): Problem {
   return { at: `${file}:1:1`, field: "", message };
-}
-
-/** One byte more than allowed is read at most, whatever the file is. */
-function readBounded(file: string): Buffer {
-  // Without O_NONBLOCK a named pipe would hold up the process until somebody writes into it.
-  const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    if (!fstatSync(handle).isFile()) throw new Error("is no regular file");
-    const bytes = Buffer.alloc(limits.configBytes + 1);
-    return bytes.subarray(0, readSync(handle, bytes));
-  } finally {
-    closeSync(handle);
-  }
-}
-
-function reasonOf(reason: unknown): string {
-  if (!(reason instanceof Error)) return String(reason);
-  const known: Readonly<Record<string, string>> = {
-    ENOENT: "does not exist",
-    EACCES: "may not be read: permission denied",
-    ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text",
-  };
-  return known["code" in reason ? String(reason.code) : ""] ?? reason.message;
 }
 
 function configOf(written: Written, file: string): Config {

@@ -25,6 +25,12 @@ export const limits = {
   configDepth: 16,
   /** More lines than this are not read by anyone. */
   configProblems: 50,
+  /** A certificate and its key, or a bundle of authorities: a hundred RSA certificates are 200 KiB. */
+  certificateBytes: 512 * KiB,
+  /** A refused certificate is looked at again this often, in case its date was the problem. */
+  certificateRetryMs: 60_000,
+  /** Whoever signs may be ahead of our clock by this much (Kerberos' tolerance). */
+  clockSkewMs: 300_000,
 
   /** Streams that a client may have open at once: what the apiserver itself advertises (A3). */
   downstreamStreams: 100,

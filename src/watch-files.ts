@@ -1,17 +1,16 @@
 /** Notices that files have changed, by looking: inotify would miss the swap of a `..data` link above them. */
-import { stat } from "node:fs";
+import { statSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 
 /** What a file is at one moment; a missing one has a mark as well. */
-function markOf(path: string): Promise<string> {
-  return new Promise((resolve) => {
-    stat(path, { bigint: true }, (error, found) => {
-      // A renamed-over file, a swapped link and a write each change at least one of these.
-      resolve(
-        error ? String(error.code) : [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(),
-      );
-    });
-  });
+function markOf(path: string): string {
+  try {
+    const found = statSync(path, { bigint: true });
+    // A renamed-over file, a swapped link and a write each change at least one of these.
+    return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
+  } catch (reason) {
+    return String(reason);
+  }
 }
 
 /**
@@ -23,26 +22,20 @@ export function watchFiles(
   options: { readonly clock: Clock; readonly intervalMs: number; readonly onChange: () => void },
 ): () => void {
   const { clock, intervalMs, onChange } = options;
-  let known: string | undefined;
-  let seen: string | undefined;
-  let isStopped = false;
-  let cancel: (() => void) | undefined;
-  const look = async (): Promise<void> => {
-    const marks = (await Promise.all(paths.map((path) => markOf(path)))).join("|");
-    if (isStopped) return;
-    known ??= marks;
-    const isSettled = marks === seen;
-    seen = marks;
-    cancel = clock.after(isSettled ? intervalMs : Math.min(intervalMs, settleMs), () => void look());
-    if (marks === known || !isSettled) return;
-    known = marks;
+  const marks = (): string => paths.map((path) => markOf(path)).join("|");
+  let known = marks();
+  let seen = known;
+  let cancel = clock.after(intervalMs, look);
+  function look(): void {
+    const now = marks();
+    const isSettled = now === seen;
+    seen = now;
+    cancel = clock.after(isSettled ? intervalMs : Math.min(intervalMs, settleMs), look);
+    if (now === known || !isSettled) return;
+    known = now;
     onChange();
-  };
-  void look();
-  return () => {
-    isStopped = true;
-    cancel?.();
-  };
+  }
+  return () => cancel();
 }
 
 /** A file that changes is looked at again this soon. */

@@ -24,7 +24,7 @@ const onlookers = new Set(["admin", "cli", "demo"]);
 /** The only files that may open a socket, a file or a child process; folders end in a slash. */
 const io = [
   "src/main.ts",
-  "src/config.ts",
+  "src/read-text.ts",
   "src/watch-files.ts",
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/address.ts",
@@ -36,6 +36,8 @@ const io = [
   "src/proxy/splice.ts",
   "src/proxy/passthrough.ts",
   "src/proxy/certificates.ts",
+  // TLS between two ends of a pipe inside the process.
+  "src/proxy/self-handshake.ts",
   "src/admin/server.ts",
   "src/health/probes/",
   "src/health/discover.ts",
