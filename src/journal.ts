@@ -13,6 +13,7 @@ export type Entry =
   | { readonly kind: "lane.opened"; readonly backend: string; readonly lane: string }
   | { readonly kind: "lane.closed"; readonly backend: string; readonly lane: string; readonly reason: string }
   | { readonly kind: "session.refused"; readonly client: string; readonly reason: string }
+  | { readonly kind: "request.refused"; readonly client: string; readonly reason: string }
   | {
       readonly kind: "exchange.failed";
       readonly code: string;

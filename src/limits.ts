@@ -113,4 +113,12 @@ export const limits = {
   demoHistoryChanges: 10_000,
   /** A watcher this far behind is ended, as a real one is after about a second of events. */
   demoWatchQueueBytes: 4 * 1024 * KiB,
+  /** HTTP/1.1: from a request's first octet to the end of its head (A22), also for an upload that outlives its answer. */
+  h1HeadMs: 10_000,
+  /** How long a refused client may take to read why. */
+  h1LingerMs: 1000,
+  /** Parsed requests behind the one being answered: no Kubernetes client pipelines at all (A33). */
+  h1Waiting: 16,
+  /** Of an upload, in the exchange's hands; with node's own buffer and one read it stays under 200 KiB (A19). */
+  h1HeldBytes: 32 * KiB,
 } as const;

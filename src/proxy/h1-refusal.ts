@@ -1,0 +1,36 @@
+/**
+ * Answers to what never became a request: written to the socket as they are, always the last thing on it. Bodies are
+ * Kubernetes `Status` objects, so that kubectl shows the sentence instead of "unknown".
+ */
+
+/** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
+const reasons = {
+  400: ["Bad Request", "BadRequest"],
+  405: ["Method Not Allowed", "MethodNotAllowed"],
+  408: ["Request Timeout", "Timeout"],
+  413: ["Content Too Large", "RequestEntityTooLarge"],
+  431: ["Request Header Fields Too Large", "BadRequest"],
+  502: ["Bad Gateway", "InternalError"],
+  503: ["Service Unavailable", "ServiceUnavailable"],
+} as const;
+export type RefusalCode = keyof typeof reasons;
+
+/** A whole HTTP/1.1 answer that ends its connection. The message must not quote field values: they may be secrets. */
+export function refusal(code: RefusalCode, message: string): Buffer {
+  const [phrase, reason] = reasons[code];
+  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code };
+  const body = `${JSON.stringify(status)}\n`;
+  const head = [
+    `HTTP/1.1 ${code} ${phrase}`,
+    "content-type: application/json",
+    "cache-control: no-cache, private",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** For whoever speaks plain HTTP to the TLS port: names the mistake, as Go's server does. */
+export function plainHttpOnTls(): Buffer {
+  return refusal(400, "Client sent an HTTP request to an HTTPS port: use https:// in the server's address");
+}

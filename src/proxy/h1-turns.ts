@@ -1,0 +1,221 @@
+/**
+ * The requests of one HTTP/1.1 socket, one at a time and in order: its deadlines, its refusals, its end. node:http
+ * hands over each parsed head (h1.ts); what happens to a request after that is its H1Side's and the exchange's affair.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../clock.ts";
+import { type RequestHead, readRequest } from "../h2/fields.ts";
+import type { Side, SideOwner } from "../h2/side.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { type RefusalCode, refusal } from "./h1-refusal.ts";
+import { readHead } from "./h1-request.ts";
+import { type H1End, H1Side } from "./h1-side.ts";
+
+export type Client = {
+  readonly address: string;
+  readonly port: number;
+  readonly listener: string;
+  readonly alpn: "h2" | "http/1.1";
+};
+export type Serve = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
+export type H1Parts = {
+  readonly serve: Serve;
+  readonly splice: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
+  readonly clock: Clock;
+  readonly journal: Journal;
+};
+
+type Turn = { readonly request: IncomingMessage; readonly response: ServerResponse };
+
+/** The parser's codes that deserve more than 400. */
+const refusalCodes = new Map<string, RefusalCode>([
+  ["HPE_HEADER_OVERFLOW", 431],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
+]);
+
+export class Turns implements H1End {
+  readonly #parts: H1Parts;
+  readonly #socket: Socket;
+  readonly #isSecure: boolean;
+  readonly #client: Client;
+  readonly #waiting: Turn[] = [];
+  /** Whose answer is due, or was the last: an upload may outlive its answer. */
+  #side: H1Side | undefined;
+  #isBusy = false;
+  #isRefused = false;
+  #isDraining = false;
+  #stopTimer = (): void => {};
+
+  constructor(parts: H1Parts, socket: Socket, isSecure: boolean, client: Client) {
+    this.#parts = parts;
+    this.#socket = socket;
+    this.#isSecure = isSecure;
+    this.#client = client;
+    // From its first moment: an 'error' that nobody hears ends the process (A52).
+    socket.on("error", () => {});
+    socket.on("close", () => this.#lose());
+    socket.on("end", () => this.#receiveEnd());
+    this.#awaitHead(limits.idleSessionMs, true);
+  }
+
+  /** A head was parsed. */
+  take(request: IncomingMessage, response: ServerResponse): void {
+    for (const each of [request, response]) each.on("error", () => {});
+    if (this.#isRefused) return;
+    this.#waiting.push({ request, response });
+    if (this.#waiting.length > limits.h1Waiting) this.#abandon("More requests at once than anyone needs");
+    else this.#next();
+  }
+
+  upgrade(request: IncomingMessage, head: Buffer): void {
+    request.on("error", () => {});
+    // Its answer and theirs would meet on one socket (A33).
+    if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
+    this.#isBusy = true;
+    this.#stopTimer();
+    this.contain(() => this.#parts.splice(request, this.#socket, head, this.#client));
+  }
+
+  /** The parser gave up, or the socket did. */
+  fail(reason: Error): void {
+    const code = "code" in reason ? String(reason.code) : "";
+    if (!code.startsWith("HPE_")) return this.destroy();
+    this.refuse(`Malformed HTTP/1.1: ${reason.message}`, refusalCodes.get(code));
+  }
+
+  refuse(message: string, code: RefusalCode = 400): void {
+    if (this.#isRefused) return;
+    const isAnswered = this.#isBusy && this.#side?.isAnswered === true;
+    this.#lose();
+    if (isAnswered || !this.#socket.writable) return this.#abandon(message);
+    this.#write(message);
+    this.#socket.end(refusal(code, message));
+    this.#letGo();
+  }
+
+  destroy(): void {
+    this.#lose();
+    // Where only the end of the socket ends a body (HTTP/1.0), a plain FIN would call half of it the whole. TLS has
+    // its own mark for that, close_notify, which destroy() does not send.
+    if (this.#isSecure || this.#socket.remoteFamily === undefined) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
+  }
+
+  /** Idle: ends now. Busy: with the answer that is due. */
+  drain(): void {
+    this.#isDraining = true;
+    if (this.#isBusy) return;
+    this.#socket.end();
+    this.#letGo();
+  }
+
+  /** A fault of ours while doing something for this client costs this client only. */
+  contain(run: () => void): void {
+    try {
+      run();
+    } catch (reason) {
+      const message = reason instanceof Error ? reason.message : String(reason);
+      this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+      this.destroy();
+    }
+  }
+
+  #next(): void {
+    if (this.#isBusy) return;
+    const turn = this.#waiting.shift();
+    if (turn === undefined) return;
+    this.#isBusy = true;
+    this.#stopTimer();
+    turn.response.on("close", () => this.#finish());
+    this.contain(() => this.#begin(turn));
+  }
+
+  #begin({ request, response }: Turn): void {
+    const asked = this.#read(request);
+    if (typeof asked === "string") {
+      request.resume();
+      this.refuse(asked);
+      return;
+    }
+    if (this.#isDraining) response.shouldKeepAlive = false;
+    const side = new H1Side(request, response, this);
+    this.#side = side;
+    const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.#client);
+    side.attach(owner, asked.hasBody);
+  }
+
+  /** The same rules as for HTTP/2, after those that only HTTP/1.1 needs. */
+  #read(request: IncomingMessage): { readonly head: RequestHead; readonly hasBody: boolean } | string {
+    const raw = readHead({
+      method: request.method ?? "",
+      target: request.url ?? "",
+      version: request.httpVersion,
+      rawHeaders: request.rawHeaders,
+      scheme: this.#isSecure ? "https" : "http",
+      ownAuthority: `${this.#socket.localAddress ?? ""}:${this.#socket.localPort ?? ""}`,
+    });
+    if (typeof raw === "string") return raw;
+    const head = readRequest(raw.fields);
+    return typeof head === "string" ? `Malformed request: ${head}` : { head, hasBody: raw.hasBody };
+  }
+
+  /** An answer has left, or its socket has. */
+  #finish(): void {
+    if (this.#socket.destroyed || this.#isRefused) return;
+    this.#isBusy = false;
+    if (this.#isDraining) return this.drain();
+    if (this.#waiting.length > 0) this.#next();
+    else this.#awaitRest();
+  }
+
+  /** The answer came before the whole request, whose rest is read and thrown away, but not for ever. */
+  #awaitRest(): void {
+    if (this.#side?.isReceived !== false) return this.#awaitHead(limits.idleSessionMs, false);
+    this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
+      if (this.#side?.isReceived === true) this.#awaitHead(limits.idleSessionMs, false);
+      else this.#abandon("Upload goes on long after its answer");
+    });
+  }
+
+  /**
+   * The next head's deadline (A22), and how long a socket may be idle (A25). node reads below the socket, so a head
+   * that has begun shows only as octets read without a request: looked at once every `h1HeadMs`.
+   */
+  #awaitHead(leftMs: number, hasBegun: boolean): void {
+    const { bytesRead } = this.#socket;
+    this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
+      if (hasBegun) this.#abandon("No whole request head in time");
+      else if (leftMs <= limits.h1HeadMs) this.drain();
+      else this.#awaitHead(leftMs - limits.h1HeadMs, this.#socket.bytesRead !== bytesRead);
+    });
+  }
+
+  /** Like Go's server: who has closed his half is gone. A watch would otherwise live on until its next event. */
+  #receiveEnd(): void {
+    if (this.#isBusy && this.#side?.isEnded === false) this.destroy();
+  }
+
+  #abandon(reason: string): void {
+    this.#write(reason);
+    this.destroy();
+  }
+
+  #write(reason: string): void {
+    this.#isRefused = true;
+    this.#parts.journal.write({ kind: "request.refused", client: this.#client.address, reason });
+  }
+
+  #lose(): void {
+    this.#stopTimer();
+    this.#side?.lose();
+  }
+
+  /** Reads on until the client has read our answer: closing with octets unread would reset the socket under it. */
+  #letGo(): void {
+    this.#stopTimer();
+    this.#socket.resume();
+    this.#stopTimer = this.#parts.clock.after(limits.h1LingerMs, () => this.#socket.destroy());
+  }
+}

@@ -1,0 +1,104 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type ScriptedH1, startH1, until } from "../support/h1.ts";
+
+const test = suite("proxy/h1-turns");
+
+let h1: ScriptedH1;
+test.before.each(async () => {
+  h1 = await startH1();
+});
+test.after.each(() => h1.close());
+
+const get = (path: string, ...fields: string[]): string =>
+  [`GET ${path} HTTP/1.1`, "Host: api", ...fields, "", ""].join("\r\n");
+const post = (...fields: string[]): string =>
+  ["POST /api/v1/pods HTTP/1.1", "Host: api", ...fields, "", ""].join("\r\n");
+
+test("a client that leaves cancels its exchange, by closing or by half-closing", async () => {
+  for (const leave of ["destroy", "end"] as const) {
+    const client = await h1.connect();
+    client.send(get("/api/v1/pods?watch=1"));
+    const exchange = await h1.exchange();
+    exchange.answer([":status 200"]);
+    client.socket[leave]();
+    await exchange.until("the reset", () => exchange.resetCode === 8);
+  }
+});
+
+test("an upload that outlives its answer has an end", async () => {
+  const client = await h1.connect();
+  client.send(`${post("Content-Length: 8")}abc`);
+  (await h1.exchange()).answer([":status 413", "content-length 0"], true);
+  await client.expect("\r\n\r\n");
+  await until("the finish", () => {
+    h1.clock.advance(10_000);
+    return client.isClosed;
+  });
+});
+
+test("a socket that says nothing, or half a head, is let go after ten seconds", async () => {
+  const silent = await h1.connect();
+  const slow = await h1.connect();
+  slow.send("GET / HTTP/1.1\r\nHo");
+  await until("both accepted", () => h1.drains.length === 2);
+  h1.clock.advance(9999);
+  assert.not(silent.isClosed);
+  h1.clock.advance(1);
+  await silent.closed();
+  await slow.closed();
+  assert.is(h1.entries.filter(({ kind }) => kind === "request.refused").length, 2);
+});
+
+test("a socket idle between requests lives five minutes, a slow second head ten to twenty seconds", async () => {
+  const [idle, slow] = [await h1.connect(), await h1.connect()];
+  for (const client of [idle, slow]) {
+    client.send(get("/"));
+    (await h1.exchange()).answer([":status 204"], true);
+    await client.expect("\r\n\r\n");
+  }
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  slow.send("GET / HT");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  h1.clock.advance(20_000);
+  await slow.closed();
+  h1.clock.advance(279_999);
+  assert.not(idle.isClosed);
+  h1.clock.advance(1);
+  await idle.ended();
+});
+
+test("an exchange that is open has no deadline", async () => {
+  const client = await h1.connect();
+  client.send(get("/api/v1/pods?watch=1"));
+  const exchange = await h1.exchange();
+  exchange.answer([":status 200"]);
+  h1.clock.advance(4 * 3_600_000);
+  exchange.write("still here");
+  await client.expect("still here");
+});
+
+test("draining lets the idle go and the busy finish", async () => {
+  const [idle, busy] = [await h1.connect(), await h1.connect()];
+  busy.send(get("/"));
+  const exchange = await h1.exchange();
+  for (const drain of h1.drains) drain();
+  await idle.ended();
+  exchange.answer([":status 200"]);
+  exchange.write("abc", true);
+  assert.match(await busy.ended(), /abc\r\n0\r\n\r\n$/);
+});
+
+test("a fault of ours costs its client, not the process", async () => {
+  const client = await h1.connect();
+  client.send(post("Content-Length: 3"));
+  const exchange = await h1.exchange();
+  exchange.data = () => {
+    throw new Error("bug");
+  };
+  client.send("abc");
+  await client.closed();
+  assert.ok(h1.entries.some((entry) => entry.kind === "fault.contained" && entry.message === "bug"));
+});
+
+test.run();

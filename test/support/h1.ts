@@ -1,0 +1,141 @@
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { Field } from "../../src/h2/field.ts";
+import type { Side, SideOwner } from "../../src/h2/side.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { createH1 } from "../../src/proxy/h1.ts";
+import { type ManualClock, manualClock } from "./clock.ts";
+import { connectRaw, type RawPeer } from "./raw.ts";
+
+/** The exchange's end of one request: says what came, and answers as told. */
+export class ScriptedExchange implements SideOwner {
+  readonly fields: readonly Field[];
+  readonly end: boolean;
+  readonly side: Side;
+  body = "";
+  trailers: string[] = [];
+  isEnded = false;
+  resetCode: number | undefined;
+  sentCount = 0;
+
+  constructor(fields: readonly Field[], end: boolean, side: Side) {
+    this.fields = fields;
+    this.end = end;
+    this.side = side;
+    this.isEnded = end;
+  }
+
+  get lines(): string[] {
+    return linesOf(this.fields);
+  }
+
+  headers(fields: Field[], end: boolean): void {
+    this.trailers = linesOf(fields);
+    this.isEnded = end;
+  }
+
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.body += bytes.toString("latin1", start, end);
+    this.isEnded = endStream;
+  }
+
+  reset(code: number): void {
+    this.resetCode = code;
+  }
+
+  sent(count: number): void {
+    this.sentCount += count;
+  }
+
+  /** A head, an interim head or trailers: `":status 200"`, `"content-length 5"`. */
+  answer(lines: readonly string[], end = false): void {
+    this.side.sendHeaders(lines.map(fieldOf), end);
+  }
+
+  write(text: string, end = false): void {
+    const bytes = Buffer.from(text, "latin1");
+    this.side.sendData(bytes, 0, bytes.length, end, false);
+  }
+
+  /** Waits until `isTrue`, which something that this exchange is told makes so. */
+  async until(what: string, isTrue: () => boolean): Promise<void> {
+    await until(what, isTrue);
+  }
+}
+
+export async function until(what: string, isTrue: () => boolean): Promise<void> {
+  for (const end = Date.now() + 3000; !isTrue(); ) {
+    if (Date.now() > end) throw new Error(`Waited 3 s for ${what}`);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+function fieldOf(line: string): Field {
+  const at = line.indexOf(" ");
+  return new Field(line.slice(0, at), line.slice(at + 1));
+}
+
+export function linesOf(fields: readonly Field[]): string[] {
+  return fields.map((field) => `${field.name} ${field.value}`);
+}
+
+export type ScriptedH1 = {
+  readonly clock: ManualClock;
+  readonly entries: Entry[];
+  readonly upgrades: { readonly socket: Socket; readonly head: Buffer }[];
+  readonly drains: (() => void)[];
+  connect(): Promise<RawPeer>;
+  /** The next request that became an exchange. */
+  exchange(): Promise<ScriptedExchange>;
+  readonly exchanges: ScriptedExchange[];
+  close(): void;
+};
+
+/** createH1 behind a listening socket, before exchanges that the test plays. */
+export async function startH1(): Promise<ScriptedH1> {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const exchanges: ScriptedExchange[] = [];
+  let taken = 0;
+  const upgrades: { readonly socket: Socket; readonly head: Buffer }[] = [];
+  const sockets = new Set<Socket>();
+  const drains: (() => void)[] = [];
+  const accept = createH1({
+    clock,
+    journal,
+    serve(request, end, side) {
+      const exchange = new ScriptedExchange(request.fields, end, side);
+      exchanges.push(exchange);
+      return exchange;
+    },
+    splice: (_request, socket, head) => upgrades.push({ socket, head }),
+  });
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    drains.push(accept(socket, { address: "192.0.2.1", port: 1, listener: "test", alpn: "http/1.1" }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    clock,
+    entries,
+    upgrades,
+    drains,
+    exchanges,
+    async connect() {
+      const peer = await connectRaw(port);
+      sockets.add(peer.socket);
+      return peer;
+    },
+    async exchange() {
+      await until("a request", () => exchanges.length > taken);
+      taken += 1;
+      return exchanges[taken - 1] as ScriptedExchange;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
