@@ -30,6 +30,8 @@ export type Entry =
       readonly ring: "stream" | "session" | "process";
       readonly message: string;
     }
+  /** "" when all of its checks are good. */
+  | { readonly kind: "probe.changed"; readonly probe: string; readonly complaint: string }
   | { readonly kind: "drain.started" }
   | { readonly kind: "drain.ended"; readonly cut: number };
 
