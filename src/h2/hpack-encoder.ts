@@ -28,8 +28,8 @@ const onceRoles: ReadonlySet<Role> = new Set([
 
 /** What a decoder's table holds at most before SETTINGS have said otherwise (RFC 9113 §6.5.2). */
 const defaultTableBytes = 4096;
-/** Two size updates of at most five octets (§4.2). */
-const updatesBound = 10;
+/** One size update, an integer of 32 bits. */
+const updateBound = 6;
 
 export class HpackEncoder {
   /** Field key -> number in the table. */
@@ -37,19 +37,19 @@ export class HpackEncoder {
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, limits.hpackTableBytes), (field) =>
     this.#numbers.delete(field.key),
   );
-  /** What the peer's decoder believes our table's limit to be, and the smallest it was since we told. */
+  /** The table's limit as the peer's decoder was told, and as large as it may become. */
   #toldBytes = this.#table.limitBytes;
-  #smallestBytes = this.#table.limitBytes;
+  #wantedBytes = this.#table.limitBytes;
 
   /** The peer's SETTINGS_HEADER_TABLE_SIZE; told back at the start of the next block. */
   setPeerTableLimit(bytes: number): void {
-    this.#table.resize(Math.min(bytes, limits.hpackTableBytes));
-    this.#smallestBytes = Math.min(this.#smallestBytes, this.#table.limitBytes);
+    this.#wantedBytes = Math.min(bytes, limits.hpackTableBytes);
+    if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
   }
 
   /** Upper bound of the octets encode() will write: the 32 of Field.size are more than any prefix needs. */
   bound(fields: readonly Field[]): number {
-    let octets = updatesBound;
+    let octets = updateBound;
     for (const field of fields) octets += field.size;
     return octets;
   }
@@ -61,16 +61,15 @@ export class HpackEncoder {
     return next;
   }
 
-  /** The smallest value in between comes first, so that the peer evicts what we evicted (§4.2). */
+  /**
+   * Shrinks at once, to the smallest limit in between (§4.2), and grows a block later if it did: two updates in one
+   * block are allowed, but golang.org/x/net refuses the second while its table holds anything.
+   */
   #tellLimit(out: Buffer, at: number): number {
-    let next = at;
-    for (const bytes of [this.#smallestBytes, this.#table.limitBytes]) {
-      if (bytes === this.#toldBytes) continue;
-      next = putInteger(out, next, sizeUpdate, 0x1f, bytes);
-      this.#toldBytes = bytes;
-    }
-    this.#smallestBytes = this.#toldBytes;
-    return next;
+    if (this.#table.limitBytes === this.#toldBytes) this.#table.resize(this.#wantedBytes);
+    if (this.#table.limitBytes === this.#toldBytes) return at;
+    this.#toldBytes = this.#table.limitBytes;
+    return putInteger(out, at, sizeUpdate, 0x1f, this.#toldBytes);
   }
 
   #put(field: Field, out: Buffer, at: number): number {
