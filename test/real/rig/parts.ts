@@ -31,7 +31,8 @@ export function cacheFolder(): string {
   return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "watchkeeper");
 }
 
-function hashOf(folder: string, pattern: string): string {
+/** Of the names and contents of the files in `folder` that `pattern` names: what was built from them is kept under it. */
+export function hashOf(folder: string, pattern: string): string {
   const hash = createHash("sha256");
   for (const file of globSync(pattern, { cwd: folder }).toSorted()) {
     hash.update(file).update(readFileSync(join(folder, file)));
