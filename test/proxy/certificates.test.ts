@@ -92,6 +92,7 @@ function connectTo(server: net.Server, options: tls.ConnectionOptions): tls.TLSS
   const { port } = server.address() as net.AddressInfo;
   const client = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options });
   client.on("error", () => client.destroy());
+  undo.push(() => client.destroy());
   return client;
 }
 
