@@ -1,0 +1,68 @@
+/** Asks one backend, over a socket of its own, what a lane would need of it: TLS that verifies, HTTP/2, readiness. */
+import http2 from "node:http2";
+import { isIP } from "node:net";
+import tls from "node:tls";
+import type { Clock } from "../clock.ts";
+import type { BackendConfig } from "../config.ts";
+import type { Failure } from "../failure.ts";
+import { failureFrom } from "../failure.ts";
+
+export type Question = {
+  readonly backend: BackendConfig;
+  /** PEM; not needed for a plain backend. */
+  readonly ca: string | undefined;
+  readonly serverName: string | undefined;
+  readonly clock: Clock;
+  readonly withinMs: number;
+};
+
+export type Answer = {
+  readonly status: number;
+  readonly tookMs: number;
+  /** When the backend's certificate expires, in milliseconds since 1970; undefined without TLS. */
+  readonly notAfter: number | undefined;
+};
+
+/** GET /readyz, which the apiserver answers to anyone; a black hole is a Failure after `withinMs`. */
+export function askBackend(question: Question): Promise<Answer | Failure> {
+  const { backend, clock, withinMs } = question;
+  const startedAt = clock.now();
+  const session = http2.connect(urlOf(backend), tlsOptions(question));
+  return new Promise((resolve) => {
+    let notAfter: number | undefined;
+    const end = (outcome: Answer | Failure): void => {
+      cancel();
+      session.destroy();
+      resolve(outcome);
+    };
+    const fail = (reason: unknown): void => end(failureFrom(reason, "backend"));
+    const cancel = clock.after(withinMs, () => fail(new Error(`No answer within ${withinMs / 1000} s`)));
+    session.on("error", fail);
+    session.once("close", () => fail(new Error("The backend closed the socket")));
+    session.once("connect", (_session, socket) => {
+      if (socket instanceof tls.TLSSocket) notAfter = socket.getPeerX509Certificate()?.validToDate.getTime();
+      const stream = session.request({ ":path": "/readyz" });
+      stream.on("error", fail);
+      stream.once("response", (head) =>
+        end({ status: Number(head[":status"]), tookMs: clock.now() - startedAt, notAfter }),
+      );
+      stream.resume();
+    });
+  });
+}
+
+function urlOf({ host, port, isEncrypted }: BackendConfig): string {
+  const bracketed = isIP(host) === 6 ? `[${host}]` : host;
+  return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
+}
+
+function tlsOptions({ backend, ca, serverName = backend.host }: Question): http2.SecureClientSessionOptions {
+  if (!backend.isEncrypted) return {};
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    minVersion: "TLSv1.2",
+    // An IP address is no SNI name (RFC 6066 §3), but the certificate is checked against it all the same.
+    servername: isIP(serverName) === 0 ? serverName : "",
+    checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
+  };
+}

@@ -1,0 +1,110 @@
+/** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
+import { parseArgs } from "node:util";
+import { timestampOf, wallClock } from "../clock.ts";
+import { type BackendConfig, type Config, type ListenerConfig, loadConfig } from "../config.ts";
+import { Failure, failureFrom } from "../failure.ts";
+import { Journal } from "../journal.ts";
+import { isProblems, lineOf } from "../problem.ts";
+import { loadCa, loadCertificate } from "../proxy/certificates.ts";
+import { certificatesIn } from "../proxy/serving-pair.ts";
+import { type Answer, askBackend } from "./ask-backend.ts";
+
+const usage = "usage: watchkeeper check --config FILE [--offline]\n";
+
+/** What was found, of what; a warning does not change the exit code. */
+type Finding = { readonly mark: "✓" | "!" | "✗"; readonly subject: string; readonly text: string };
+
+const withinMs = 3000;
+const soonMs = 30 * 86_400_000;
+
+/** Exit codes: 0 all is well, 1 something would not work, 2 the configuration itself is invalid. */
+export async function check(args: string[]): Promise<number> {
+  const options = optionsFrom(args);
+  if (options instanceof Failure) return complain(`${options.message}\n${usage}`);
+  const config = loadConfig(options.file);
+  if (isProblems(config)) return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n`);
+  const ca = config.upstream.tls === undefined ? undefined : loadCa(config.upstream.tls.caFile);
+  const findings = [summaryOf(config, options.file), ...caFindings(config, ca)];
+  findings.push(...(await Promise.all(config.listeners.map((listener) => listenerFinding(listener)))));
+  // Without a CA every https backend would fail for that one reason, which has been told.
+  if (!options.isOffline && !(ca instanceof Failure))
+    findings.push(
+      ...(await Promise.all(config.upstream.backends.map((one) => backendFinding(one, config, ca)))),
+    );
+  for (const { mark, subject, text } of findings) process.stdout.write(`${mark} ${subject}: ${text}\n`);
+  return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
+}
+
+function optionsFrom(args: string[]): { readonly file: string; readonly isOffline: boolean } | Failure {
+  try {
+    const { config, offline } = parseArgs({
+      args,
+      options: { config: { type: "string", short: "c" }, offline: { type: "boolean", default: false } },
+    }).values;
+    if (config !== undefined) return { file: config, isOffline: offline };
+    return new Failure("bad-request", "client", "Cannot check anything: --config is missing");
+  } catch (reason) {
+    return failureFrom(reason, "client");
+  }
+}
+
+function complain(text: string): number {
+  process.stderr.write(text);
+  return 2;
+}
+
+function summaryOf({ listeners, upstream }: Config, file: string): Finding {
+  const text = `valid, listeners: ${listeners.length}, backends: ${upstream.backends.length}`;
+  return { mark: "✓", subject: file, text };
+}
+
+function caFindings({ upstream }: Config, ca: string | undefined | Failure): Finding[] {
+  if (upstream.tls === undefined || ca === undefined) return [];
+  const subject = "upstream CA";
+  const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
+  if (certificates instanceof Failure) return [{ mark: "✗", subject, text: certificates.message }];
+  // Of a bundle that carries an old authority beside its successor, the successor counts.
+  return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
+}
+
+/** Loads the certificate as the listener itself would, self-handshake included. */
+async function listenerFinding({ name, tls }: ListenerConfig): Promise<Finding> {
+  const subject = `listener ${name}`;
+  if (tls === undefined) return { mark: "✓", subject, text: "plain HTTP on loopback" };
+  const clock = wallClock;
+  const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...tls });
+  if (certificate instanceof Failure) return { mark: "✗", subject, text: certificate.message };
+  certificate.stop();
+  return { ...expiryOf(certificate.notAfter()), subject };
+}
+
+async function backendFinding(
+  backend: BackendConfig,
+  config: Config,
+  ca: string | undefined,
+): Promise<Finding> {
+  const subject = `backend ${backend.name}`;
+  const serverName = config.upstream.tls?.serverName;
+  const answer = await askBackend({ backend, ca, serverName, clock: wallClock, withinMs });
+  if (answer instanceof Failure) return { mark: "✗", subject, text: `${backend.url}: ${answer.message}` };
+  const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
+  const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
+    .filter((part) => part !== undefined)
+    .join(", ");
+  return { mark: isAlive(answer) ? (expiry?.mark ?? "✓") : "✗", subject, text };
+}
+
+/** Where anonymous requests are switched off, the refusal comes from a living apiserver. */
+function isAlive({ status }: Answer): boolean {
+  return [200, 401, 403].includes(status);
+}
+
+function saidBy({ status, tookMs }: Answer): string {
+  return `answered /readyz with ${status} in ${Math.round(tookMs)} ms`;
+}
+
+function expiryOf(notAfter: number): Pick<Finding, "mark" | "text"> {
+  const leftMs = notAfter - wallClock.wall();
+  if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}` };
+  return { mark: leftMs < soonMs ? "!" : "✓", text: `certificate good until ${timestampOf(notAfter)}` };
+}
