@@ -1,11 +1,13 @@
 /** The commands, by name. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
 import { check } from "./check.ts";
+import { config } from "./config.ts";
 import { version } from "./version.ts";
 
 type Command = { readonly summary: string; readonly run: (args: string[]) => Promise<number> };
 
 const commands: Record<string, Command> = {
   check: { summary: "say whether a configuration would serve: --config FILE [--offline]", run: check },
+  config: { summary: "print a commented configuration to start from", run: config },
   version: { summary: "print the version", run: version },
 };
 
