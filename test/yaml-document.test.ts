@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../src/limits.ts";
 import { isProblems, lineOf } from "../src/problem.ts";
 import { fieldOf, pointerTo, readYaml, type YamlDocument } from "../src/yaml-document.ts";
 
@@ -71,17 +72,18 @@ test("keys that are no text are refused", () => {
   assert.is(linesOf("1: a\n").length, 1);
 });
 
-test("deep nesting and masses of keys are answered within seconds", () => {
+test("deep nesting and masses of keys are answered without delay", () => {
   const startedAt = performance.now();
   const texts = [
-    "[".repeat(250_000),
-    "- ".repeat(120_000),
+    "[".repeat(limits.configBytes),
+    "- ".repeat(limits.configBytes / 2),
+    "a: ]\n".repeat(limits.configBytes / 5),
     `${"{a: ".repeat(17)}1${"}".repeat(17)}`,
-    Array.from({ length: 30_000 }, (_, index) => `k${index}: 1`).join("\n"),
+    Array.from({ length: 7000 }, (_, index) => `k${index}: 1`).join("\n"),
   ];
   const refused = texts.map((text) => linesOf(text).length > 0);
-  assert.equal(refused, [true, true, true, false]);
-  assert.ok(performance.now() - startedAt < 8000);
+  assert.equal(refused, [true, true, true, true, false]);
+  assert.ok(performance.now() - startedAt < 5000);
 });
 
 test.run();
