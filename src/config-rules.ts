@@ -58,7 +58,8 @@ function backendBreaches(written: Written): Breach[] {
     if (address === undefined) return [];
     if (!address.isEncrypted && !isLoopback(address.host))
       return [{ pointer, message: `is ${quote(url)}, but http is for loopback addresses only: use https` }];
-    const isOwn = own.some((one) => one !== undefined && isLoopback(address.host) && overlaps(one, address));
+    const isHere = (one: Address): boolean => isLoopback(address.host) || one.host === address.host;
+    const isOwn = own.some((one) => one !== undefined && isHere(one) && overlaps(one, address));
     return isOwn ? [{ pointer, message: `is ${quote(url)}, which is watchkeeper's own listener` }] : [];
   });
   const hasEncrypted = written.upstream.backends.some(({ url }) => parseBackendUrl(url)?.isEncrypted);
@@ -67,11 +68,20 @@ function backendBreaches(written: Written): Breach[] {
   return breaches;
 }
 
-/** Any two sockets that the kernel would not give out both. Port 0 is always another port. */
+/** Two addresses that the kernel would not give out both. Port 0 is always another port. */
 function overlaps(one: Address, other: Address): boolean {
-  const wildcards = ["::", "0.0.0.0"];
   if (one.port === 0 || one.port !== other.port) return false;
-  return one.host === other.host || wildcards.includes(one.host) || wildcards.includes(other.host);
+  return covers(one.host, other.host) || covers(other.host, one.host);
+}
+
+/** "::" takes IPv4 as well, "0.0.0.0" nothing else. */
+function covers(host: string, other: string): boolean {
+  if (host === "::") return true;
+  return numeric(host) === numeric(other) || (host === "0.0.0.0" && !other.includes(":"));
+}
+
+function numeric(host: string): string {
+  return host === "localhost" ? "127.0.0.1" : host;
 }
 
 /** A lane must be suspect before it is dead, and asked before it is suspect (design D6). */

@@ -7,8 +7,10 @@ export type Problem = {
   readonly message: string;
 };
 
+/** One line for a terminal or a log; what a file holds cannot break out of it or paint it. */
 export function lineOf({ at, field, message }: Problem): string {
-  return field === "" ? `${at}: ${message}` : `${at}: ${field} ${message}`;
+  const line = field === "" ? `${at}: ${message}` : `${at}: ${field} ${message}`;
+  return line.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
 }
 
 /** Tells a file's value from its problems. */
@@ -19,7 +21,7 @@ export function isProblems(outcome: unknown): outcome is readonly Problem[] {
 /** A value as it may be shown: short, on one line, without a password that someone put into a URL. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value);
-  const safe = text.replaceAll(/\/\/[^/"]*@/g, "//***@").replaceAll(/[\u007f-\u009f\u2028-\u202e]/g, "?");
+  const safe = text.replaceAll(/\/\/[^/"]*@/g, "//***@");
   return safe.length > 80 ? `${safe.slice(0, 77)}...` : safe;
 }
 

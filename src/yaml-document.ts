@@ -25,7 +25,10 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
   const parsed = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const walk = new Walk(positionAt);
   const faults = [...parsed.errors, ...parsed.warnings];
-  for (const { pos, message } of faults) walk.refuse(pos[0], "", `is not YAML: ${message}`);
+  for (const { pos, code, message } of faults) {
+    const isSecond = code === "MULTIPLE_DOCS";
+    walk.refuse(pos[0], "", isSecond ? "is a second document in one file" : `is not YAML: ${message}`);
+  }
   if (faults.length > 0) return walk.problems;
   if (parsed.contents === null) walk.refuse(0, "", "is empty");
   const value = walk.valueOf(parsed.contents, "", 0);

@@ -68,6 +68,17 @@ test("two listeners cannot have one port, metrics included", () => {
   ]);
 });
 
+test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
+  const metrics = (address: string): string[] =>
+    breaches({
+      listeners: [listener("a", "[::1]:1"), listener("b", "localhost:1")],
+      admin: { metricsAddress: address },
+    });
+  assert.equal(metrics("0.0.0.0:2"), []);
+  assert.is(metrics("0.0.0.0:1").length, 1);
+  assert.is(metrics("127.0.0.1:1").length, 1);
+});
+
 test("a backend without TLS is on loopback (A57)", () => {
   assert.equal(breaches({ upstream: upstream(["http://169.254.169.254"]) }), [
     '/upstream/backends/0/url is "http://169.254.169.254", but http is for loopback addresses only: use https',
@@ -78,6 +89,12 @@ test("a backend that is our own listener would be a circle", () => {
   assert.equal(breaches({ upstream: upstream(["https://127.0.0.1:8443"]) }), [
     `/upstream/backends/0/url is "https://127.0.0.1:8443", which is watchkeeper's own listener`,
   ]);
+});
+
+test("a backend at this host's own address is one too, another host's is not", () => {
+  const listeners = [listener("kube", "10.0.0.5:6443", { tls })];
+  assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.5:6443"]) }).length, 1);
+  assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.6:6443"]) }).length, 0);
 });
 
 test("backends with https need an authority to check them against", () => {

@@ -10,6 +10,11 @@ test("a problem is one line that an editor can jump to", () => {
   assert.is(lineOf({ ...problem, field: "" }), "a.yaml:3:7: is missing");
 });
 
+test("nothing in a file can break out of its line or paint it", () => {
+  const problem = { at: "a.yaml:3:7", field: "a\nb", message: "is \u001b[31mred\u202e\r" };
+  assert.is(lineOf(problem), "a.yaml:3:7: a?b is ?[31mred??");
+});
+
 test("what was probably meant is offered: two letters swapped, one missing, another case", () => {
   for (const written of ["wieght", "weigt", "Weight", "weights"])
     assert.is(didYouMean(written, ["url", "weight", "name"]), ' (did you mean "weight"?)', written);
@@ -23,7 +28,7 @@ test("nothing is offered when nothing is near", () => {
 
 test("a quoted value is short, on one line and without a password", () => {
   assert.is(quote("https://admin:secret@host"), '"https://***@host"');
-  assert.is(quote("a\nb\u001b[31m\u202e"), String.raw`"a\nb\u001b[31m?"`);
+  assert.is(quote("a\nb"), String.raw`"a\nb"`);
   assert.is(quote("x".repeat(1000)).length, 80);
 });
 
