@@ -44,10 +44,16 @@ export async function loadCertificate(options: CertificateOptions): Promise<Serv
 
 /** The PEM certificates of a file of authorities, and nothing else that may stand in it. EC and RSA alike. */
 export function loadCa(file: string): string | Failure {
-  const text = readText(file, limits.certificateBytes);
-  const certificates = text instanceof Failure ? text : certificatesIn(text);
+  const text = read(file);
+  if (text instanceof Failure) return text;
+  const certificates = certificatesIn(text);
   if (!(certificates instanceof Failure)) return certificates.map(String).join("");
-  return new Failure("bad-file", "proxy", `Cannot use the CA file "${file}": ${certificates.message}`);
+  return new Failure(
+    "bad-file",
+    "proxy",
+    `Cannot use "${file}": ${certificates.message}`,
+    certificates.cause,
+  );
 }
 
 /** What every serving TLS socket has in common. It belongs to the context, so a context must be made with it. */
@@ -152,16 +158,22 @@ async function load(options: CertificateOptions): Promise<Loaded | Failure> {
   const { certFile, keyFile, clock } = options;
   const refuse = ({ message, cause }: Failure): Failure =>
     new Failure("bad-file", "proxy", `Cannot use "${certFile}" with "${keyFile}": ${message}`, cause);
-  const certText = readText(certFile, limits.certificateBytes);
-  if (certText instanceof Failure) return refuse(certText);
-  const keyText = readText(keyFile, limits.certificateBytes);
-  if (keyText instanceof Failure) return refuse(keyText);
+  const certText = read(certFile);
+  if (certText instanceof Failure) return certText;
+  const keyText = read(keyFile);
+  if (keyText instanceof Failure) return keyText;
   const pair = checkPair(certText, keyText, clock.wall());
   if (pair instanceof Failure) return refuse(pair);
   const context = contextFor(pair);
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
   return failure === undefined ? { pair, context } : refuse(failure);
+}
+
+function read(file: string): string | Failure {
+  const text = readText(file, limits.certificateBytes);
+  if (!(text instanceof Failure)) return text;
+  return new Failure("bad-file", "proxy", `Cannot use "${file}": ${text.message}`, text.cause);
 }
 
 function contextFor({ chain, key }: ServingPair): tls.SecureContext | Failure {

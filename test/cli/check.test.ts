@@ -123,7 +123,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   writeFileSync(join(directory, "ca.crt"), "<nil>");
   const { lines, code } = await check("--config", file);
   assert.equal(lines.slice(1), [
-    '✗ upstream CA: Cannot use the CA file "ca.crt": no certificate among its 5 characters',
+    '✗ upstream CA: Cannot use "ca.crt": no certificate among its 5 characters',
     '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key belongs to another certificate',
   ]);
   assert.is(code, 1);

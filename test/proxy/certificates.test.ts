@@ -123,7 +123,7 @@ test("a good pair is loaded and served", async () => {
 test("a bad pair at the start is a Failure that names the files", async () => {
   const { outcome, entries } = await load();
   const message = outcome instanceof Failure ? outcome.message.replaceAll(directory, "") : "";
-  assert.is(message, 'Cannot use "/tls.crt" with "/tls.key": does not exist');
+  assert.is(message, 'Cannot use "/tls.crt": does not exist');
   assert.is(refusals(entries).length, 1);
 });
 
