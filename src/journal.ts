@@ -21,6 +21,19 @@ export type Entry =
       readonly message: string;
       readonly auditId: string;
     }
+  | {
+      readonly kind: "tunnel.opened";
+      readonly client: string;
+      readonly backend: string;
+      readonly auditId: string;
+    }
+  | {
+      readonly kind: "tunnel.ended";
+      readonly client: string;
+      readonly backend: string;
+      readonly auditId: string;
+      readonly reason: string;
+    }
   | { readonly kind: "config.reloaded"; readonly file: string }
   | { readonly kind: "config.refused"; readonly file: string; readonly problems: readonly string[] }
   | { readonly kind: "certificate.loaded"; readonly name: string; readonly notAfter: string }

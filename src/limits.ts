@@ -113,6 +113,7 @@ export const limits = {
   demoHistoryChanges: 10_000,
   /** A watcher this far behind is ended, as a real one is after about a second of events. */
   demoWatchQueueBytes: 4 * 1024 * KiB,
+
   /** HTTP/1.1: from a request's first octet to the end of its head (A22), also for an upload that outlives its answer. */
   h1HeadMs: 10_000,
   /** How long a refused client may take to read why. */
@@ -121,6 +122,8 @@ export const limits = {
   h1Waiting: 16,
   /** Of an upload, in the exchange's hands; with node's own buffer and one read it stays under 200 KiB (A19). */
   h1HeldBytes: 32 * KiB,
+  /** A chunk's size line with its extensions, or one trailer, of an answer that refuses an Upgrade. */
+  h1LineBytes: 8 * KiB,
 
   /**
    * Series of one metric family; what comes later is summed under "other". With 600 for requests, 12 families of 100

@@ -3,6 +3,9 @@
  * Kubernetes `Status` objects, so that kubectl shows the sentence instead of "unknown".
  */
 
+import { role } from "../h2/field.ts";
+import type { Side } from "../h2/side.ts";
+
 /** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
 const reasons = {
   400: ["Bad Request", "BadRequest"],
@@ -28,6 +31,24 @@ export function refusal(code: RefusalCode, message: string): Buffer {
     "connection: close",
   ];
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** What `answer` writes to a side, as a whole HTTP/1.1 answer that ends its connection. */
+export function rawAnswer(answer: (side: Side) => void): Buffer {
+  const pieces: Buffer[] = [];
+  answer({
+    sendHeaders(fields) {
+      const status = fields.find((field) => field.role === role.status)?.value ?? "500";
+      const lines = fields
+        .filter((field) => field.role !== role.status)
+        .map((field) => `${field.name}: ${field.value}\r\n`);
+      pieces.push(Buffer.from(`HTTP/1.1 ${status} \r\n${lines.join("")}connection: close\r\n\r\n`, "latin1"));
+    },
+    sendData: (bytes, start, end) => pieces.push(bytes.subarray(start, end)),
+    reset: () => {},
+    grant: () => {},
+  });
+  return Buffer.concat(pieces);
 }
 
 /** For whoever speaks plain HTTP to the TLS port: names the mistake, as Go's server does. */

@@ -3,8 +3,9 @@
  * Pure. Names become lower case; values, order and multiplicity stay as they came, so the caller must read them from
  * `rawHeaders`: node's header objects merge repeated fields (two Impersonate-Group become one group "a, b").
  */
+import type { IncomingMessage } from "node:http";
 import { Field } from "../h2/field.ts";
-import { trailersFault } from "../h2/fields.ts";
+import { type RequestHead, readRequest, trailersFault } from "../h2/fields.ts";
 import { limits } from "../limits.ts";
 
 /** What node:http's parser knows of a head, as it was written. */
@@ -19,7 +20,20 @@ export type H1Head = {
   readonly ownAuthority: string;
 };
 
-export type H1Request = { readonly fields: Field[]; readonly hasBody: boolean };
+/** What the parser made of a request on a socket of ours. */
+export function headOf(request: IncomingMessage, isTls: boolean): H1Head {
+  const { localAddress = "", localPort = 0 } = request.socket;
+  return {
+    method: request.method ?? "",
+    target: request.url ?? "",
+    version: request.httpVersion,
+    rawHeaders: request.rawHeaders,
+    scheme: isTls ? "https" : "http",
+    ownAuthority: `${localAddress.includes(":") ? `[${localAddress}]` : localAddress}:${localPort}`,
+  };
+}
+
+export type H1Request = { readonly head: RequestHead; readonly hasBody: boolean };
 
 /** Meant for the next hop only, whether or not `Connection` names them (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
@@ -34,7 +48,7 @@ const hopByHop = new Set([
 /** Removing one of these would change who asks, what is asked, or where a body ends (A40). */
 const kept = /^(authorization|cookie|host|content-.*|x-remote-.*|x-forwarded-.*|impersonate-.*|audit-id)$/;
 
-/** The request's fields, or why it is refused. */
+/** The request by the rules of HTTP/2, after those that only HTTP/1.1 needs; or why it is refused. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
@@ -46,16 +60,26 @@ export function readHead(head: H1Head): H1Request | string {
   if ("fault" in framing) return framing.fault;
   const target = targetOf(head, valuesOf(pairs, "host"));
   if (typeof target === "string") return target;
-  const fields = [
-    new Field(":method", head.method),
-    new Field(":scheme", head.scheme),
-    new Field(":authority", target.authority),
-    new Field(":path", target.path),
-  ];
-  for (const [name, value] of pairs) {
-    if (travelsOn(name, value, options)) fields.push(new Field(name, name === "te" ? "trailers" : value));
-  }
-  return { fields, hasBody: framing.hasBody };
+  const travelling = pairs.filter(([name, value]) => travelsOn(name, value, options));
+  const request = readRequest(fieldsOf(head, target, travelling));
+  return typeof request === "string"
+    ? `Malformed request: ${request}`
+    : { head: request, hasBody: framing.hasBody };
+}
+
+export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };
+
+/**
+ * A request that may switch protocols. None with a body: what follows it would be read as tunnel by us and as a second
+ * request by others (A34, CVE-2026-58055). `Content-Length: 0` is what Go sends on kubectl's POST.
+ */
+export function readUpgrade(raw: H1Head): H1Upgrade | string {
+  const request = readHead(raw);
+  if (typeof request === "string") return request;
+  if (request.hasBody) return "Upgrade with a body";
+  if (raw.version !== "1.1") return "Upgrade in HTTP/1.0";
+  if (raw.method !== "GET" && raw.method !== "POST") return "Upgrade is for GET and POST";
+  return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
 /** Trailers may describe the body, never who asks or how the message ends (A38, RFC 9110 §6.5.1). */
@@ -72,11 +96,21 @@ export function upgradesOf(rawHeaders: readonly string[]): string[] {
 }
 
 /** Name in lower case and value, in order. */
-export function pairsOf(rawHeaders: readonly string[]): (readonly [string, string])[] {
+function pairsOf(rawHeaders: readonly string[]): (readonly [string, string])[] {
   const pairs: (readonly [string, string])[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2)
     pairs.push([(rawHeaders[at] ?? "").toLowerCase(), rawHeaders[at + 1] ?? ""]);
   return pairs;
+}
+
+function fieldsOf(head: H1Head, target: Target, pairs: Pairs): Field[] {
+  return [
+    new Field(":method", head.method),
+    new Field(":scheme", head.scheme),
+    new Field(":authority", target.authority),
+    new Field(":path", target.path),
+    ...pairs.map(([name, value]) => new Field(name, name === "te" ? "trailers" : value)),
+  ];
 }
 
 type Pairs = readonly (readonly [string, string])[];

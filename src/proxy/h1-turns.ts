@@ -5,12 +5,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
-import { type RequestHead, readRequest } from "../h2/fields.ts";
+import type { RequestHead } from "../h2/fields.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { breakOff } from "./break-off.ts";
 import { type RefusalCode, refusal } from "./h1-refusal.ts";
-import { readHead } from "./h1-request.ts";
+import { headOf, readHead } from "./h1-request.ts";
 import { type H1End, H1Side } from "./h1-side.ts";
 
 export type Client = {
@@ -18,6 +19,7 @@ export type Client = {
   readonly port: number;
   readonly listener: string;
   readonly alpn: "h2" | "http/1.1";
+  readonly isTls: boolean;
 };
 export type Serve = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
 export type H1Parts = {
@@ -38,7 +40,6 @@ const refusalCodes = new Map<string, RefusalCode>([
 export class Turns implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
-  readonly #isSecure: boolean;
   readonly #client: Client;
   readonly #waiting: Turn[] = [];
   /** Whose answer is due, or was the last: an upload may outlive its answer. */
@@ -48,10 +49,9 @@ export class Turns implements H1End {
   #isDraining = false;
   #stopTimer = (): void => {};
 
-  constructor(parts: H1Parts, socket: Socket, isSecure: boolean, client: Client) {
+  constructor(parts: H1Parts, socket: Socket, client: Client) {
     this.#parts = parts;
     this.#socket = socket;
-    this.#isSecure = isSecure;
     this.#client = client;
     // From its first moment: an 'error' that nobody hears ends the process (A52).
     socket.on("error", () => {});
@@ -97,10 +97,7 @@ export class Turns implements H1End {
 
   destroy(): void {
     this.#lose();
-    // Where only the end of the socket ends a body (HTTP/1.0), a plain FIN would call half of it the whole. TLS has
-    // its own mark for that, close_notify, which destroy() does not send.
-    if (this.#isSecure || this.#socket.remoteFamily === undefined) this.#socket.destroy();
-    else this.#socket.resetAndDestroy();
+    breakOff(this.#socket);
   }
 
   /** Idle: ends now. Busy: with the answer that is due. */
@@ -133,7 +130,7 @@ export class Turns implements H1End {
   }
 
   #begin({ request, response }: Turn): void {
-    const asked = this.#read(request);
+    const asked = readHead(headOf(request, this.#client.isTls));
     if (typeof asked === "string") {
       request.resume();
       this.refuse(asked);
@@ -144,21 +141,6 @@ export class Turns implements H1End {
     this.#side = side;
     const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.#client);
     side.attach(owner, asked.hasBody);
-  }
-
-  /** The same rules as for HTTP/2, after those that only HTTP/1.1 needs. */
-  #read(request: IncomingMessage): { readonly head: RequestHead; readonly hasBody: boolean } | string {
-    const raw = readHead({
-      method: request.method ?? "",
-      target: request.url ?? "",
-      version: request.httpVersion,
-      rawHeaders: request.rawHeaders,
-      scheme: this.#isSecure ? "https" : "http",
-      ownAuthority: `${this.#socket.localAddress ?? ""}:${this.#socket.localPort ?? ""}`,
-    });
-    if (typeof raw === "string") return raw;
-    const head = readRequest(raw.fields);
-    return typeof head === "string" ? `Malformed request: ${head}` : { head, hasBody: raw.hasBody };
   }
 
   /** An answer has left, or its socket has. */

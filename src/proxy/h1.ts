@@ -5,7 +5,6 @@
 import http from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { TLSSocket } from "node:tls";
 import { limits } from "../limits.ts";
 import { upgradesOf } from "./h1-request.ts";
 import { type Client, type H1Parts, Turns } from "./h1-turns.ts";
@@ -37,7 +36,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => Dr
   server.on("connect", (_request, socket) => turns.get(socket)?.refuse("CONNECT is not for apiservers", 405));
   server.on("clientError", (reason, socket) => turns.get(socket)?.fail(reason));
   return (socket, client) => {
-    const own = new Turns(parts, socket, socket instanceof TLSSocket, client);
+    const own = new Turns(parts, socket, client);
     turns.set(socket, own);
     server.emit("connection", socket);
     return () => own.drain();

@@ -12,7 +12,7 @@ function head(target: string, rawHeaders: readonly string[], version = "1.1"): H
 
 function read(target: string, rawHeaders: readonly string[], version = "1.1"): string | string[] {
   const request = readHead(head(target, rawHeaders, version));
-  return typeof request === "string" ? request : linesOf(request.fields);
+  return typeof request === "string" ? request : linesOf(request.head.fields);
 }
 
 test("repeated fields stay apart and in order", () => {
@@ -86,7 +86,7 @@ test("HTTP/1.1 and HTTP/1.0 are spoken, 0.9 and 2.0 are not", () => {
 });
 
 test("the path is not touched", () => {
-  for (const path of ["//a", "/api/../x", "/%2e%2e", "/a%2fb", "*", "/?a=b?c", "/a;b"])
+  for (const path of ["//a", "/api/../x", "/%2e%2e", "/a%2fb", "/?a=b?c", "/a;b"])
     assert.is(read(path, ["Host", "a"])[3], `:path ${path}`);
 });
 

@@ -113,7 +113,9 @@ export async function startH1(): Promise<ScriptedH1> {
   });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
-    drains.push(accept(socket, { address: "192.0.2.1", port: 1, listener: "test", alpn: "http/1.1" }));
+    drains.push(
+      accept(socket, { address: "192.0.2.1", port: 1, listener: "test", alpn: "http/1.1", isTls: false }),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,0 +1,135 @@
+/**
+ * Step 6 of 7 for an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): who asks, on which backend, and
+ * then a tunnel for as long as both sockets live. Silence is not illness: there is no idle timer here (D7); a tunnel
+ * shares its backend's fate, for a socket without PING cannot prove anything itself (D6).
+ */
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../clock.ts";
+import { Failure, failureFrom } from "../failure.ts";
+import type { Field } from "../h2/field.ts";
+import type { RequestHead } from "../h2/fields.ts";
+import type { Side } from "../h2/side.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { writeUpgrade } from "./h1-head.ts";
+import { rawAnswer } from "./h1-refusal.ts";
+import { headOf, readUpgrade } from "./h1-request.ts";
+import type { Client } from "./h1-turns.ts";
+import { Tunnel, type TunnelParts } from "./tunnel.ts";
+
+/** A socket to a backend: HTTP/1.1, ready, with keepalive. */
+export type Dialed = {
+  readonly socket: Socket;
+  readonly backend: string;
+  /** Calls once when the backend is proven dead; returns its undoing. */
+  onDead(run: () => void): () => void;
+};
+
+export type SpliceParts = {
+  readonly identify: (
+    request: RequestHead,
+    client: Client,
+  ) => { readonly fields: readonly Field[]; readonly auditId: string } | Failure;
+  /** Asks another backend by itself while nothing has been sent. */
+  readonly dialUpgrade: (client: Client, request: RequestHead) => Promise<Dialed | Failure>;
+  readonly respond: (side: Side, method: string, failure: Failure) => void;
+  readonly clock: Clock;
+  readonly journal: Journal;
+};
+
+/** All Upgrades of this process. */
+export class Splices {
+  readonly #parts: SpliceParts;
+  readonly #tunnels = new Set<Tunnel>();
+
+  constructor(parts: SpliceParts) {
+    this.#parts = parts;
+  }
+
+  /** Tunnels that are open, or asking for it. */
+  get openCount(): number {
+    return this.#tunnels.size;
+  }
+
+  /** Ends them all: the drain's last act. */
+  cut(): void {
+    for (const tunnel of this.#tunnels) tunnel.cut("draining");
+  }
+
+  /** Takes the socket over; `early` is what came behind the request. */
+  splice(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
+    const { method = "" } = request;
+    const refuse = (failure: Failure): void => this.#refuse(socket, method, failure);
+    const asked = readUpgrade(headOf(request, client.isTls));
+    if (typeof asked === "string") return refuse(new Failure("bad-request", "client", asked));
+    const identified = this.#parts.identify(asked.head, client);
+    if (identified instanceof Failure) return refuse(identified);
+    const head = { ...asked.head, fields: identified.fields };
+    const { upgrades } = asked;
+    const open = (dialed: Dialed): void => {
+      const tunnel = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades), upgrades, early };
+      this.#open(tunnel, dialed, { client: client.address, auditId: identified.auditId, refuse });
+    };
+    this.#parts.dialUpgrade(client, head).then(
+      (dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)),
+      (reason: unknown) => refuse(failureFrom(reason, "proxy")),
+    );
+  }
+
+  #open(parts: TunnelParts, dialed: Dialed, asker: Asker): void {
+    const { down, up } = parts;
+    if (down.destroyed || down.readableEnded) {
+      up.destroy();
+      down.destroy();
+      return;
+    }
+    const { client, auditId, refuse } = asker;
+    const names = { client, backend: dialed.backend, auditId };
+    const { journal } = this.#parts;
+    const end = (): void => {
+      this.#tunnels.delete(tunnel);
+      stopDead();
+    };
+    const tunnel = new Tunnel(parts, {
+      opened: () => journal.write({ kind: "tunnel.opened", ...names }),
+      failed: (failure) => {
+        end();
+        refuse(failure);
+      },
+      ended: (reason) => {
+        end();
+        journal.write({ kind: "tunnel.ended", ...names, reason });
+        this.#letGo(down);
+      },
+    });
+    this.#tunnels.add(tunnel);
+    const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
+  }
+
+  /** The last answer on its socket, whose further octets nobody will read. */
+  #refuse(socket: Socket, method: string, failure: Failure): void {
+    const { code, origin, message } = failure;
+    this.#parts.journal.write({ kind: "exchange.failed", code, origin, message, auditId: "" });
+    if (socket.writable) socket.end(rawAnswer((side) => this.#parts.respond(side, method, failure)));
+    this.#letGo(socket);
+  }
+
+  /** Reads on until the client has read what we wrote: closing with octets unread would reset the socket under it. */
+  #letGo(socket: Socket): void {
+    if (socket.destroyed) return;
+    socket.resume();
+    const stop = this.#parts.clock.after(limits.h1LingerMs, () => {
+      if (socket.writableFinished) socket.destroy();
+      else socket.once("finish", () => socket.destroy());
+    });
+    socket.once("close", stop);
+  }
+}
+
+/** Whom a tunnel is for, and how to answer when there will be none. */
+type Asker = {
+  readonly client: string;
+  readonly auditId: string;
+  readonly refuse: (failure: Failure) => void;
+};

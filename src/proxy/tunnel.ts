@@ -1,0 +1,182 @@
+/**
+ * One Upgrade between two sockets: the head goes up, the answer comes down, and only after a 101 that keeps to the
+ * question do octets pass both ways, each half closed on its own. Any other answer is relayed as the last one on its
+ * socket, and no octet of the client ever follows its head (A35, CVE-2018-1002105). A redirect is an answer like any
+ * other: it is never followed (A36, CVE-2020-8559).
+ */
+import type { Socket } from "node:net";
+import { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
+import { breakOff } from "./break-off.ts";
+import { type BodyEnd, bodyEnd } from "./h1-body.ts";
+import { type AnswerHead, readAnswer, writeLastAnswer } from "./h1-head.ts";
+
+export type TunnelParts = {
+  readonly down: Socket;
+  readonly up: Socket;
+  readonly head: Buffer;
+  /** As the client wrote them. */
+  readonly upgrades: readonly string[];
+  /** What the client sent behind its head: waits for the 101. */
+  readonly early: Buffer;
+};
+
+export type TunnelOwner = {
+  /** The backend switched protocols: from now on it is a tunnel. */
+  opened(): void;
+  /** There is no answer to relay, and nothing was written to the client. */
+  failed(failure: Failure): void;
+  /** Over: the client's socket has an end, the backend's is gone. */
+  ended(reason: string): void;
+};
+
+type State = "asking" | "answering" | "open" | "over";
+
+export class Tunnel {
+  readonly #down: Socket;
+  readonly #up: Socket;
+  readonly #parts: TunnelParts;
+  readonly #owner: TunnelOwner;
+  #state: State = "asking";
+  /** Of the answer's head, while it is not whole. */
+  #received: Buffer = Buffer.alloc(0);
+  #interimHeads = 0;
+  #body: BodyEnd | undefined;
+  readonly #receive = (chunk: Buffer): void => this.#take(chunk);
+
+  constructor(parts: TunnelParts, owner: TunnelOwner) {
+    this.#parts = parts;
+    this.#owner = owner;
+    const { down, up } = parts;
+    this.#down = down;
+    this.#up = up;
+    for (const socket of [down, up]) {
+      socket.on("error", () => {});
+      socket.allowHalfOpen = true;
+      socket.setNoDelay(true);
+    }
+    down.on("close", () => this.#downClosed());
+    down.on("end", () => this.#downEnded());
+    down.on("drain", () => up.resume());
+    up.on("data", this.#receive);
+    up.on("end", () => this.#upEnded());
+    up.on("close", () => this.#upClosed());
+    up.write(parts.head);
+  }
+
+  /** The backend is proven dead, or we stop. A tunnel ends cleanly, so that the client knows at once. */
+  cut(reason: string): void {
+    if (this.#state === "asking") this.#fail(reason);
+    else if (this.#state === "answering") this.#breakOff(reason);
+    else this.#finish(reason);
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#state === "answering") return this.#pass(chunk);
+    if (this.#state !== "asking") return;
+    this.#received = Buffer.concat([this.#received, chunk]);
+    this.#readHeads();
+  }
+
+  /** Interim heads and the one that answers may come in one chunk. */
+  #readHeads(): void {
+    const head = readAnswer(this.#received);
+    if (head === undefined) return;
+    const before = this.#interimHeads;
+    const fault = typeof head === "string" ? head : this.#takeHead(head);
+    if (fault !== undefined) this.#fail(`Answer to an Upgrade is malformed: ${fault}`, "backend-protocol");
+    else if (this.#interimHeads > before) this.#readHeads();
+  }
+
+  /** Returns what is wrong with it. */
+  #takeHead(head: AnswerHead): string | undefined {
+    const bytes = this.#received.subarray(0, head.length);
+    this.#received = this.#received.subarray(head.length);
+    if (head.status === 101) return this.#open(head, bytes);
+    if (head.status >= 200) {
+      this.#state = "answering";
+      this.#body = bodyEnd(head.framing);
+      this.#down.write(writeLastAnswer(head));
+      this.#pass(this.#received);
+      return undefined;
+    }
+    this.#interimHeads += 1;
+    if (this.#interimHeads > limits.interimHeads) return "too many interim heads";
+    this.#down.write(bytes);
+    return undefined;
+  }
+
+  #open(head: AnswerHead, bytes: Buffer): string | undefined {
+    const asked = this.#parts.upgrades.map((name) => name.toLowerCase());
+    if (!head.upgrades.some((name) => asked.includes(name)))
+      return "101 to a protocol that was not asked for";
+    const { up: backend, down: client } = this.#parts;
+    this.#state = "open";
+    this.#up.off("data", this.#receive);
+    // The 101 goes on as it came: it was read strictly, and clients of old may look at its letters.
+    client.write(bytes);
+    if (this.#received.length > 0) client.write(this.#received);
+    if (this.#parts.early.length > 0) backend.write(this.#parts.early);
+    backend.pipe(client);
+    client.pipe(backend);
+    this.#owner.opened();
+    return undefined;
+  }
+
+  /** Of an answer that is no 101: its body, and nothing behind it. */
+  #pass(chunk: Buffer): void {
+    const taken = this.#body?.take(chunk) ?? "no body";
+    if (typeof taken === "string") return this.#breakOff(taken);
+    if (taken > 0 && !this.#down.write(chunk.subarray(0, taken))) this.#up.pause();
+    if (this.#body?.isWhole === true) this.#finish("refused by the backend");
+  }
+
+  #downEnded(): void {
+    if (this.#state === "asking" || this.#state === "answering") this.#breakOff("client left");
+  }
+
+  #downClosed(): void {
+    if (this.#state !== "over") this.#breakOff(this.#up.readableEnded ? "ended" : "client left");
+  }
+
+  #upEnded(): void {
+    if (this.#state === "asking") this.#fail("Backend ended before it answered an Upgrade");
+    else if (this.#state === "answering") this.#endAnswer();
+  }
+
+  #endAnswer(): void {
+    // Without a length the body ends where the connection ends in order (RFC 9112 §6.3).
+    if (this.#body?.isWhole === undefined) this.#finish("refused by the backend");
+    else this.#breakOff("answer to an Upgrade was cut short");
+  }
+
+  #upClosed(): void {
+    if (this.#state === "asking") this.#fail("Backend was lost before it answered an Upgrade");
+    else if (this.#state === "open" && this.#up.readableEnded) this.#finish("ended");
+    else if (this.#state !== "over") this.#breakOff("backend lost");
+  }
+
+  #fail(message: string, code: "backend-lost" | "backend-protocol" = "backend-lost"): void {
+    this.#state = "over";
+    this.#up.destroy();
+    this.#owner.failed(new Failure(code, "backend", message));
+  }
+
+  /** What was said is whole. */
+  #finish(reason: string): void {
+    this.#state = "over";
+    this.#up.unpipe(this.#down);
+    this.#down.unpipe(this.#up);
+    this.#up.destroy();
+    this.#down.end();
+    this.#owner.ended(reason);
+  }
+
+  /** What was said is not whole, and must not look so. */
+  #breakOff(reason: string): void {
+    this.#state = "over";
+    breakOff(this.#up);
+    breakOff(this.#down);
+    this.#owner.ended(reason);
+  }
+}

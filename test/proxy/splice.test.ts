@@ -1,0 +1,142 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../src/failure.ts";
+import type { RawPeer } from "../support/raw.ts";
+import { type ScriptedSplice, startSplice } from "../support/splice.ts";
+
+const test = suite("proxy/splice");
+
+let splice: ScriptedSplice;
+test.before.each(async () => {
+  splice = await startSplice();
+});
+test.after.each(() => splice.close());
+
+const exec = (method: string, ...fields: string[]): string =>
+  [`${method} /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1`, "Host: api", ...fields, "", ""].join(
+    "\r\n",
+  );
+const spdy = exec("POST", "Connection: Upgrade", "Upgrade: SPDY/3.1", "Content-Length: 0");
+const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
+
+test("SPDY by POST goes up with every field as it came, repeated ones apart", async () => {
+  const client = await splice.connect();
+  client.send(
+    exec(
+      "POST",
+      "User-Agent: kubectl",
+      "Content-Length: 0",
+      "Connection: Upgrade",
+      "Upgrade: SPDY/3.1",
+      "X-Stream-Protocol-Version: v4.channel.k8s.io",
+      "Impersonate-Group: a",
+      "X-Stream-Protocol-Version: v3.channel.k8s.io",
+      "Impersonate-Group: b,c",
+      "Authorization: Bearer t",
+      "X-Remote-User: someone",
+    ),
+  );
+  const backend = await splice.backend();
+  const head = await backend.expect("\r\n\r\n");
+  assert.equal(head.split("\r\n"), [
+    "POST /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1",
+    "host: api",
+    "user-agent: kubectl",
+    "content-length: 0",
+    "x-stream-protocol-version: v4.channel.k8s.io",
+    "impersonate-group: a",
+    "x-stream-protocol-version: v3.channel.k8s.io",
+    "impersonate-group: b,c",
+    "authorization: Bearer t",
+    "x-remote-user: someone",
+    "x-forwarded-for: 192.0.2.1",
+    "connection: Upgrade",
+    "upgrade: SPDY/3.1",
+    "",
+    "",
+  ]);
+});
+
+for (const [method, protocol] of [
+  ["GET", "websocket"],
+  ["GET", "WebSocket"],
+  ["GET", "SPDY/3.1"],
+  ["POST", "SPDY/3.1"],
+] as const) {
+  test(`${method} with Upgrade: ${protocol} becomes a tunnel`, async () => {
+    const client = await splice.connect();
+    client.send(exec(method, "connection: keep-alive, UPGRADE", `upgrade: ${protocol}`));
+    const backend = await splice.backend();
+    await backend.expect(`upgrade: ${protocol}\r\n\r\n`);
+    const answer = `HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUPGRADE: ${protocol}\r\nX-Odd: 1\r\nX-Odd: 2\r\n\r\n`;
+    backend.send(answer);
+    assert.is(await client.expect("\r\n\r\n"), answer);
+    client.send("up\0\xff");
+    await backend.expect("up\0\xff");
+    backend.send("down\r\n\0");
+    await client.expect("down\r\n\0");
+  });
+}
+
+async function opened(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
+  const client = await splice.connect();
+  client.send(spdy);
+  const backend = await splice.backend();
+  await backend.expect("\r\n\r\n");
+  backend.send(switched);
+  await client.expect(switched);
+  return { client, backend };
+}
+
+test("a backend that is proven dead ends its tunnels cleanly, with what was said", async () => {
+  const { client, backend } = await opened();
+  backend.send("said");
+  await client.expect("said");
+  splice.die();
+  assert.is(await client.ended(), "");
+  await backend.ended();
+  assert.ok(splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend dead"));
+});
+
+test("a drain's last act cuts the tunnels that are left", async () => {
+  const { client, backend } = await opened();
+  assert.is(splice.splices.openCount, 1);
+  splice.splices.cut();
+  await client.ended();
+  await backend.ended();
+  assert.is(splice.splices.openCount, 0);
+});
+
+test("no backend, or one that is lost before it answers, is told to the client", async () => {
+  const early = await splice.connect();
+  splice.failure = new Failure("backend-refused", "backend", "Nobody listens");
+  early.send(spdy);
+  assert.match(await early.ended(), /^HTTP\/1.1 503 .*connection: close\r\n\r\nNobody listens$/s);
+  splice.failure = undefined;
+  for (const lose of ["end", "resetAndDestroy"] as const) {
+    const client = await splice.connect();
+    client.send(spdy);
+    const backend = await splice.backend();
+    await backend.expect("\r\n\r\n");
+    backend.socket[lose]();
+    assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+  }
+  const client = await splice.connect();
+  client.send(spdy);
+  await (await splice.backend()).expect("\r\n\r\n");
+  splice.die();
+  assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+});
+
+test("a client that leaves before the answer takes the backend's socket with it", async () => {
+  for (const leave of ["end", "destroy"] as const) {
+    const client = await splice.connect();
+    client.send(spdy);
+    const backend = await splice.backend();
+    await backend.expect("\r\n\r\n");
+    client.socket[leave]();
+    await backend.ended();
+  }
+});
+
+test.run();

@@ -1,0 +1,117 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { Failure } from "../../src/failure.ts";
+import { Field } from "../../src/h2/field.ts";
+import type { Side } from "../../src/h2/side.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { createH1 } from "../../src/proxy/h1.ts";
+import { type Dialed, Splices } from "../../src/proxy/splice.ts";
+import { type ManualClock, manualClock } from "./clock.ts";
+import { until } from "./h1.ts";
+import { connectRaw, RawPeer } from "./raw.ts";
+
+export type ScriptedSplice = {
+  readonly clock: ManualClock;
+  readonly entries: Entry[];
+  readonly splices: Splices;
+  /** What the next dial gives instead of a socket. */
+  failure: Failure | undefined;
+  connect(): Promise<RawPeer>;
+  /** The backend's end of the next upstream socket. */
+  backend(): Promise<RawPeer>;
+  readonly backendCount: () => number;
+  /** The health verdict that ends what hangs on the backend. */
+  die(): void;
+  close(): void;
+};
+
+/** Splices behind a listening socket and in front of a backend that the test plays, octet for octet. */
+export async function startSplice(): Promise<ScriptedSplice> {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const sockets = new Set<Socket>();
+  const backends: RawPeer[] = [];
+  const deaths = new Set<() => void>();
+  let taken = 0;
+  const backendServer = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    backends.push(new RawPeer(socket));
+  });
+  await listen(backendServer);
+  const dialUpgrade = async (): Promise<Dialed | Failure> => {
+    if (own.failure !== undefined) return own.failure;
+    const socket = connect({ port: portOf(backendServer), host: "127.0.0.1" });
+    sockets.add(socket);
+    await new Promise((resolve) => socket.once("connect", resolve));
+    const onDead = (run: () => void): (() => void) => {
+      deaths.add(run);
+      return () => deaths.delete(run);
+    };
+    return { socket, backend: "apiserver-1", onDead };
+  };
+  const splices = new Splices({
+    clock,
+    journal,
+    dialUpgrade,
+    identify: (request) => ({
+      fields: [...request.fields, new Field("x-forwarded-for", "192.0.2.1")],
+      auditId: "id",
+    }),
+    respond,
+  });
+  const accept = createH1({
+    clock,
+    journal,
+    serve: () => {
+      throw new Error("An Upgrade became an exchange");
+    },
+    splice: (...args) => splices.splice(...args),
+  });
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    accept(socket, { address: "192.0.2.1", port: 1, listener: "test", alpn: "http/1.1", isTls: false });
+  });
+  await listen(server);
+  const own: ScriptedSplice = {
+    clock,
+    entries,
+    splices,
+    failure: undefined,
+    async connect() {
+      const peer = await connectRaw(portOf(server));
+      sockets.add(peer.socket);
+      return peer;
+    },
+    async backend() {
+      await until("a socket at the backend", () => backends.length > taken);
+      taken += 1;
+      return backends[taken - 1] as RawPeer;
+    },
+    backendCount: () => backends.length,
+    die() {
+      for (const run of deaths) run();
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      backendServer.close();
+    },
+  };
+  return own;
+}
+
+function respond(side: Side, _method: string, failure: Failure): void {
+  const status = failure.origin === "client" ? "400" : failure.code === "backend-refused" ? "503" : "502";
+  const body = Buffer.from(failure.message);
+  side.sendHeaders([new Field(":status", status), new Field("content-length", String(body.length))], false);
+  side.sendData(body, 0, body.length, true, false);
+}
+
+async function listen(server: ReturnType<typeof createServer>): Promise<void> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+}
+
+function portOf(server: ReturnType<typeof createServer>): number {
+  return (server.address() as AddressInfo).port;
+}
