@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
 import { errorCode, ProtocolError } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
+import { fastestMs } from "../support/fastest.ts";
 import { figure } from "../support/figure.ts";
 import { decode, hex, integer, lines, literal, plainString } from "../support/hpack.ts";
 import { huffmanEncode } from "../support/huffman.ts";
@@ -196,13 +197,12 @@ test("a bomb of one-octet references is cut at the limit, in little time and mem
   const block = bomb(limits.headerBlockBytes - 4100);
   decode(decoder, block);
   const heapBefore = process.memoryUsage().heapUsed;
-  const started = process.hrtime.bigint();
   const list = decode(decoder, block);
-  const tookMs = Number(process.hrtime.bigint() - started) / 1e6;
+  assert.ok(process.memoryUsage().heapUsed - heapBefore < 1_000_000);
+  const tookMs = fastestMs(() => decode(decoder, block));
   assert.ok(decoder.isOversize);
   assert.is(list.length, Math.floor(limits.headerListBytes / (4000 + 6 + 32)));
-  assert.ok(tookMs < 50, `${tookMs} ms`);
-  assert.ok(process.memoryUsage().heapUsed - heapBefore < 4_000_000);
+  assert.ok(tookMs < 20, `${tookMs} ms`);
   figure(`${block.length} octets of HPACK bomb decoded in ${tookMs.toFixed(2)} ms`);
 });
 
@@ -210,11 +210,9 @@ test("a block of huge names by reference costs little, as what is cut off is not
   const decoder = new HpackDecoder();
   decode(decoder, literal(0x40, "n".repeat(4000), ""));
   const block = Buffer.concat(Array.from({ length: 70_000 }, () => hex("7e 00")));
-  const started = process.hrtime.bigint();
-  decode(decoder, block);
-  const tookMs = Number(process.hrtime.bigint() - started) / 1e6;
+  const tookMs = fastestMs(() => decode(decoder, block));
   assert.ok(decoder.isOversize);
-  assert.ok(tookMs < 200, `${tookMs} ms`);
+  assert.ok(tookMs < 100, `${tookMs} ms`);
 });
 
 test("fields are counted: the last within the limit is there, the next is cut (A7)", () => {
