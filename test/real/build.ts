@@ -44,7 +44,7 @@ function build(program: Program): void {
   const { module, package: path } = programs[program];
   // Built aside and renamed, so that a build cut short is never taken for a finished one.
   const aside = `${target}.${process.pid}`;
-  const flags = ["-p", "2", "-ldflags", ["-s", "-w", ...stamps].join(" ")];
+  const flags = ["-p", "2", "-buildvcs=false", "-ldflags", ["-s", "-w", ...stamps].join(" ")];
   run("go", ["build", ...flags, "-o", aside, path], join(goFolder, module));
   renameSync(aside, target);
   console.log(`${program}: ${seconds(started)}`);

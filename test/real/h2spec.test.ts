@@ -1,12 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { serverName } from "./rig/apiserver.ts";
 import { call } from "./rig/call.ts";
-import { onLeave } from "./rig/leave.ts";
+import { runFolder } from "./rig/folder.ts";
 import { pathOf, testWith } from "./rig/parts.ts";
 import { Pki } from "./rig/pki.ts";
 import { freePort, Proxy } from "./rig/proxy.ts";
@@ -45,8 +43,7 @@ async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }
 }
 
 real(`h2spec --strict passes ${cases} of ${cases} on the TLS listener`, async () => {
-  const folder = mkdtempSync(join(tmpdir(), `watchkeeper-h2spec-${process.pid}-`));
-  const leave = onLeave(() => rmSync(folder, { recursive: true, force: true }));
+  const { folder, remove } = runFolder();
   const pki = new Pki(folder);
   const backend = await startBackend(pki);
   const proxy = await Proxy.start({ folder, pki, backends: [{ name: "yes", url: backend.url }] });
@@ -69,7 +66,7 @@ real(`h2spec --strict passes ${cases} of ${cases} on the TLS listener`, async ()
   } finally {
     await proxy.stop();
     backend.stop();
-    leave();
+    remove();
   }
 });
 

@@ -2,14 +2,13 @@
  * A cluster of real parts: etcd, kube-apiservers each in a network namespace of its own, and one node with pods.
  * `const cluster = await startCluster({ apiservers: 2 })`, and `await cluster.stop()` in `test.after`.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Apiserver, type Shared } from "./apiserver.ts";
 import { order, type Server } from "./ask.ts";
 import { Child } from "./child.ts";
+import { runFolder } from "./folder.ts";
 import { writeKubeconfig } from "./kubeconfig.ts";
-import { onLeave } from "./leave.ts";
 import { Network } from "./network.ts";
 import { PodNode } from "./node.ts";
 import { pathOf } from "./parts.ts";
@@ -44,16 +43,14 @@ export class Cluster {
   readonly frontProxy: Pair;
   readonly #etcd: Child;
   readonly #network: Network;
-  readonly #leave: () => void;
+  readonly #removeFolder: () => void;
   #node: PodNode | undefined;
 
   /** Use `startCluster`. */
   constructor(options: ClusterOptions) {
-    this.folder = mkdtempSync(join(tmpdir(), `watchkeeper-real-${process.pid}-`));
-    const folder = this.folder;
-    this.#leave = onLeave(() => rmSync(folder, { recursive: true, force: true }));
+    ({ folder: this.folder, remove: this.#removeFolder } = runFolder());
     this.#network = new Network();
-    this.pki = new Pki(folder);
+    this.pki = new Pki(this.folder);
     this.caFile = this.pki.ca.certFile;
     this.frontProxy = this.pki.issue(
       { name: "front-proxy-client", subject: "/CN=front-proxy-client" },
@@ -168,7 +165,7 @@ export class Cluster {
     await Promise.all(this.apiservers.map((apiserver) => apiserver.stop()));
     await this.#etcd.stop();
     this.#network.remove();
-    this.#leave();
+    this.#removeFolder();
   }
 }
 
