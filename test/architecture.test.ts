@@ -15,7 +15,7 @@ const may: Record<string, readonly string[]> = {
   admin: ["admin", "root"],
   main: ["root", "proxy", "h2", "health", "watch", "admin"],
   // `check` judges certificates with the listener's own eyes.
-  cli: ["cli", "root", "main", "demo", "proxy"],
+  cli: ["cli", "root", "main", "demo", "proxy", "admin"],
   demo: ["demo", "root", "main", "h2", "proxy"],
 };
 
@@ -32,7 +32,7 @@ const io = [
   "src/proxy/listen.ts",
   "src/proxy/detect.ts",
   "src/proxy/h1.ts",
-  "src/proxy/dial.ts",
+  "src/proxy/connect.ts",
   "src/proxy/socket.ts",
   "src/proxy/splice.ts",
   "src/proxy/passthrough.ts",

@@ -1,14 +1,21 @@
 /** The commands, by name. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
-import { check } from "./check.ts";
-import { config } from "./config.ts";
-import { version } from "./version.ts";
-
 type Command = { readonly summary: string; readonly run: (args: string[]) => Promise<number> };
 
+// Each loads what it needs and no more: `version` should not wait for the whole proxy.
 const commands: Record<string, Command> = {
-  check: { summary: "say whether a configuration would serve: --config FILE [--offline]", run: check },
-  config: { summary: "print a commented configuration to start from", run: config },
-  version: { summary: "print the version", run: version },
+  run: {
+    summary: "serve, as a configuration file says: --config FILE",
+    run: async (args) => (await import("./run.ts")).run(args),
+  },
+  check: {
+    summary: "say whether a configuration would serve: --config FILE [--offline]",
+    run: async (args) => (await import("./check.ts")).check(args),
+  },
+  config: {
+    summary: "print a commented configuration to start from",
+    run: async () => (await import("./config.ts")).config(),
+  },
+  version: { summary: "print the version", run: async () => (await import("./version.ts")).version() },
 };
 
 function usage(): string {

@@ -15,6 +15,8 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
+/** Told to a stream's owner in place of a code when the session ended under it: nobody knows what the peer did. */
+export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
 /** What one violation costs: its stream (RST_STREAM) or the whole session (GOAWAY). */

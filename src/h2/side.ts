@@ -28,7 +28,7 @@ export type SideOwner = {
   headers(fields: Field[], end: boolean): void;
   /** Valid during the call only, unless passed on with `sendData`. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void;
-  /** The side is gone: the peer reset it, broke a rule, or its session ended. Nothing follows. */
+  /** The side is gone: the peer reset it, broke a rule, or its session ended (`lost`). Nothing follows. */
   reset(code: number): void;
   /** `count` bytes given to `sendData` have left this process' queues. */
   sent(count: number): void;

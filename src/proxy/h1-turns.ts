@@ -5,23 +5,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
-import type { RequestHead } from "../h2/fields.ts";
-import type { Side, SideOwner } from "../h2/side.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { breakOff } from "./break-off.ts";
+import type { Client } from "./client.ts";
 import { type RefusalCode, refusal } from "./h1-refusal.ts";
 import { headOf, readHead } from "./h1-request.ts";
 import { type H1End, H1Side } from "./h1-side.ts";
+import type { Serve } from "./serve.ts";
 
-export type Client = {
-  readonly address: string;
-  readonly port: number;
-  readonly listener: string;
-  readonly alpn: "h2" | "http/1.1";
-  readonly isTls: boolean;
-};
-export type Serve = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
 export type H1Parts = {
   readonly serve: Serve;
   readonly splice: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;

@@ -6,8 +6,9 @@ import http from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { limits } from "../limits.ts";
+import type { Client } from "./client.ts";
 import { upgradesOf } from "./h1-request.ts";
-import { type Client, type H1Parts, Turns } from "./h1-turns.ts";
+import { type H1Parts, Turns } from "./h1-turns.ts";
 
 /** Lets a socket go: at once when it is idle, else with the answer that it is busy with. */
 export type Drain = () => void;

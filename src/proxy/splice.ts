@@ -12,10 +12,10 @@ import type { RequestHead } from "../h2/fields.ts";
 import type { Side } from "../h2/side.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import type { Client } from "./client.ts";
 import { writeUpgrade } from "./h1-head.ts";
 import { rawAnswer } from "./h1-refusal.ts";
 import { headOf, readUpgrade } from "./h1-request.ts";
-import type { Client } from "./h1-turns.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
 
 /** A socket to a backend: HTTP/1.1, ready, with keepalive. */

@@ -5,6 +5,8 @@ export type ManualClock = Clock & {
   advance(ms: number): void;
   /** Runs what `soon` was given, and what that gave in turn. */
   turn(): void;
+  /** Time passes while nothing runs, as when the loop is blocked; what was due runs afterwards, late. */
+  stall(ms: number): void;
 };
 
 /** A clock that only moves when told. */
@@ -33,6 +35,9 @@ export function manualClock(): ManualClock {
       next.push(run);
     },
     turn,
+    stall(ms) {
+      now += ms;
+    },
     advance(ms) {
       const until = now + ms;
       turn();
@@ -40,7 +45,7 @@ export function manualClock(): ManualClock {
         const [first] = due.filter((entry) => entry.at <= until).toSorted((a, b) => a.at - b.at);
         if (first === undefined) break;
         due = due.filter((entry) => entry !== first);
-        now = first.at;
+        now = Math.max(now, first.at);
         first.run();
         turn();
       }

@@ -2,9 +2,23 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Field } from "../../src/h2/field.ts";
 import type { Side, SideOwner } from "../../src/h2/side.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
+import { Client } from "../../src/proxy/client.ts";
 import { createH1 } from "../../src/proxy/h1.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
+
+/** A caller by HTTP/1.1 of whom nothing special is known. */
+export function anyone(): Client {
+  return new Client({
+    address: "192.0.2.1",
+    port: 1,
+    listener: "test",
+    alpn: "http/1.1",
+    isTls: false,
+    isTrustedForwarder: false,
+    hasCertificate: false,
+  });
+}
 
 /** The exchange's end of one request: says what came, and answers as told. */
 export class ScriptedExchange implements SideOwner {
@@ -113,9 +127,7 @@ export async function startH1(): Promise<ScriptedH1> {
   });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
-    drains.push(
-      accept(socket, { address: "192.0.2.1", port: 1, listener: "test", alpn: "http/1.1", isTls: false }),
-    );
+    drains.push(accept(socket, anyone()));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

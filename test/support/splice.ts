@@ -6,7 +6,7 @@ import { type Entry, Journal } from "../../src/journal.ts";
 import { createH1 } from "../../src/proxy/h1.ts";
 import { type Dialed, Splices } from "../../src/proxy/splice.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
-import { until } from "./h1.ts";
+import { anyone, until } from "./h1.ts";
 import { connectRaw, RawPeer } from "./raw.ts";
 
 export type ScriptedSplice = {
@@ -70,7 +70,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
   });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
-    accept(socket, { address: "192.0.2.1", port: 1, listener: "test", alpn: "http/1.1", isTls: false });
+    accept(socket, anyone());
   });
   await listen(server);
   const own: ScriptedSplice = {

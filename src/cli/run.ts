@@ -1,0 +1,100 @@
+/** `watchkeeper run --config FILE`: serves until a signal. SIGTERM and SIGINT drain, a second one ends now. */
+import { parseArgs } from "node:util";
+import { Log } from "../admin/log.ts";
+import { wallClock } from "../clock.ts";
+import { type Config, loadConfig, watchConfig } from "../config.ts";
+import { Failure } from "../failure.ts";
+import { Journal } from "../journal.ts";
+import { type Running, startWatchkeeper } from "../main.ts";
+import { isProblems, lineOf, type Problem } from "../problem.ts";
+
+const usage = "usage: watchkeeper run --config FILE\n";
+
+export async function run(args: string[]): Promise<number> {
+  const file = fileFrom(args);
+  if (file === undefined) return complain(usage);
+  const config = loadConfig(file);
+  if (isProblems(config)) return complain(`${config.map(lineOf).join("\n")}\n`);
+  const journal = new Journal(wallClock);
+  const log = new Log(journal, { out: process.stdout, clock: wallClock, ...config.logging });
+  // Both from before the start on: a signal or a change that comes during it is not lost.
+  const signals = listenForSignals();
+  const reloads = new Reloads(config.file, journal);
+  const running = await startWatchkeeper(config, { journal, droppedLogLines: () => log.dropped });
+  if (running instanceof Failure) return complain(`${running.message}\n`);
+  reloads.apply(running);
+  await signals.first;
+  reloads.stop();
+  await running.stop(signals.hurry);
+  // What still holds the loop has been cut, but lines of the log may be under way in a pipe.
+  wallClock.after(100, () => process.exit(0));
+  return 0;
+}
+
+function complain(text: string): number {
+  process.stderr.write(text);
+  return 2;
+}
+
+function fileFrom(args: string[]): string | undefined {
+  try {
+    return parseArgs({ args, options: { config: { type: "string", short: "c" } } }).values.config;
+  } catch {
+    return undefined; // an unknown flag: the usage line says what there is
+  }
+}
+
+/** A bad file changes nothing but the log; the last good one serves on (D10). */
+class Reloads {
+  readonly #file: string;
+  readonly #journal: Journal;
+  readonly #stopWatching: () => void;
+  #running: Running | undefined;
+  /** Came before there was anything to reload. */
+  #early: Config | readonly Problem[] | undefined;
+
+  constructor(file: string, journal: Journal) {
+    this.#file = file;
+    this.#journal = journal;
+    this.#stopWatching = watchConfig(file, { clock: wallClock, onChange: (loaded) => this.#take(loaded) });
+    process.on("SIGHUP", () => this.#take(loadConfig(file)));
+  }
+
+  apply(running: Running): void {
+    this.#running = running;
+    if (this.#early !== undefined) this.#take(this.#early);
+  }
+
+  stop(): void {
+    this.#stopWatching();
+  }
+
+  #take(loaded: Config | readonly Problem[]): void {
+    if (this.#running === undefined) {
+      this.#early = loaded;
+      return;
+    }
+    const failure = this.#running.reload(isProblems(loaded) ? undefined : loaded);
+    const problems = isProblems(loaded) ? loaded.map(lineOf) : failure === undefined ? [] : [failure.message];
+    const file = this.#file;
+    this.#journal.write(
+      problems.length === 0 ? { kind: "config.reloaded", file } : { kind: "config.refused", file, problems },
+    );
+  }
+}
+
+/** `first` resolves with the first signal, `hurry` aborts with the second. */
+function listenForSignals(): { readonly first: Promise<void>; readonly hurry: AbortSignal } {
+  const hurry = new AbortController();
+  const first = new Promise<void>((resolve) => {
+    let count = 0;
+    const heard = (): void => {
+      count += 1;
+      if (count > 1) hurry.abort();
+      resolve();
+    };
+    process.on("SIGTERM", heard);
+    process.on("SIGINT", heard);
+  });
+  return { first, hurry: hurry.signal };
+}

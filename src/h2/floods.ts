@@ -1,0 +1,53 @@
+/**
+ * What a peer may do without any exchange moving on: control frames, resets, empty frames. Each kind has its own
+ * budget; spending one is ENHANCE_YOUR_CALM for the session, and the message names the kind for the operator.
+ */
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import { Budget } from "./budget.ts";
+import { errorCode, ProtocolError } from "./protocol-error.ts";
+
+export type FloodKind = "control" | "priority" | "update" | "empty" | "unknown" | "reset";
+
+export class Floods {
+  readonly #clock: Clock;
+  /** Made on first use: most sessions never reset anything, and a budget costs a hundred bytes. */
+  readonly #budgets = new Map<FloodKind, Budget>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Throws when the budget of this kind is spent; `bonus` is what the session's present activity earns (A15). */
+  charge(kind: FloodKind, cost = 1, bonus = 0): void {
+    if (!this.#budget(kind).take(cost, bonus))
+      throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many: ${kind}`);
+  }
+
+  /**
+   * A DATA frame went out, so the peer will update its windows. Go's client does so for every 4 KiB read, on the
+   * stream and on the session: eight times for 16 KiB, which Envoy allows 20 for as well. What is saved up covers ten
+   * streams of client-go whose 4 MiB windows are read empty after the last DATA came.
+   */
+  earnUpdates(): void {
+    this.#budget("update").earn(20, 20 * limits.updateBurst);
+  }
+
+  #budget(kind: FloodKind): Budget {
+    const known = this.#budgets.get(kind);
+    if (known !== undefined) return known;
+    const [burst, perSecond] = rates[kind];
+    const budget = new Budget(this.#clock, burst, perSecond);
+    this.#budgets.set(kind, budget);
+    return budget;
+  }
+}
+
+const rates: Record<FloodKind, readonly [burst: number, perSecond: number]> = {
+  control: [limits.controlBurst, limits.controlPerSecond],
+  priority: [limits.priorityBurst, limits.priorityPerSecond],
+  update: [limits.updateBurst, limits.updatesPerSecond],
+  empty: [limits.emptyDataBurst, limits.emptyDataPerSecond],
+  unknown: [limits.unknownBurst, limits.unknownPerSecond],
+  reset: [limits.resetBurst, limits.resetsPerSecond],
+};

@@ -1,0 +1,47 @@
+/** RFC 9113 §6: the frames, their flags, and what a reader tells its owner about them. */
+export const frameType = {
+  DATA: 0,
+  HEADERS: 1,
+  PRIORITY: 2,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PUSH_PROMISE: 5,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
+
+export const flag = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
+
+export const frameHeaderBytes = 9;
+/** SETTINGS_MAX_FRAME_SIZE's smallest value; we never ask for more, so no frame of ours needs splitting (§4.2). */
+export const frameBytes = 16_384;
+export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/** What a frame reader tells its owner. Positions, not copies: this is the hot path. */
+export type FrameSink = {
+  /** A DATA frame or a piece of one. `hasRoom`: the nine octets before `start` are free to overwrite. */
+  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void;
+  /** The DATA that follows came padded: so many more octets count against the windows (§6.9.1). */
+  padding(id: number, octets: number): void;
+  /** A whole header block, CONTINUATION frames joined. `dependsOnSelf`: its priority fields name its own stream. */
+  headers(
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    endStream: boolean,
+    dependsOnSelf: boolean,
+  ): void;
+  priority(id: number, dependsOnSelf: boolean): void;
+  reset(id: number, code: number): void;
+  settings(bytes: Buffer, start: number, end: number): void;
+  settingsAcknowledged(): void;
+  ping(bytes: Buffer, start: number): void;
+  pong(bytes: Buffer, start: number): void;
+  goAwayReceived(lastId: number, code: number): void;
+  windowUpdate(id: number, increment: number): void;
+  /** A frame of a type that RFC 9113 does not know: ignored, but its octets are charged (A17). */
+  unknown(octets: number): void;
+};

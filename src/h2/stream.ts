@@ -1,0 +1,263 @@
+/**
+ * One live stream: its state, its windows, and the DATA that waits for the peer. It is a Side: the exchange that
+ * owns it sends through it and hears from it. The session tells it what the peer did.
+ */
+import type { Field } from "./field.ts";
+import { frameBytes } from "./frame.ts";
+import type { HpackEncoder } from "./hpack-encoder.ts";
+import type { Outflow } from "./outflow.ts";
+import { errorCode, ProtocolError } from "./protocol-error.ts";
+import type { Side, SideOwner } from "./side.ts";
+import { next, type StreamInput, type StreamState } from "./stream-state.ts";
+import { ReceiveWindow } from "./window.ts";
+import type { FrameWriter } from "./writer.ts";
+
+/** What a stream needs of its session. */
+export type StreamHost = {
+  readonly writer: FrameWriter;
+  readonly encoder: HpackEncoder;
+  readonly outflow: Outflow;
+  /** `count` octets of DATA left; takes them from the session's window. */
+  spent(count: number): void;
+  granted(count: number): void;
+  /** RST_STREAM goes to the peer, which may have sent more meanwhile. */
+  resetSent(stream: Stream): void;
+  closed(stream: Stream): void;
+};
+
+type Piece = {
+  readonly bytes: Buffer;
+  start: number;
+  end: number;
+  endStream: boolean;
+  readonly trailers: readonly Field[] | undefined;
+  /** The buffer is a copy of ours, with room for more behind `end`. */
+  readonly isOurs: boolean;
+};
+
+const empty = Buffer.alloc(0);
+/** Smaller pieces are copied when queued, so that they do not keep a whole chunk alive. */
+const keepBytes = 4096;
+/** One stream's turn in the round of those that wait. */
+const quantumBytes = 4 * frameBytes;
+
+export class Stream implements Side {
+  readonly id: number;
+  readonly #host: StreamHost;
+  owner: SideOwner;
+  state: StreamState = "idle";
+  sendWindow: number;
+  readonly receiveWindow: ReceiveWindow;
+  /** Octets of body that `content-length` still promises, or -1 when it promised nothing (A29). */
+  expected = -1;
+  /** Client role: the final head has come. */
+  isAnswered = false;
+  /** Server role: the final head has been sent. Resets after it are ordinary life (A1). */
+  hasAnswered = false;
+  /** Interim heads received so far. */
+  interimHeads = 0;
+  /** Was it asked with HEAD? Then its answer promises a body that does not come. */
+  isHead = false;
+  #queue: Piece[] = [];
+  #queuedBytes = 0;
+  /** Octets that the owner was given and has not granted back. */
+  #owed = 0;
+
+  constructor(
+    id: number,
+    host: StreamHost,
+    owner: SideOwner,
+    windows: { readonly send: number; readonly receive: number },
+  ) {
+    this.id = id;
+    this.#host = host;
+    this.owner = owner;
+    this.sendWindow = windows.send;
+    this.receiveWindow = new ReceiveWindow(windows.receive);
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  get isClosed(): boolean {
+    return this.state === "closed";
+  }
+
+  /** Takes the step or throws a stream error STREAM_CLOSED: RFC 9113 §5.1 forbids it. */
+  step(input: StreamInput): void {
+    const after = next(this.state, input);
+    if (after === undefined)
+      throw new ProtocolError(errorCode.STREAM_CLOSED, "stream", `Cannot ${input} in state ${this.state}`);
+    this.state = after;
+    if (after === "closed") this.#host.closed(this);
+  }
+
+  sendHeaders(fields: readonly Field[], end: boolean): void {
+    if (!this.#maySend()) return;
+    if (this.#queue.length > 0) {
+      this.#push({ bytes: empty, start: 0, end: 0, endStream: end, trailers: fields, isOurs: false });
+      return;
+    }
+    this.#writeHeaders(fields, end);
+  }
+
+  sendData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+    if (!this.#maySend()) return;
+    const length = end - start;
+    const fits = this.#queue.length === 0 && length <= frameBytes;
+    if (fits && length <= this.sendWindow && (length <= this.#host.outflow.room || length === 0)) {
+      this.#writeData(bytes, start, end, endStream, hasRoom);
+      return;
+    }
+    let isMoving = this.#queue.length === 0;
+    if (length < keepBytes) this.#keep(bytes, start, end, endStream);
+    else this.#push({ bytes, start, end, endStream, trailers: undefined, isOurs: false });
+    while (isMoving) isMoving = this.pump();
+  }
+
+  /** Copies a small piece, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */
+  #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const count = end - start;
+    const last = this.#queue.at(-1);
+    if (last?.isOurs === true && last.bytes.length - last.end >= count) {
+      bytes.copy(last.bytes, last.end, start, end);
+      last.end += count;
+      last.endStream = endStream;
+      this.#count(count);
+      return;
+    }
+    const own = Buffer.allocUnsafeSlow(last === undefined ? count : keepBytes);
+    bytes.copy(own, 0, start, end);
+    this.#push({ bytes: own, start: 0, end: count, endStream, trailers: undefined, isOurs: true });
+  }
+
+  reset(code: number): void {
+    if (this.state === "closed") return;
+    if (this.state !== "idle") {
+      this.#host.resetSent(this);
+      this.#host.writer.reset(this.id, code);
+    }
+    this.dropQueue();
+    this.state = "closed";
+    this.#host.closed(this);
+  }
+
+  /** The owner is given `count` octets; the session's window is owed them until they are granted. */
+  owe(count: number): void {
+    this.#owed += count;
+  }
+
+  /** Takes what is still owed when the stream closes: its owner's grants come too late, or never. */
+  settle(): number {
+    const owed = this.#owed;
+    this.#owed = 0;
+    return owed;
+  }
+
+  grant(asked: number): void {
+    const count = Math.min(asked, this.#owed);
+    this.#owed -= count;
+    this.#host.granted(count);
+    if (this.state === "closed" || this.state === "half-closed-remote") return;
+    const increment = this.receiveWindow.grant(count);
+    if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
+  }
+
+  /** Padding came: it used the window and nobody else will give it back. */
+  padded(count: number): void {
+    this.receiveWindow.use(count);
+    const increment = this.receiveWindow.grant(count);
+    if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
+  }
+
+  /** Lets the peer send more at once (a fast reader on a long way). */
+  growReceiveWindow(size: number): void {
+    if (size <= this.receiveWindow.size || this.state === "closed") return;
+    const increment = this.receiveWindow.grow(size);
+    if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
+  }
+
+  /** Sends what the windows let through, one quantum at most; true when more could go at once. */
+  pump(): boolean {
+    let left = quantumBytes;
+    for (;;) {
+      const piece = this.#queue[0];
+      if (piece === undefined || (left === 0 && piece.end > piece.start)) break;
+      const sent = this.#sendPiece(piece, left);
+      if (sent < 0) return false;
+      left -= sent;
+    }
+    return this.#queue.length > 0;
+  }
+
+  /** Forgets what waits: the stream is over. */
+  dropQueue(): void {
+    if (this.#queue.length === 0) return;
+    this.#host.outflow.queued(-this.#queuedBytes);
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#host.outflow.wait(this, false);
+  }
+
+  /** Octets that went, or -1 when a window is shut. */
+  #sendPiece(piece: Piece, most: number): number {
+    const want = piece.end - piece.start;
+    const count = Math.min(
+      want,
+      most,
+      frameBytes,
+      Math.max(0, this.sendWindow),
+      want === 0 ? 0 : this.#host.outflow.room,
+    );
+    if (count === 0 && want > 0) return -1;
+    if (count === want) this.#shift();
+    const { start } = piece;
+    piece.start += count;
+    this.#queuedBytes -= count;
+    this.#host.outflow.queued(-count);
+    if (piece.trailers !== undefined) this.#writeHeaders(piece.trailers, piece.endStream);
+    else this.#writeData(piece.bytes, start, start + count, piece.endStream && count === want, false);
+    return count;
+  }
+
+  #shift(): void {
+    this.#queue.shift();
+    if (this.#queue.length === 0) this.#host.outflow.wait(this, false);
+  }
+
+  #push(piece: Piece): void {
+    if (this.#queue.length === 0) this.#host.outflow.wait(this, true);
+    this.#queue.push(piece);
+    this.#count(piece.end - piece.start);
+  }
+
+  #count(count: number): void {
+    this.#queuedBytes += count;
+    this.#host.outflow.queued(count);
+  }
+
+  /** False also when the end waits in the queue: nothing may follow it. */
+  #maySend(): boolean {
+    return (
+      this.state !== "closed" && this.state !== "half-closed-local" && this.#queue.at(-1)?.endStream !== true
+    );
+  }
+
+  #writeHeaders(fields: readonly Field[], end: boolean): void {
+    this.#host.writer.headers(this.id, this.#host.encoder, fields, end);
+    this.step("send-headers");
+    // An interim head is 1xx, and answers nothing.
+    this.hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
+    if (end) this.step("send-end");
+  }
+
+  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+    const count = end - start;
+    this.sendWindow -= count;
+    this.#host.spent(count);
+    this.#host.writer.data(this.id, bytes, start, end, endStream, hasRoom);
+    if (endStream) this.step("send-end");
+    if (count > 0) this.owner.sent(count);
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
+ * running proxy comes out, or why there is none.
+ */
+import { readFileSync } from "node:fs";
+import { networksOf } from "./address.ts";
+import { createMetrics } from "./admin/metrics.ts";
+import type { Readiness } from "./admin/probes.ts";
+import { type Admin, startAdmin } from "./admin/server.ts";
+import { snapshots } from "./admin/snapshot.ts";
+import { wallClock } from "./clock.ts";
+import type { Config, ListenerConfig } from "./config.ts";
+import { Failure } from "./failure.ts";
+import type { Journal } from "./journal.ts";
+import { loadCa, loadCertificate, type ServingCertificate, serverTlsOptions } from "./proxy/certificates.ts";
+import { type BackendAddress, connectLane, connectUpgrade } from "./proxy/connect.ts";
+import { dialUpgrade } from "./proxy/dial-upgrade.ts";
+import { drain } from "./proxy/drain.ts";
+import type { Exchanges } from "./proxy/exchanges.ts";
+import { createH1 } from "./proxy/h1.ts";
+import { identify } from "./proxy/identify.ts";
+import { Listener, type ListenParts } from "./proxy/listen.ts";
+import { Path } from "./proxy/path.ts";
+import { respond } from "./proxy/respond.ts";
+import { Splices } from "./proxy/splice.ts";
+
+/** A proxy that serves. */
+export type Running = {
+  /** Where each listener is bound, by its name: "127.0.0.1:8443". */
+  readonly addresses: ReadonlyMap<string, string>;
+  /** Where metrics and probes are served. */
+  readonly adminAddress: string;
+  readonly exchanges: Exchanges;
+  /** Takes another configuration's backends and CA; the rest of it holds from the next start. */
+  reload(loaded: Config | undefined): Failure | undefined;
+  /** Ends gracefully; `hurry` aborts the waiting. */
+  stop(hurry: AbortSignal): Promise<void>;
+};
+
+export type Surroundings = {
+  readonly journal: Journal;
+  /** Lines that the log had to drop, for the metric. */
+  readonly droppedLogLines?: () => number;
+};
+
+type Opened = {
+  readonly name: string;
+  readonly listener: Listener;
+  readonly certificate: ServingCertificate | undefined;
+  readonly address: string;
+};
+
+/** Backends by name, with the CA that vouches for them; replaced whole by a reload. */
+type Addresses = ReadonlyMap<string, BackendAddress>;
+
+export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
+  const addresses = addressesOf(config);
+  if (addresses instanceof Failure) return addresses;
+  const proxy = new Watchkeeper(config, addresses, around);
+  const failure = await proxy.start();
+  return failure ?? proxy;
+}
+
+class Watchkeeper implements Running {
+  readonly addresses = new Map<string, string>();
+  readonly #config: Config;
+  readonly #around: Surroundings;
+  readonly #path: Path;
+  readonly #splices: Splices;
+  readonly #opened: Opened[] = [];
+  #backends: Addresses;
+  #admin: Admin | undefined;
+  #isDraining = false;
+  #configState = { isGood: true, loadedAtMs: wallClock.wall() };
+
+  constructor(config: Config, backends: Addresses, around: Surroundings) {
+    const { journal } = around;
+    const { keepalive, ping } = config.health;
+    this.#config = config;
+    this.#around = around;
+    this.#backends = backends;
+    this.#path = new Path({
+      clock: wallClock,
+      journal,
+      ping,
+      lanes: config.upstream.lanes,
+      sharing: config.upstream.sharing,
+      // Looked up at each dial, so that a reloaded CA or address holds from the next lane on.
+      connect: (backend, owner) => connectLane(this.#addressOf(backend), owner, { journal, keepalive }),
+    });
+    this.#splices = this.#createSplices(journal);
+  }
+
+  #createSplices(journal: Journal): Splices {
+    const { backends, upstreams } = this.#path;
+    const { keepalive } = this.#config.health;
+    const connect = (backend: string, withinMs: number): ReturnType<typeof connectUpgrade> =>
+      connectUpgrade(this.#addressOf(backend), keepalive, withinMs);
+    return new Splices({
+      identify,
+      respond,
+      clock: wallClock,
+      journal,
+      dialUpgrade: (client) => dialUpgrade(client, { backends, upstreams, connect }),
+    });
+  }
+
+  get adminAddress(): string {
+    return this.#admin?.address ?? "";
+  }
+
+  get exchanges(): Exchanges {
+    return this.#path.exchanges;
+  }
+
+  /** Opens every listener, or none. */
+  async start(): Promise<Failure | undefined> {
+    const failure = (await this.#openListeners()) ?? (await this.#openAdmin());
+    if (failure === undefined) this.#path.reconcile([...this.#backends.keys()]);
+    else this.#cut();
+    return failure;
+  }
+
+  /** Undefined says that there was a file, but a bad one: the last good configuration stays. */
+  reload(loaded: Config | undefined): Failure | undefined {
+    const backends = loaded === undefined ? undefined : addressesOf(loaded);
+    const isGood = backends !== undefined && !(backends instanceof Failure);
+    this.#configState = { isGood, loadedAtMs: isGood ? wallClock.wall() : this.#configState.loadedAtMs };
+    if (!isGood) return backends;
+    this.#backends = backends;
+    this.#path.reconcile([...backends.keys()]);
+    return undefined;
+  }
+
+  async stop(hurry: AbortSignal): Promise<void> {
+    this.#isDraining = true;
+    const parts = {
+      clock: wallClock,
+      journal: this.#around.journal,
+      exchanges: this.#path.exchanges,
+      upgrades: () => this.#splices.openCount,
+      close: () => this.#opened.forEach(({ listener }) => listener.close()),
+      goAway: () => this.#opened.forEach(({ listener }) => listener.drain()),
+      cut: () => this.#cut(),
+    };
+    await drain(parts, this.#config.drain, hurry);
+    await this.#admin?.stop();
+  }
+
+  #cut(): void {
+    this.#splices.cut();
+    for (const { listener, certificate } of this.#opened) {
+      certificate?.stop();
+      listener.close();
+      listener.cut();
+    }
+    this.#path.reconcile([]);
+  }
+
+  async #openListeners(): Promise<Failure | undefined> {
+    const { journal } = this.#around;
+    const { clock, turn, serve } = this.#path;
+    const h1 = createH1({
+      serve,
+      clock,
+      journal,
+      splice: (request, socket, head, client) => this.#splices.splice(request, socket, head, client),
+    });
+    for (const listener of this.#config.listeners) {
+      // One after the other, so that the first bad one is the one that is named.
+      // oxlint-disable-next-line no-await-in-loop
+      const opened = await open(listener, this.#config, { clock, turn, journal, serve, h1 });
+      if (opened instanceof Failure) return opened;
+      this.#opened.push(opened);
+      this.addresses.set(opened.name, opened.address);
+    }
+    return undefined;
+  }
+
+  async #openAdmin(): Promise<Failure | undefined> {
+    const { journal, droppedLogLines = () => 0 } = this.#around;
+    const { upstreams, exchanges, backends } = this.#path;
+    const snapshot = snapshots({
+      version: ownVersion(),
+      journal,
+      views: () => backends.views,
+      upstreams,
+      exchanges,
+      upgrades: () => this.#splices.openCount,
+      sessions: () => this.#sessions(),
+      queuedBytes: () => this.#opened.reduce((sum, { listener }) => sum + listener.queuedBytes, 0),
+      config: () => this.#configState,
+      certificates: () => this.#certificates(),
+      droppedLogLines,
+    });
+    const admin = await startAdmin({
+      ...this.#config.admin.metricsAddress,
+      journal,
+      live: () => [{ name: "ping", ok: true }],
+      ready: () => this.#ready(),
+      registry: createMetrics(journal, snapshot),
+    });
+    if (admin instanceof Failure) return admin;
+    this.#admin = admin;
+    return undefined;
+  }
+
+  #sessions(): { readonly alpn: string; readonly open: number }[] {
+    const counts = this.#opened.map(({ listener }) => listener.sessionCount);
+    return [
+      { alpn: "h2", open: counts.reduce((sum, { h2 }) => sum + h2, 0) },
+      { alpn: "http/1.1", open: counts.reduce((sum, { h1 }) => sum + h1, 0) },
+    ];
+  }
+
+  #certificates(): { readonly purpose: string; readonly name: string; readonly notAfterMs: number }[] {
+    return this.#opened.flatMap(({ name, certificate }) =>
+      certificate === undefined ? [] : [{ purpose: "serving", name, notAfterMs: certificate.notAfter() }],
+    );
+  }
+
+  /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
+  #ready(): readonly Readiness[] {
+    const { views } = this.#path.backends;
+    const ready = views.filter(({ state }) => state === "ready").length;
+    return [
+      { name: "backends", ok: ready > 0, reason: `${ready} of ${views.length} ready` },
+      { name: "config", ok: true },
+      { name: "draining", ok: !this.#isDraining, reason: "the proxy is stopping" },
+    ];
+  }
+
+  #addressOf(backend: string): BackendAddress {
+    // A lane may dial in the moment in which its backend is removed: nobody listens on port 0.
+    return this.#backends.get(backend) ?? { name: backend, host: "127.0.0.1", port: 0, tls: undefined };
+  }
+}
+
+async function open(wanted: ListenerConfig, config: Config, parts: ListenParts): Promise<Opened | Failure> {
+  const { name, tls } = wanted;
+  const { clock, journal } = parts;
+  const certificate = tls === undefined ? undefined : await loadCertificate({ name, clock, journal, ...tls });
+  if (certificate instanceof Failure) return certificate;
+  const listener = new Listener(
+    {
+      name,
+      ...wanted.address,
+      tls: certificate && { context: certificate.context, options: serverTlsOptions() },
+      trustedForwarders: networksOf(wanted.trustedForwarders),
+      keepalive: config.health.keepalive,
+    },
+    parts,
+  );
+  const address = await listener.start();
+  if (!(address instanceof Failure)) return { name, listener, certificate, address };
+  certificate?.stop();
+  return address;
+}
+
+function addressesOf(config: Config): Addresses | Failure {
+  const { backends, tls } = config.upstream;
+  const ca = tls === undefined ? undefined : loadCa(tls.caFile);
+  if (ca instanceof Failure) return ca;
+  return new Map(
+    backends.map(({ name, host, port, isEncrypted }) => [
+      name,
+      { name, host, port, tls: isEncrypted ? { ca, serverName: tls?.serverName ?? host } : undefined },
+    ]),
+  );
+}
+
+function ownVersion(): string {
+  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return /"version": "([^"]+)"/.exec(text)?.[1] ?? "unknown";
+}

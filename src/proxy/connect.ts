@@ -1,0 +1,76 @@
+/** Opens sockets to backends: TLS verified against the cluster's CA and name, ALPN h2; plain TCP on loopback only. */
+import net from "node:net";
+import tls from "node:tls";
+import { Failure } from "../failure.ts";
+import type { Journal } from "../journal.ts";
+import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
+import type { Wire, WireOwner } from "./wire.ts";
+
+export type BackendAddress = {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: plain h2c, which config allows on loopback only. */
+  readonly tls: { readonly ca: string | undefined; readonly serverName: string } | undefined;
+};
+
+/** A socket that is opening; errors come as its "error" and "close" events, as usual. */
+export function openSocket(address: BackendAddress, alpn: "h2" | "http/1.1"): net.Socket {
+  const { host, port } = address;
+  if (address.tls === undefined) return net.connect({ host, port });
+  const { ca, serverName } = address.tls;
+  return tls.connect({
+    host,
+    port,
+    ...(ca === undefined ? {} : { ca }),
+    // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
+    servername: net.isIP(serverName) === 0 ? serverName : "",
+    checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
+    ALPNProtocols: [alpn],
+    minVersion: "TLSv1.2",
+  });
+}
+
+/** For a lane: the wire is there at once, what is written before the handshake waits. */
+export function connectLane(
+  address: BackendAddress,
+  owner: WireOwner,
+  parts: { readonly journal: Journal; readonly keepalive: Keepalive },
+): Wire {
+  const socket = openSocket(address, "h2");
+  setKeepalive(socket, parts.keepalive);
+  if (socket instanceof tls.TLSSocket) {
+    socket.on("secureConnect", () => {
+      if (socket.alpnProtocol === "h2") return;
+      socket.destroy(
+        new Error(`Backend ${address.name} does not speak HTTP/2: ALPN gave ${String(socket.alpnProtocol)}`),
+      );
+    });
+  }
+  return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
+}
+
+/** For an Upgrade: an http/1.1 socket once it is ready, or why there is none. `withinMs` bounds all of it. */
+export function connectUpgrade(
+  address: BackendAddress,
+  keepalive: Keepalive,
+  withinMs: number,
+): Promise<net.Socket | Failure> {
+  const socket = openSocket(address, "http/1.1");
+  setKeepalive(socket, keepalive);
+  socket.setTimeout(withinMs);
+  return new Promise((resolve) => {
+    const fail = (reason: Error): void => {
+      socket.destroy();
+      resolve(new Failure("backend-refused", "backend", reason.message, reason));
+    };
+    socket.once("error", fail);
+    socket.once("timeout", () => fail(new Error(`No socket to backend ${address.name} in ${withinMs} ms`)));
+    socket.once(address.tls === undefined ? "connect" : "secureConnect", () => {
+      socket.off("error", fail);
+      socket.removeAllListeners("timeout");
+      socket.setTimeout(0);
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * Step 5 of 7 for an Upgrade: a socket of its own to a backend, since HTTP/2 carries no Upgrade. Nothing has been
+ * sent while it opens, so a dial that fails goes on to the next backend.
+ */
+import { Failure } from "../failure.ts";
+import type { Backends } from "../health/backends.ts";
+import { limits } from "../limits.ts";
+import { choose } from "./choose.ts";
+import type { Client } from "./client.ts";
+import type { Dialed } from "./splice.ts";
+import type { Upstreams } from "./upstreams.ts";
+
+export type DialUpgradeParts = {
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  /** An http/1.1 socket to that backend, ready, within `withinMs`. */
+  readonly connect: (backend: string, withinMs: number) => Promise<Dialed["socket"] | Failure>;
+};
+
+export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
+  const { backends, upstreams, connect } = parts;
+  const tried: string[] = [];
+  let failure: Failure | undefined;
+  while (tried.length < limits.attempts) {
+    const loads = (name: string): number => upstreams.loadOf(name);
+    const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
+    if (backend instanceof Failure) return failure ?? backend;
+    // The next backend is asked only when this one has failed.
+    // oxlint-disable-next-line no-await-in-loop
+    const socket = await connect(backend, limits.dialMs);
+    if (!(socket instanceof Failure)) {
+      client.backend = backend;
+      return { socket, backend, onDead: (run) => backends.onDead(backend, run) };
+    }
+    failure = socket;
+    tried.push(backend);
+  }
+  return failure ?? new Failure("no-backend", "proxy", "No backend was tried");
+}

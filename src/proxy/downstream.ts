@@ -1,0 +1,103 @@
+/** One client's HTTP/2 session: joins its wire and its frames, and gives each request to `serve`. */
+import type { Clock } from "../clock.ts";
+import type { Failure } from "../failure.ts";
+import type { ProtocolError } from "../h2/protocol-error.ts";
+import { Session } from "../h2/session.ts";
+import type { Turn } from "../h2/turn.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { Client } from "./client.ts";
+import type { Serve } from "./serve.ts";
+import type { Wire, WireOwner } from "./wire.ts";
+
+export type DownstreamParts = {
+  readonly clock: Clock;
+  readonly turn: Turn;
+  readonly journal: Journal;
+  readonly serve: Serve;
+};
+
+export class Downstream implements WireOwner {
+  readonly client: Client;
+  readonly session: Session;
+  readonly #parts: DownstreamParts;
+  readonly #wire: Wire;
+  #idleSince: number;
+  #drainingSince = 0;
+
+  /** `connect` gives the wire, whose owner is this. */
+  constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
+    this.client = client;
+    this.#parts = parts;
+    this.#idleSince = parts.clock.now();
+    this.#wire = connect(this);
+    this.session = new Session({
+      role: "server",
+      clock: parts.clock,
+      turn: parts.turn,
+      owner: {
+        opened: (stream, request, end) => parts.serve(request, end, stream, client),
+        write: (buffers) => this.#wire.write(buffers),
+        changed: () => this.#changed(),
+        ponged: () => this.#ponged(),
+        ended: (error) => this.#ended(error),
+      },
+    });
+  }
+
+  receive(chunk: Buffer): void {
+    this.session.receive(chunk);
+  }
+
+  drained(): void {
+    this.session.drained();
+  }
+
+  closed(_failure: Failure | undefined): void {
+    this.session.lose();
+  }
+
+  /** Sends the client away in two steps: it may finish what it has, and what is under way is still served. */
+  drain(): void {
+    if (this.#drainingSince !== 0 || this.session.isOver) return;
+    this.#drainingSince = this.#parts.clock.now();
+    this.session.announceEnd();
+    this.session.sendPing();
+  }
+
+  /** Ends it whatever is open. */
+  cut(): void {
+    this.session.goAway();
+    this.session.flush();
+    this.#wire.end();
+    this.session.lose();
+  }
+
+  /** About once a second: the wire's deadlines, and the end of a session that has been idle for long (A25). */
+  check(): void {
+    this.session.check();
+    const now = this.#parts.clock.now();
+    if (this.session.openCount > 0) this.#idleSince = now;
+    else if (now - this.#idleSince > limits.idleSessionMs) this.drain();
+    // A client that does not answer the PING of the first step gets the second one all the same.
+    if (this.#drainingSince !== 0 && now - this.#drainingSince > 1000) this.session.goAway();
+  }
+
+  #changed(): void {
+    if (this.session.openCount === 0) this.#idleSince = this.#parts.clock.now();
+  }
+
+  /** The client has read the first GOAWAY: nothing that it opened before is lost by the second. */
+  #ponged(): void {
+    if (this.#drainingSince !== 0) this.session.goAway();
+  }
+
+  #ended(error: ProtocolError | undefined): void {
+    if (error !== undefined) {
+      const { address } = this.client;
+      this.#parts.journal.write({ kind: "session.refused", client: address, reason: error.message });
+    }
+    this.session.flush();
+    this.#wire.end();
+  }
+}

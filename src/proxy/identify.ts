@@ -1,0 +1,49 @@
+/**
+ * Step 3 of 7: who asks, and what does the backend learn of it?
+ *
+ * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
+ * number, with X-Forwarded-For and Audit-ID put right.
+ */
+import { randomBytes } from "node:crypto";
+import { Failure } from "../failure.ts";
+import { Field, role } from "../h2/field.ts";
+import type { RequestHead } from "../h2/fields.ts";
+import type { Client } from "./client.ts";
+
+export type Identified = { readonly fields: Field[]; readonly auditId: string };
+
+const https = new Field(":scheme", "https");
+/** Ours, so that ids of several proxies never meet; the rest counts (RFC 9562's form, version 4). */
+const idPrefix = randomBytes(8).toString("hex");
+let idCount = 0;
+
+function newAuditId(): string {
+  idCount += 1;
+  const p = idPrefix;
+  const count = idCount.toString(16).padStart(12, "0");
+  return `${p.slice(0, 8)}-${p.slice(8, 12)}-4${p.slice(12, 15)}-a${p.slice(13, 16)}-${count}`;
+}
+
+export function identify(request: RequestHead, client: Client): Identified | Failure {
+  if (client.hasCertificate) {
+    return new Failure(
+      "client-certificate",
+      "client",
+      "This proxy takes no client certificates: use a bearer token",
+    );
+  }
+  const fields: Field[] = [];
+  let auditId = "";
+  for (const field of request.fields) {
+    // Anyone may write X-Forwarded-For, so only a configured forwarder is believed; ours is appended below.
+    if (field.role === role.forwardedFor && !client.isTrustedForwarder) continue;
+    if (field.role === role.auditId) auditId = field.value;
+    fields.push(field.role === role.scheme ? https : field);
+  }
+  fields.push(client.forwardedFor);
+  if (auditId === "") {
+    auditId = newAuditId();
+    fields.push(new Field("audit-id", auditId));
+  }
+  return { fields, auditId };
+}

@@ -1,0 +1,279 @@
+/**
+ * One backend's lanes. Requests of one trust class and kind share a row of them; when the last row's room runs low
+ * another lane is dialled before it is needed. Requests that find none wait here, unsent, until a lane opens or the
+ * dial fails. Tells health what dials and PINGs say.
+ */
+import type { Clock } from "../clock.ts";
+import { Failure } from "../failure.ts";
+import { Budget } from "../h2/budget.ts";
+import type { Turn } from "../h2/turn.ts";
+import type { Evidence } from "../health/evidence.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { Lane, type LaneOwner } from "./lane.ts";
+import type { TrustClass } from "./trust.ts";
+import type { Wire, WireOwner } from "./wire.ts";
+
+/** Short requests and long ones never share a lane: 80 watches would leave no room for a GET. */
+export type LaneKind = "plain" | "long";
+
+/** Which lanes a request may use. `owner` names the client of a private one. */
+export type LaneKey = { readonly trust: TrustClass; readonly kind: LaneKind; readonly owner: string };
+
+/** Someone who waits for a lane: told exactly one of the two. */
+export type Waiter = { ready(lane: Lane): void; refused(failure: Failure): void };
+
+export type LanesOptions = {
+  readonly backend: string;
+  readonly clock: Clock;
+  readonly turn: Turn;
+  readonly journal: Journal;
+  readonly learn: (evidence: Evidence) => void;
+  readonly connect: (owner: WireOwner) => Wire;
+  readonly streams: number;
+  readonly warm: number;
+  readonly ping: {
+    readonly intervalMs: number;
+    readonly suspectAfterMs: number;
+    readonly deadAfterMs: number;
+  };
+};
+
+type Row = { readonly key: LaneKey; readonly lanes: Lane[]; readonly waiting: Set<Waiter> };
+
+/** Kept open even when nobody asks, so that the first request and a mass move find them (D2). */
+const warmKeys: readonly LaneKey[] = [
+  { trust: "proven", kind: "plain", owner: "" },
+  { trust: "proven", kind: "long", owner: "" },
+];
+
+export class Lanes implements LaneOwner {
+  readonly #options: LanesOptions;
+  readonly #rows = new Map<string, Row>();
+  readonly #dials: Budget;
+  readonly #unprovenDials: Budget;
+  readonly #rowOf = new Map<Lane, Row>();
+  #redialMs: number = limits.redialFirstMs;
+  #stopRedial: (() => void) | undefined;
+  #stopTick: () => void = () => {};
+  #tickedAt: number;
+  #names = 0;
+  #isStopped = false;
+
+  constructor(options: LanesOptions) {
+    this.#options = options;
+    this.#dials = new Budget(options.clock, limits.dialsPerSecond, limits.dialsPerSecond);
+    this.#unprovenDials = new Budget(
+      options.clock,
+      limits.unprovenDialsPerSecond,
+      limits.unprovenDialsPerSecond,
+    );
+    this.#tickedAt = options.clock.now();
+  }
+
+  start(): void {
+    for (const key of warmKeys) this.#keepWarm(this.#row(key));
+    this.#schedule();
+  }
+
+  /** Retires every lane; those who wait hear that the backend is gone. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopTick();
+    this.#stopRedial?.();
+    for (const lane of Array.from(this.#rowOf.keys())) lane.retire();
+    this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
+  }
+
+  /** Destroys what `stop` left to end by itself. */
+  destroy(): void {
+    for (const lane of Array.from(this.#rowOf.keys()))
+      lane.fail(new Failure("draining", "proxy", "The proxy ends"));
+  }
+
+  /** A lane with room, or undefined: then the waiter is told later. */
+  take(key: LaneKey, waiter: Waiter): Lane | undefined {
+    const row = this.#row(key);
+    for (const lane of row.lanes) {
+      if (lane.room <= 0) continue;
+      if (lane.room === 1) this.#dialAhead(row);
+      return lane;
+    }
+    if (row.waiting.size >= limits.waitingExchanges) {
+      waiter.refused(
+        new Failure("overload", "proxy", `Too many requests wait for backend ${this.#options.backend}`),
+      );
+      return undefined;
+    }
+    row.waiting.add(waiter);
+    this.#dial(row);
+    return undefined;
+  }
+
+  /** The waiter has gone: its client hung up. */
+  forget(key: LaneKey, waiter: Waiter): void {
+    this.#rows.get(nameOf(key))?.waiting.delete(waiter);
+  }
+
+  get openStreams(): number {
+    let sum = 0;
+    for (const lane of this.#rowOf.keys()) sum += lane.openCount;
+    return sum;
+  }
+
+  get rows(): readonly {
+    readonly key: LaneKey;
+    readonly lanes: readonly Lane[];
+    readonly waiting: number;
+  }[] {
+    return [...this.#rows.values()].map(({ key, lanes, waiting }) => ({ key, lanes, waiting: waiting.size }));
+  }
+
+  // --- what lanes tell ---
+
+  opened(lane: Lane): void {
+    const { backend, journal, learn } = this.#options;
+    this.#redialMs = limits.redialFirstMs;
+    learn({ kind: "dial", ok: true, reason: "" });
+    journal.write({ kind: "lane.opened", backend, lane: lane.name });
+  }
+
+  changed(lane: Lane): void {
+    const row = this.#rowOf.get(lane);
+    if (row === undefined || row.waiting.size === 0) return;
+    for (const waiter of Array.from(row.waiting)) {
+      if (lane.room <= 0) break;
+      row.waiting.delete(waiter);
+      waiter.ready(lane);
+    }
+    if (row.waiting.size > 0) this.#dial(row);
+  }
+
+  silent(lane: Lane, ms: number): void {
+    const { ping, learn } = this.#options;
+    // The first deadline adapts to how far the backend is; a far one answers late and is well (F10).
+    const suspectAfterMs = Math.max(ping.suspectAfterMs, 8 * Math.max(0, lane.rttMs));
+    if (ms < suspectAfterMs) return;
+    learn({ kind: "silence", ms });
+    if (ms < Math.max(ping.deadAfterMs, 2 * suspectAfterMs)) return;
+    lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(ms)} ms`));
+  }
+
+  closed(lane: Lane, failure: Failure | undefined): void {
+    const row = this.#rowOf.get(lane);
+    if (row === undefined) return;
+    this.#rowOf.delete(lane);
+    row.lanes.splice(row.lanes.indexOf(lane), 1);
+    const reason = failure?.message ?? "ended";
+    this.#options.journal.write({
+      kind: "lane.closed",
+      backend: this.#options.backend,
+      lane: lane.name,
+      reason,
+    });
+    if (this.#isStopped) return;
+    if (failure !== undefined && this.#rowOf.size === 0) this.#allLost(failure);
+    this.#dialOrForget(row);
+    this.#redialSoon();
+  }
+
+  // --- dialling ---
+
+  /** A row that lost a lane needs another if somebody waits; a client's own that is empty is not kept. */
+  #dialOrForget(row: Row): void {
+    if (row.waiting.size > 0) this.#dial(row);
+    else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(nameOf(row.key));
+  }
+
+  /** Not one lane is left and the last one failed: those who wait go to another backend, unsent. */
+  #allLost(failure: Failure): void {
+    this.#options.learn({ kind: "dial", ok: false, reason: failure.message });
+    this.#refuseAll(new Failure("backend-refused", "backend", failure.message, failure));
+  }
+
+  #refuseAll(failure: Failure): void {
+    for (const row of this.#rows.values()) {
+      const waiting = [...row.waiting];
+      row.waiting.clear();
+      for (const waiter of waiting) waiter.refused(failure);
+    }
+  }
+
+  #row(key: LaneKey): Row {
+    const name = nameOf(key);
+    let row = this.#rows.get(name);
+    if (row === undefined) {
+      row = { key, lanes: [], waiting: new Set() };
+      this.#rows.set(name, row);
+    }
+    return row;
+  }
+
+  /** One dial at a time for a row, unless more wait than one lane takes. */
+  #dial(row: Row): void {
+    const opening = row.lanes.filter((lane) => lane.isOpening).length;
+    if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
+    const isUnproven = row.key.trust === "unproven";
+    const most = isUnproven ? limits.unprovenLanes : limits.lanes;
+    if (row.lanes.length >= most) return;
+    // A dial that the budget holds back is made by a later tick: those who wait are still there.
+    if (!(isUnproven ? this.#unprovenDials : this.#dials).take()) return;
+    this.#names += 1;
+    const { clock, turn, connect, streams } = this.#options;
+    const name = `${row.key.trust}-${row.key.kind}-${this.#names}`;
+    const lane = new Lane({ name, clock, turn, owner: this, mostStreams: streams, connect });
+    row.lanes.push(lane);
+    this.#rowOf.set(lane, row);
+  }
+
+  #dialAhead(row: Row): void {
+    const hasSpare = row.lanes.filter((lane) => lane.isOpening || lane.room > 1).length > 0;
+    if (!hasSpare) this.#dial(row);
+  }
+
+  #keepWarm(row: Row): void {
+    if (row.lanes.length < this.#options.warm) this.#dial(row);
+  }
+
+  /** After a loss the warm lanes come back, later each time that it fails. */
+  #redialSoon(): void {
+    if (this.#stopRedial !== undefined || this.#isStopped) return;
+    this.#stopRedial = this.#options.clock.after(this.#redialMs, () => {
+      this.#stopRedial = undefined;
+      this.#redialMs = Math.min(limits.redialMostMs, this.#redialMs * 2);
+      for (const key of warmKeys) this.#keepWarm(this.#row(key));
+    });
+  }
+
+  // --- time ---
+
+  #schedule(): void {
+    this.#stopTick = this.#options.clock.after(this.#options.ping.intervalMs, () => this.#tick());
+  }
+
+  #tick(): void {
+    const { clock, ping } = this.#options;
+    const now = clock.now();
+    // A tick this late means that we stood still ourselves: nobody could have answered (F11).
+    const lateMs = now - this.#tickedAt - ping.intervalMs;
+    const stalledMs = lateMs > ping.intervalMs ? lateMs : 0;
+    this.#tickedAt = now;
+    for (const lane of Array.from(this.#rowOf.keys())) lane.tick(stalledMs);
+    for (const row of this.#rows.values()) {
+      if (row.waiting.size > 0) this.#dial(row);
+      this.#retireIdle(row, now);
+    }
+    this.#schedule();
+  }
+
+  #retireIdle(row: Row, now: number): void {
+    const keep = row.key.trust === "proven" ? this.#options.warm : 0;
+    const idle = row.lanes.filter((lane) => lane.openCount === 0 && now - lane.idleSince > limits.idleLaneMs);
+    const spare = row.lanes.length - keep;
+    for (const lane of idle.slice(0, Math.max(0, spare))) lane.retire();
+  }
+}
+
+function nameOf({ trust, kind, owner }: LaneKey): string {
+  return owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}`;
+}

@@ -1,0 +1,66 @@
+/**
+ * Joins a TCP or TLS socket and whoever reads it. The seam of the simulation: the rest of the path sees a Wire.
+ * The catch-all guard is here too: what one session throws ends that session, never the process (D10).
+ */
+import type net from "node:net";
+import { type Failure, failureFrom, type Origin } from "../failure.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { Wire, WireOwner } from "./wire.ts";
+
+export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
+
+/** The kernel's own probes: a backstop for quiet sockets only, blind while any octet is unacknowledged (F1). */
+export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
+}
+
+/** `origin` is who is charged when it breaks. */
+export function wireOf(
+  socket: net.Socket,
+  owner: WireOwner,
+  parts: { journal: Journal; origin: Origin },
+): Wire {
+  let failure: Failure | undefined;
+  const guarded = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      failure ??= failureFrom(error, "proxy");
+      parts.journal.write({ kind: "fault.contained", ring: "session", message: failure.message });
+      socket.destroy();
+    }
+  };
+  socket.on("data", (chunk: Buffer) => guarded(() => owner.receive(chunk)));
+  socket.on("drain", () => guarded(() => owner.drained()));
+  socket.on("error", (error) => {
+    failure ??= failureFrom(error, parts.origin);
+  });
+  // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping.
+  socket.on("end", () => socket.end());
+  socket.on("close", () => guarded(() => owner.closed(failure)));
+  return {
+    write: (buffers) => writeAll(socket, buffers),
+    end() {
+      socket.end();
+    },
+    destroy() {
+      socket.destroy();
+    },
+  };
+}
+
+function writeAll(socket: net.Socket, buffers: readonly Buffer[]): boolean {
+  if (socket.destroyed || socket.writableEnded) return true;
+  const [first] = buffers;
+  if (buffers.length === 1 && first !== undefined) {
+    socket.write(first);
+  } else {
+    socket.cork();
+    for (const buffer of buffers) socket.write(buffer);
+    socket.uncork();
+  }
+  // "drain" comes only after a write that said false, which a backlog this far above the mark always did.
+  return socket.writableLength <= limits.socketBacklogBytes;
+}

@@ -1,0 +1,68 @@
+/**
+ * Which lanes may a request share (D2)? Pure but for what it remembers: bearers that a backend took lately.
+ *
+ * One 401 or one anonymous request makes the apiserver send GOAWAY on the whole session (watch.md W7), so those who
+ * could cause that travel apart from those who have shown that they do not.
+ */
+import { hash, randomBytes } from "node:crypto";
+import type { Clock } from "../clock.ts";
+import { role } from "../h2/field.ts";
+import type { RequestHead } from "../h2/fields.ts";
+import { limits } from "../limits.ts";
+
+export const trustClasses = ["proven", "unproven", "private"] as const;
+export type TrustClass = (typeof trustClasses)[number];
+
+/** A credential by its salted hash; never the credential. */
+export type Bearer = { provenUntil: number };
+
+/** What serve remembers of a request's credential, to report the answer's status; undefined is anonymous. */
+export type Credential = Bearer | undefined;
+
+/** A socket's last credential: a client that repeats its token costs one comparison, not one hash. */
+export type CredentialMemo = { value: string; bearer: Bearer | undefined };
+
+export class Trust {
+  readonly #clock: Clock;
+  readonly #salt = randomBytes(16).toString("hex");
+  /** Oldest first: a Map keeps the order of insertion. */
+  readonly #bearers = new Map<string, Bearer>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  credentialOf(request: RequestHead, memo: CredentialMemo): Credential {
+    for (const field of request.fields) {
+      if (field.role !== role.authorization) continue;
+      if (memo.value !== field.value) {
+        memo.bearer = this.#bearer(field.value);
+        memo.value = field.value;
+      }
+      return memo.bearer;
+    }
+    return undefined;
+  }
+
+  classOf(credential: Credential): TrustClass {
+    return credential !== undefined && credential.provenUntil > this.#clock.now() ? "proven" : "unproven";
+  }
+
+  /** A backend answered: anything but 401 proves the credential for ten minutes. */
+  learn(credential: Credential, status: number): void {
+    if (credential !== undefined)
+      credential.provenUntil = status === 401 ? 0 : this.#clock.now() + limits.provenMs;
+  }
+
+  #bearer(value: string): Bearer {
+    const key = hash("sha256", this.#salt + value);
+    const bearer = this.#bearers.get(key) ?? { provenUntil: 0 };
+    this.#bearers.delete(key);
+    this.#bearers.set(key, bearer);
+    if (this.#bearers.size > limits.bearers) {
+      const [oldest] = this.#bearers.keys();
+      if (oldest !== undefined) this.#bearers.delete(oldest);
+    }
+    return bearer;
+  }
+}

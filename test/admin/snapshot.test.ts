@@ -1,0 +1,52 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { createMetrics } from "../../src/admin/metrics.ts";
+import { snapshots } from "../../src/admin/snapshot.ts";
+import { Field } from "../../src/h2/field.ts";
+import { bearer, PlayedPath } from "../support/path.ts";
+
+const test = suite("admin/snapshot");
+
+test("a scrape shows what the path has done", async () => {
+  const path = new PlayedPath(["a"]);
+  const snapshot = snapshots({
+    version: "1.2.3",
+    journal: path.journal,
+    views: () => path.backends.views,
+    upstreams: path.upstreams,
+    exchanges: path.exchanges,
+    upgrades: () => 2,
+    sessions: () => [{ alpn: "h2", open: 1 }],
+    queuedBytes: () => 7,
+    config: () => ({ isGood: true, loadedAtMs: 1000 }),
+    certificates: () => [{ purpose: "serving", name: "kube", notAfterMs: 5000 }],
+    droppedLogLines: () => 0,
+  });
+  const client = path.client();
+  client.ask("GET", "/api/v1/pods", [bearer("t")]);
+  path.settle();
+  path.backend("a").last.answer(200, "[]");
+  path.settle();
+  client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  const watch = path.backend("a").last;
+  watch.side?.sendHeaders(
+    [new Field(":status", "200"), new Field("content-type", "application/json")],
+    false,
+  );
+  watch.say('{"type":"ADDED","object":{}}\n');
+  path.settle();
+  client.downstream.receive(Buffer.from([0, 0, 7, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7]));
+  path.settle();
+  const { requests, watchEvents, refusedSessions, backends } = snapshot();
+  assert.equal(requests[0], { verb: "list", code: 200, backend: "a", count: 1 });
+  assert.is(watchEvents, 1);
+  assert.equal(refusedSessions, [{ reason: "PING of a wrong size", count: 1 }]);
+  assert.is(backends[0]?.state, "ready");
+  assert.match(
+    await createMetrics(path.journal, snapshot).metrics(),
+    'watchkeeper_requests_total{verb="LIST"',
+  );
+});
+
+test.run();

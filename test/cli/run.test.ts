@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { within } from "../support/within.ts";
+
+const test = suite("cli/run");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-run-"));
+const children: ChildProcess[] = [];
+
+test.after(() => {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function configFile(name: string, backendPort = 1): string {
+  const file = join(directory, name);
+  writeFileSync(
+    file,
+    `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+metadata: {name: test}
+listeners: [{name: local, address: "127.0.0.1:0"}]
+upstream: {backends: [{name: a, url: "http://127.0.0.1:${backendPort}"}]}
+admin: {metricsAddress: "127.0.0.1:0"}
+drain: {readyDelay: 200ms, timeout: 1s}
+`,
+  );
+  return file;
+}
+
+type Started = { readonly child: ChildProcess; readonly said: (word: string) => Promise<string> };
+
+function start(file: string): Started {
+  const child = spawn(process.execPath, ["bin/watchkeeper.js", "run", "--config", file], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.push(child);
+  let text = "";
+  const waiting = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      for (const look of waiting) look();
+    });
+  }
+  const said = (word: string): Promise<string> =>
+    within(
+      10_000,
+      `${word} in the log`,
+      new Promise((resolve) => {
+        const look = (): void => {
+          const line = text.split("\n").find((one) => one.includes(word));
+          if (line === undefined) return;
+          waiting.delete(look);
+          resolve(line);
+        };
+        waiting.add(look);
+        look();
+      }),
+    );
+  return { child, said };
+}
+
+const exitOf = (child: ChildProcess): Promise<number | null> =>
+  within(10_000, "the exit", new Promise((resolve) => child.once("exit", resolve)));
+
+test("a bad file is told with all its problems and exit code 2", () => {
+  const file = join(directory, "bad.yaml");
+  writeFileSync(
+    file,
+    "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\nlisteners: []\nupstrem: {}\n",
+  );
+  const { status, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", "run", "--config", file]);
+  assert.is(status, 2);
+  assert.match(stderr.toString(), /bad\.yaml:4:1: unknown field "upstrem"/);
+  assert.match(stderr.toString(), 'did you mean "upstream"');
+  assert.match(stderr.toString(), /bad\.yaml:3:\d+: listeners/);
+});
+
+test("no file, and a file that is not there, are usage and config errors", () => {
+  for (const args of [["run"], ["run", "--config", join(directory, "absent.yaml")], ["run", "--nonsense"]]) {
+    const { status, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", ...args]);
+    assert.is(status, 2, args.join(" "));
+    assert.not.match(stderr.toString(), "at ");
+  }
+});
+
+test("it says where it listens, and stops on SIGTERM with 0", async () => {
+  const { child, said } = start(configFile("good.yaml"));
+  assert.match(await said("listener"), /127\.0\.0\.1:\d+/);
+  child.kill("SIGTERM");
+  assert.is(await exitOf(child), 0);
+});
+
+test("a changed file is taken, a broken one is refused and the last good one serves on", async () => {
+  const file = configFile("reload.yaml");
+  const { child, said } = start(file);
+  await said("listener");
+  writeFileSync(file, "upstream: [");
+  await said("config.refused");
+  configFile("reload.yaml", 2);
+  await said("config.reloaded");
+  child.kill("SIGHUP");
+  assert.is(child.exitCode, null);
+  child.kill("SIGTERM");
+  assert.is(await exitOf(child), 0);
+});
+
+test("a second signal ends it at once", async () => {
+  const { child, said } = start(configFile("hurry.yaml"));
+  await said("listener");
+  child.kill("SIGTERM");
+  await said("drain");
+  child.kill("SIGTERM");
+  assert.is(await exitOf(child), 0);
+});
+
+test.run();

@@ -1,0 +1,54 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type FloodKind, Floods } from "../../src/h2/floods.ts";
+import { errorCode, ProtocolError } from "../../src/h2/protocol-error.ts";
+import { limits } from "../../src/limits.ts";
+import { manualClock } from "../support/clock.ts";
+
+const test = suite("h2/floods");
+
+const bursts: Record<FloodKind, number> = {
+  control: limits.controlBurst,
+  priority: limits.priorityBurst,
+  update: limits.updateBurst,
+  empty: limits.emptyDataBurst,
+  unknown: limits.unknownBurst,
+  reset: limits.resetBurst,
+};
+
+for (const [kind, burst] of Object.entries(bursts) as [FloodKind, number][]) {
+  test(`${kind}: the burst passes, one more ends the session calmly, and the message names the kind`, () => {
+    const floods = new Floods(manualClock());
+    floods.charge(kind, burst);
+    assert.throws(
+      () => floods.charge(kind),
+      (error: unknown) =>
+        error instanceof ProtocolError &&
+        error.code === errorCode.ENHANCE_YOUR_CALM &&
+        error.scope === "session" &&
+        error.message.includes(kind),
+    );
+  });
+}
+
+test("one kind's excess is not charged to another", () => {
+  const floods = new Floods(manualClock());
+  floods.charge("control", bursts.control);
+  floods.charge("reset", bursts.reset);
+});
+
+test("a client that reads a 4 MiB list 4 KiB at a time may say so each time, twice (A15's honest twin)", () => {
+  const floods = new Floods(manualClock());
+  for (let frame = 0; frame < 256; frame++) floods.earnUpdates();
+  for (let update = 0; update < 2048; update++) floods.charge("update");
+});
+
+test("a million DATA frames do not buy a flood of updates for later (A4)", () => {
+  const floods = new Floods(manualClock());
+  for (let frame = 0; frame < 1_000_000; frame++) floods.earnUpdates();
+  assert.throws(() => {
+    for (let update = 0; update < 50_000; update++) floods.charge("update");
+  });
+});
+
+test.run();

@@ -1,0 +1,82 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { drain } from "../../src/proxy/drain.ts";
+import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("proxy/drain");
+
+const times = { readyDelayMs: 100, timeoutMs: 1000 };
+
+function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
+  return {
+    clock: path.clock,
+    journal: path.journal,
+    exchanges: path.exchanges,
+    upgrades: () => 0,
+    close: () => said.push("close"),
+    goAway: () => {
+      said.push("goAway");
+      client.downstream.drain();
+    },
+    cut: () => said.push("cut"),
+  };
+}
+
+/** Manual time and real promises: each step of one lets the other run. */
+async function pass(path: PlayedPath, ms: number): Promise<void> {
+  for (let at = 0; at < ms; at += 10) {
+    path.clock.advance(10);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test("plain requests finish, watches end between two events, then all is over", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const plain = client.ask("GET", "/api", [bearer("t")]);
+  const watch = client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  const [plainAsked, watchAsked] = path.backend("a").asked;
+  watchAsked?.side?.sendHeaders(
+    [new Field(":status", "200"), new Field("content-type", "application/json")],
+    false,
+  );
+  const said: string[] = [];
+  const done = drain(parts(path, client, said), times, new AbortController().signal);
+  await pass(path, 200);
+  plainAsked?.answer(200, "finished");
+  await pass(path, 800);
+  await within(1000, "the drain", done);
+  assert.equal(said, ["close", "goAway", "cut"]);
+  assert.is(plain.body, "finished");
+  assert.ok(watch.isEnded);
+  assert.ok(path.entries.some((entry) => entry.kind === "drain.ended" && entry.cut === 0));
+});
+
+test("what is left at the timeout is cut, and counted", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const log = client.ask("GET", "/api/v1/namespaces/x/pods/y/log?follow=true", [bearer("t")]);
+  path.settle();
+  const done = drain(parts(path, client, []), times, new AbortController().signal);
+  await pass(path, 1300);
+  await within(1000, "the drain", done);
+  assert.is.not(log.resetCode, undefined);
+  assert.ok(path.entries.some((entry) => entry.kind === "drain.ended" && entry.cut === 1));
+});
+
+test("a second signal does not wait", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  client.ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  const hurry = new AbortController();
+  const done = drain(parts(path, client, []), times, hurry.signal);
+  hurry.abort();
+  await within(1000, "the drain", done);
+  assert.is(path.exchanges.size, 0);
+});
+
+test.run();

@@ -1,0 +1,32 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { PlayedPath } from "../support/path.ts";
+
+const test = suite("proxy/exchanges");
+
+test("live exchanges are counted by kind, finished ones by verb, code and backend", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  client.ask("GET", "/api/v1/pods?watch=1");
+  client.ask("GET", "/api/v1/pods");
+  path.settle();
+  assert.equal([path.exchanges.active("watch"), path.exchanges.active("plain")], [1, 1]);
+  path.backend("a").asked[1]?.answer(200);
+  path.settle();
+  assert.equal(path.exchanges.counts, [{ verb: "list", code: 200, backend: "a", count: 1 }]);
+  assert.is(path.exchanges.ends.complete, 1);
+});
+
+test("whatever clients and backends invent, the counts stay few (A54)", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  for (let index = 0; index < 1200; index += 1) {
+    client.ask(`M${index}`, "/x");
+    path.settle();
+    path.backend("a").last.answer(200 + (index % 400));
+    path.settle();
+  }
+  assert.ok(path.exchanges.counts.length <= 510, String(path.exchanges.counts.length));
+});
+
+test.run();

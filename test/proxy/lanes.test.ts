@@ -1,0 +1,168 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
+
+const test = suite("proxy/lanes");
+
+function lanesOf(path: PlayedPath): string[] {
+  return (path.upstreams.lanesOf("a")?.rows ?? []).flatMap((row) =>
+    row.lanes.map((lane) => lane.name.replace(/-\d+$/, "")),
+  );
+}
+
+/** A client whose token a backend has taken. */
+function proven(path: PlayedPath, token: string): PlayedClient {
+  const client = path.client();
+  client.ask("GET", "/api", [bearer(token)]);
+  path.settle();
+  path.backend("a").last.answer(200);
+  path.settle();
+  return client;
+}
+
+test("lanes are open before the first request", () => {
+  assert.equal(lanesOf(new PlayedPath(["a"])), ["proven-plain", "proven-long"]);
+});
+
+test("an unknown bearer travels apart until a backend took it; a 401 sends it back (D2)", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  assert.ok(lanesOf(path).includes("unproven-plain"));
+  const laneOfNext = (): string => {
+    const before = path.backend("a").sessions.map(({ session }) => session.openCount);
+    client.ask("GET", "/api", [bearer("t")]);
+    path.settle();
+    const after = path.backend("a").sessions.map(({ session }) => session.openCount);
+    return lanesOf(path)[after.findIndex((count, index) => count > (before[index] ?? 0))] ?? "";
+  };
+  assert.is(laneOfNext(), "proven-plain");
+  path.backend("a").last.answer(401);
+  path.settle();
+  assert.is(laneOfNext(), "unproven-plain");
+});
+
+test("short requests and watches never share a lane", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  client.ask("GET", "/api/v1/pods", [bearer("t")]);
+  path.settle();
+  const counts = (path.upstreams.lanesOf("a")?.rows ?? []).map((row) => [
+    row.key.kind,
+    row.lanes.reduce((sum, lane) => sum + lane.openCount, 0),
+  ]);
+  assert.equal(counts.slice(0, 2), [
+    ["plain", 1],
+    ["long", 1],
+  ]);
+});
+
+test("81 watches take a second lane, which was dialled before it was needed", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  for (let index = 0; index < 90; index += 1) client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  assert.is(path.backend("a").asked.length, 91);
+  assert.is(lanesOf(path).filter((name) => name === "proven-long").length, 2);
+});
+
+test("a lane takes no more streams than its backend allows", () => {
+  const path = new PlayedPath([]);
+  assert.equal(path.backends.views, []);
+  const small = new PlayedPath(["a"]);
+  small.backend("a").maxStreams = 3;
+  for (let index = 0; index < 7; index += 1) small.client().ask("GET", "/api", [bearer("new")]);
+  small.settle();
+  const lanes = small.upstreams.lanesOf("a")?.rows.find((row) => row.key.trust === "unproven")?.lanes ?? [];
+  assert.equal(
+    lanes.map((lane) => lane.openCount),
+    [3, 3, 1],
+  );
+});
+
+test("a silent lane makes its backend suspect, then dies, and its requests go on", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  const [first, second] = ["a", "b"].toSorted(
+    (x, y) => path.backend(y).asked.length - path.backend(x).asked.length,
+  );
+  for (const { cable } of path.backend(first ?? "").sessions) cable.blackHole();
+  path.backend(first ?? "").isDown = true;
+  path.clock.advance(900);
+  assert.is(path.backends.views.find((view) => view.name === first)?.state, "suspect");
+  path.clock.advance(1800);
+  path.settle();
+  assert.is(path.backends.views.find((view) => view.name === first)?.state, "dead");
+  path.backend(second ?? "").last.answer(200, "ok");
+  path.settle();
+  assert.is(ear.body, "ok");
+});
+
+test("time during which our own loop stood still is charged to nobody (F11)", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(1000);
+  path.clock.stall(5000);
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "ready");
+  assert.is(lanesOf(path).length, 2);
+});
+
+test("a backend that comes back is dialled within a second and taken again", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").kill();
+  path.settle();
+  assert.is(path.backends.views[0]?.state, "dead");
+  path.clock.advance(5000);
+  path.backend("a").isDown = false;
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "ready");
+});
+
+test("GOAWAY retires a lane: what it has goes on, what is new travels on another", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  const watch = client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  const served = path.backend("a").last;
+  path
+    .backend("a")
+    .sessions.find(({ session }) => session.openCount > 0)
+    ?.session.goAway();
+  path.settle();
+  const later = client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.clock.advance(300);
+  path.backend("a").last.answer(200, "later");
+  served.answer(200, "served");
+  path.settle();
+  assert.equal([watch.body, later.body], ["served", "later"]);
+});
+
+test("sharing none gives every client lanes of its own", () => {
+  const path = new PlayedPath(["a"], { sharing: "none" });
+  for (const token of ["t", "u"]) path.client().ask("GET", "/api", [bearer(token)]);
+  path.settle();
+  assert.is(lanesOf(path).filter((name) => name.startsWith("private")).length, 2);
+});
+
+test("lanes beyond the warm ones go after a minute without a stream", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("GET", "/api");
+  path.settle();
+  path.backend("a").last.answer(200);
+  path.clock.advance(62_000);
+  assert.equal(lanesOf(path), ["proven-plain", "proven-long"]);
+});
+
+test("a client that hangs up while it waits leaves no trace", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  path.settle();
+  const ear = client.ask("GET", "/api");
+  ear.stream.reset(8);
+  path.settle();
+  assert.is(path.exchanges.size, 0);
+  assert.is(path.backend("a").asked.length, 0);
+});
+
+test.run();

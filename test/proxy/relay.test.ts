@@ -1,0 +1,175 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
+import { bearer, PlayedPath } from "../support/path.ts";
+
+const test = suite("proxy/relay");
+
+const watchPath = "/api/v1/configmaps?watch=true&resourceVersion=7";
+const json = new Field("content-type", "application/json");
+const event = (name: string): string => `{"type":"ADDED","object":{"metadata":{"name":"${name}"}}}\n`;
+
+/** A client with one exchange under way on backend a. */
+function asked(
+  method: string,
+  target: string,
+  end = true,
+): { path: PlayedPath; ear: ReturnType<typeof ask> } {
+  const path = new PlayedPath(["a"]);
+  const ear = ask(path, method, target, end);
+  path.settle();
+  return { path, ear };
+}
+
+function ask(path: PlayedPath, method: string, target: string, end: boolean) {
+  return path.client().ask(method, target, [bearer("t")], end);
+}
+
+test("an answer arrives as it was given: status, fields in order, body", () => {
+  const { path, ear } = asked("GET", "/api/v1/pods");
+  path
+    .backend("a")
+    .last.answer(200, "[]", [new Field("x-a", "1"), new Field("x-b", "2"), new Field("x-a", "3")]);
+  path.settle();
+  assert.is(ear.status, "200");
+  assert.equal(
+    ear.heads[0]?.slice(1).map((field) => `${field.name}=${field.value}`),
+    ["x-a=1", "x-b=2", "x-a=3"],
+  );
+  assert.equal([ear.body, ear.isEnded], ["[]", true]);
+  assert.is(path.exchanges.size, 0);
+});
+
+test("a body goes up as it comes, and what the backend reads is granted to the client", () => {
+  const { path, ear } = asked("POST", "/api/v1/namespaces/x/configmaps", false);
+  for (let index = 0; index < 100; index += 1) {
+    ear.say("x".repeat(10_000));
+    path.settle();
+  }
+  ear.say("", true);
+  path.settle();
+  assert.is(path.backend("a").last.body.length, 1_000_000);
+  assert.ok(path.backend("a").last.isEnded);
+});
+
+test("interim heads, trailers and an early answer pass", () => {
+  const { path, ear } = asked("POST", "/x", false);
+  const { side } = path.backend("a").last;
+  side?.sendHeaders([new Field(":status", "103"), new Field("link", "</x>")], false);
+  side?.sendHeaders([new Field(":status", "200")], false);
+  side?.sendHeaders([new Field("x-checksum", "7")], true);
+  path.settle();
+  assert.equal(
+    ear.heads.map((head) => head[0]?.value),
+    ["103", "200", "7"],
+  );
+  assert.ok(ear.isEnded);
+  side?.reset(errorCode.NO_ERROR);
+  path.settle();
+  assert.is(ear.resetCode, errorCode.NO_ERROR);
+  assert.is(path.exchanges.size, 0);
+});
+
+test("a truncated answer is reset, never ended (F9)", () => {
+  const { path, ear } = asked("GET", "/api/v1/pods");
+  const backend = path.backend("a");
+  backend.last.side?.sendHeaders([new Field(":status", "200")], false);
+  backend.last.say("half a li");
+  path.settle();
+  backend.kill();
+  path.settle();
+  assert.equal([ear.body, ear.isEnded, ear.resetCode], ["half a li", false, errorCode.INTERNAL_ERROR]);
+});
+
+test("the backend's own reset code reaches the client", () => {
+  const { path, ear } = asked("GET", "/x");
+  path.backend("a").last.side?.reset(errorCode.ENHANCE_YOUR_CALM);
+  path.settle();
+  assert.is(ear.resetCode, errorCode.ENHANCE_YOUR_CALM);
+});
+
+test("a client that hangs up ends the upstream stream, and the backend is not blamed", () => {
+  const { path, ear } = asked("GET", watchPath);
+  ear.stream.reset(errorCode.CANCEL);
+  path.settle();
+  assert.is(path.backend("a").last.resetCode, errorCode.CANCEL);
+  assert.is(path.exchanges.size, 0);
+  assert.is(path.backends.views[0]?.state, "ready");
+});
+
+test("a watch passes whole events only, however they are cut", () => {
+  const { path, ear } = asked("GET", watchPath);
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  const text = event("one") + event("two");
+  for (const char of text.slice(0, -3)) {
+    last.say(char);
+    path.settle();
+    assert.ok(ear.body === "" || ear.body.endsWith("\n"), ear.body);
+  }
+  assert.is(ear.body, event("one"));
+  last.say(text.slice(-3));
+  path.settle();
+  assert.is(ear.body, text);
+});
+
+test("a watch whose backend dies ends between two events (D5)", () => {
+  const { path, ear } = asked("GET", watchPath);
+  const backend = path.backend("a");
+  backend.last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  backend.last.say(event("one") + event("two").slice(0, 20));
+  path.settle();
+  backend.kill();
+  path.settle();
+  assert.equal([ear.body, ear.isEnded, ear.resetCode], [event("one"), true, undefined]);
+});
+
+test("an early end of a watch without events waits until it is 1.1 s old (D5)", () => {
+  const { path, ear } = asked("GET", watchPath);
+  const backend = path.backend("a");
+  backend.last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  path.settle();
+  path.clock.advance(300);
+  backend.kill();
+  path.clock.advance(700);
+  assert.not(ear.isEnded);
+  path.clock.advance(200);
+  assert.ok(ear.isEnded);
+});
+
+test("an event larger than every window arrives", () => {
+  const { path, ear } = asked("GET", watchPath);
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  last.say(event("x".repeat(3_000_000)));
+  path.settle();
+  assert.is(ear.body.length, event("x".repeat(3_000_000)).length);
+});
+
+test("a slow reader is felt by the backend: no more than its windows is under way", () => {
+  const { path, ear } = asked("GET", "/api/v1/pods");
+  ear.isReading = false;
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200")], false);
+  for (let index = 0; index < 400; index += 1) {
+    last.say(Buffer.alloc(16_000));
+    path.settle();
+  }
+  const arrived = ear.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  assert.ok(arrived <= 256 * 1024, `the client's window holds: ${arrived}`);
+  const [session] = path.backend("a").sessions.filter(({ session: one }) => one.queuedBytes > 0);
+  const waiting = session?.session.queuedBytes ?? 0;
+  assert.ok(waiting > 6_400_000 - 3 * 256 * 1024, `the rest never left the backend: ${waiting} waits there`);
+});
+
+test("what comes after the exchange is over goes nowhere and keeps no window", () => {
+  const { path, ear } = asked("POST", "/x", false);
+  path.backend("a").last.side?.reset(errorCode.CANCEL);
+  path.settle();
+  ear.say("late");
+  path.settle();
+  assert.is(path.exchanges.size, 0);
+});
+
+test.run();

@@ -1,0 +1,112 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { errorCode } from "../../src/h2/protocol-error.ts";
+import { bearer, PlayedPath } from "../support/path.ts";
+
+const test = suite("proxy/serve");
+
+test("a client stays with one backend, and clients spread over all", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const clients = [path.client(), path.client(), path.client(), path.client()];
+  for (const client of clients) {
+    client.ask("GET", "/api/v1/pods?watch=true", [bearer("t")]);
+    path.settle();
+  }
+  for (const client of clients) client.ask("GET", "/one", [bearer("t")]);
+  path.settle();
+  assert.equal([path.backend("a").asked.length, path.backend("b").asked.length], [4, 4]);
+});
+
+test("a backend that cannot be dialled costs its requests nothing: they are unsent and go to the next", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["a"] });
+  const ears = ["/one", "/two"].map((target) => path.client().ask("POST", target, [bearer("t")]));
+  path.settle();
+  assert.is(path.backend("b").asked.length, 2);
+  for (const asked of path.backend("b").asked) asked.answer(201);
+  path.settle();
+  assert.equal(
+    ears.map((ear) => ear.status),
+    ["201", "201"],
+  );
+});
+
+test("when no backend is left a safe request gets a Status with Retry-After, a write gets none", () => {
+  const path = new PlayedPath(["a"], { down: ["a"] });
+  path.settle();
+  const read = path.client().ask("GET", "/api");
+  const write = path.client().ask("POST", "/api");
+  path.settle();
+  const retryAfter = (fields: (typeof read.heads)[0] | undefined): string | undefined =>
+    fields?.find((field) => field.name === "retry-after")?.value;
+  assert.equal([read.status, retryAfter(read.heads[0])], ["503", "1"]);
+  assert.equal([write.status, retryAfter(write.heads[0])], ["503", undefined]);
+  assert.equal(JSON.parse(read.body).kind, "Status");
+});
+
+test("a GET that was lost with its backend is asked again elsewhere; a write of unknown outcome is not", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  const read = client.ask("GET", "/read", [bearer("t")]);
+  const write = client.ask("POST", "/write", [bearer("t")]);
+  path.settle();
+  const [first, second] = [path.backend("a"), path.backend("b")].toSorted(
+    (x, y) => y.asked.length - x.asked.length,
+  );
+  first?.kill();
+  path.settle();
+  assert.is(second?.asked.length, 1);
+  second?.last.answer(200, "found");
+  path.settle();
+  assert.equal([read.status, read.body], ["200", "found"]);
+  assert.is(write.status, "502");
+  assert.is(
+    write.heads[0]?.find((field) => field.name === "retry-after"),
+    undefined,
+  );
+});
+
+test("a stream above GOAWAY's last id was never processed, so even a write goes elsewhere", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  const write = client.ask("POST", "/write", [bearer("t")]);
+  path.settle();
+  const [first, second] = [path.backend("a"), path.backend("b")].toSorted(
+    (x, y) => y.asked.length - x.asked.length,
+  );
+  first?.last.side?.reset(errorCode.REFUSED_STREAM);
+  path.settle();
+  second?.last.answer(201);
+  path.settle();
+  assert.is(write.status, "201");
+});
+
+test("a body that began to go is not sent twice", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const write = path.client().ask("POST", "/write", [bearer("t")], false);
+  write.say("half");
+  path.settle();
+  const asked = [...path.backend("a").asked, ...path.backend("b").asked];
+  asked[0]?.side?.reset(errorCode.REFUSED_STREAM);
+  path.settle();
+  assert.is(write.resetCode, errorCode.REFUSED_STREAM);
+  assert.is(path.backend("a").asked.length + path.backend("b").asked.length, 1);
+});
+
+test("a client certificate is refused by name", () => {
+  const path = new PlayedPath(["a"]);
+  const ear = path.client({ hasCertificate: true }).ask("GET", "/api");
+  path.settle();
+  assert.is(ear.status, "403");
+  assert.match(JSON.parse(ear.body).message, "takes no client certificates");
+  assert.is(path.backend("a").asked.length, 0);
+});
+
+test("HEAD is refused without a body", () => {
+  const path = new PlayedPath(["a"], { down: ["a"] });
+  path.settle();
+  const ear = path.client().ask("HEAD", "/api");
+  path.settle();
+  assert.equal([ear.status, ear.body, ear.isEnded], ["503", "", true]);
+});
+
+test.run();

@@ -1,0 +1,55 @@
+import { inspect } from "node:util";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import type { RequestHead } from "../../src/h2/fields.ts";
+import { limits } from "../../src/limits.ts";
+import { Trust } from "../../src/proxy/trust.ts";
+import { manualClock } from "../support/clock.ts";
+
+const test = suite("proxy/trust");
+
+function request(token: string): RequestHead {
+  const fields = token === "" ? [] : [new Field("authorization", `Bearer ${token}`)];
+  return { method: "GET", scheme: "https", path: "/", authority: "", contentLength: -1, fields };
+}
+
+const memo = () => ({ value: "", bearer: undefined });
+
+test("a bearer is proven by an answer other than 401, for ten minutes, on every socket", () => {
+  const clock = manualClock();
+  const trust = new Trust(clock);
+  const credential = trust.credentialOf(request("t"), memo());
+  assert.is(trust.classOf(credential), "unproven");
+  trust.learn(credential, 403);
+  assert.is(trust.classOf(trust.credentialOf(request("t"), memo())), "proven");
+  assert.is(trust.classOf(trust.credentialOf(request("other"), memo())), "unproven");
+  clock.advance(limits.provenMs);
+  assert.is(trust.classOf(credential), "unproven");
+});
+
+test("one 401 takes the proof back", () => {
+  const trust = new Trust(manualClock());
+  const credential = trust.credentialOf(request("t"), memo());
+  trust.learn(credential, 200);
+  trust.learn(credential, 401);
+  assert.is(trust.classOf(credential), "unproven");
+});
+
+test("the anonymous are never proven", () => {
+  const trust = new Trust(manualClock());
+  const credential = trust.credentialOf(request(""), memo());
+  trust.learn(credential, 200);
+  assert.is(trust.classOf(credential), "unproven");
+});
+
+test("it remembers a bounded number of bearers, and none of them readable", () => {
+  const trust = new Trust(manualClock());
+  const first = trust.credentialOf(request("very-secret"), memo());
+  trust.learn(first, 200);
+  assert.not.match(inspect(trust, { depth: 9, showHidden: true }), "very-secret");
+  for (let index = 0; index < limits.bearers; index += 1) trust.credentialOf(request(String(index)), memo());
+  assert.is(trust.classOf(trust.credentialOf(request("very-secret"), memo())), "unproven");
+});
+
+test.run();

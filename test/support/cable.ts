@@ -1,0 +1,64 @@
+/** Two wires joined in memory: what one end writes the other receives in a later loop turn of the manual clock. */
+import { Failure } from "../../src/failure.ts";
+import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
+import type { ManualClock } from "./clock.ts";
+
+export type Cable = {
+  near(owner: WireOwner): Wire;
+  far(owner: WireOwner): Wire;
+  /** Both ends close at once; what was under way is gone. */
+  cut(reason: string): void;
+  /** What is written from now on vanishes, without a word: a black hole. */
+  blackHole(): void;
+};
+
+type End = { owner: WireOwner | undefined; isClosed: boolean };
+
+export function cable(clock: ManualClock): Cable {
+  const ends: [End, End] = [
+    { owner: undefined, isClosed: false },
+    { owner: undefined, isClosed: false },
+  ];
+  let isHole = false;
+  const close = (end: End, failure: Failure | undefined): void => {
+    if (end.isClosed) return;
+    end.isClosed = true;
+    end.owner?.closed(failure);
+  };
+  const attach = (own: End, other: End, owner: WireOwner): Wire => {
+    own.owner = owner;
+    return {
+      write(buffers) {
+        const bytes = Buffer.concat([...buffers]);
+        if (!own.isClosed && !isHole) {
+          clock.soon(() => {
+            if (!other.isClosed && !isHole) other.owner?.receive(bytes);
+          });
+        }
+        return true;
+      },
+      end() {
+        clock.soon(() => {
+          if (!isHole) close(other, undefined);
+          close(own, undefined);
+        });
+      },
+      destroy() {
+        clock.soon(() => {
+          if (!isHole) close(other, new Failure("backend-lost", "backend", "read ECONNRESET"));
+          close(own, undefined);
+        });
+      },
+    };
+  };
+  return {
+    near: (owner) => attach(ends[0], ends[1], owner),
+    far: (owner) => attach(ends[1], ends[0], owner),
+    cut(reason) {
+      for (const end of ends) close(end, new Failure("backend-lost", "backend", reason));
+    },
+    blackHole() {
+      isHole = true;
+    },
+  };
+}

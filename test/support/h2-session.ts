@@ -1,0 +1,134 @@
+/** One session under test with its peer, a clock that moves when told, and owners that write down what they hear. */
+import { Field } from "../../src/h2/field.ts";
+import type { RequestHead } from "../../src/h2/fields.ts";
+import type { ProtocolError } from "../../src/h2/protocol-error.ts";
+import { Session } from "../../src/h2/session.ts";
+import type { SideOwner } from "../../src/h2/side.ts";
+import type { Stream } from "../../src/h2/stream.ts";
+import { Turn } from "../../src/h2/turn.ts";
+import { type ManualClock, manualClock } from "./clock.ts";
+import { type Fields, settings } from "./h2-frames.ts";
+import { H2Peer } from "./h2-peer.ts";
+
+export function fieldsOf(fields: Fields): Field[] {
+  return fields.map(([name, value]) => new Field(name, value));
+}
+
+/** An owner that writes down what it hears, a line each, and grants what it is told to. */
+export class Ear implements SideOwner {
+  readonly lines: string[] = [];
+  readonly pieces: Buffer[] = [];
+  request: RequestHead | undefined;
+  /** Told instead of written down, when set. */
+  onData: ((count: number, end: boolean) => void) | undefined;
+  onSent: ((count: number) => void) | undefined;
+  onReset: ((code: number) => void) | undefined;
+  onHeaders: ((end: boolean) => void) | undefined;
+  sentBytes = 0;
+
+  headers(fields: Field[], end: boolean): void {
+    this.lines.push(
+      `headers ${fields.map((field) => `${field.name}=${field.value}`).join(" ")}${end ? " end" : ""}`,
+    );
+    this.onHeaders?.(end);
+  }
+
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.pieces.push(Buffer.from(bytes.subarray(start, end)));
+    if (endStream) this.lines.push("end");
+    this.onData?.(end - start, endStream);
+  }
+
+  reset(code: number): void {
+    this.lines.push(`reset ${code}`);
+    this.onReset?.(code);
+  }
+
+  sent(count: number): void {
+    this.sentBytes += count;
+    this.onSent?.(count);
+  }
+
+  get body(): Buffer {
+    return Buffer.concat(this.pieces);
+  }
+}
+
+export type Opened = { readonly stream: Stream; readonly ear: Ear };
+
+export class SessionRig {
+  readonly clock: ManualClock = manualClock();
+  readonly peer: H2Peer;
+  readonly session: Session;
+  readonly opened: Opened[] = [];
+  /** What happens to the session itself, a line each. */
+  readonly lines: string[] = [];
+  writes = 0;
+  /** What the socket answers to a write. */
+  takes = true;
+  onOpened: ((opened: Opened) => void) | undefined;
+  onChanged: (() => void) | undefined;
+
+  constructor(role: "server" | "client", maxStreams?: number) {
+    this.clock.advance(1000);
+    this.peer = new H2Peer(
+      { deliver: (chunk) => this.session.receive(chunk), turn: () => this.clock.turn() },
+      role === "client",
+    );
+    const owner = {
+      opened: (stream: Stream, request: RequestHead, end: boolean) => this.#open(stream, request, end),
+      write: (buffers: Buffer[]) => this.#write(buffers),
+      changed: () => this.onChanged?.(),
+      ponged: (number: number) => void this.lines.push(`ponged ${number}`),
+      ended: (error: ProtocolError | undefined) => void this.lines.push(`ended ${error?.code ?? "well"}`),
+    };
+    const parts = { role, clock: this.clock, turn: new Turn(this.clock), owner };
+    this.session = new Session(maxStreams === undefined ? parts : { ...parts, maxStreams });
+  }
+
+  /** The stream opened last. */
+  get last(): Opened {
+    const last = this.opened.at(-1);
+    if (last === undefined) throw new Error("No stream was opened");
+    return last;
+  }
+
+  #open(stream: Stream, request: RequestHead, end: boolean): Ear {
+    const ear = new Ear();
+    ear.request = request;
+    ear.lines.push(`${request.method} ${request.path}${end ? " end" : ""}`);
+    const opened = { stream, ear };
+    this.opened.push(opened);
+    this.onOpened?.(opened);
+    return ear;
+  }
+
+  #write(buffers: Buffer[]): boolean {
+    this.writes += 1;
+    this.peer.hears(buffers);
+    return this.takes;
+  }
+}
+
+/** A server session whose greeting is over. */
+export function serverRig(first = settings(), maxStreams?: number): SessionRig {
+  const rig = new SessionRig("server", maxStreams);
+  rig.peer.greets(first);
+  rig.peer.heard();
+  return rig;
+}
+
+/** What the session wrote last, after this turn. */
+export function lastLine(rig: SessionRig): string | undefined {
+  rig.clock.turn();
+  return rig.peer.heard().at(-1);
+}
+
+/** A client session whose greeting is over. */
+export function clientRig(first = settings()): SessionRig {
+  const rig = new SessionRig("client");
+  rig.clock.turn();
+  rig.peer.sends(first);
+  rig.peer.heard();
+  return rig;
+}

@@ -1,0 +1,79 @@
+/** A FrameSink that writes down what a reader tells it; DATA of one frame is joined, whatever its pieces were. */
+import type { FrameSink } from "../../src/h2/frame.ts";
+
+export class SinkRecord implements FrameSink {
+  readonly lines: string[] = [];
+  /** Pieces of DATA told. */
+  pieces = 0;
+  #body: { readonly id: number; bytes: Buffer } | undefined;
+
+  data(...[id, bytes, start, end, endStream]: Parameters<FrameSink["data"]>): void {
+    this.pieces += 1;
+    if (this.#body?.id !== id) this.#flush();
+    this.#body ??= { id, bytes: Buffer.alloc(0) };
+    this.#body.bytes = Buffer.concat([this.#body.bytes, bytes.subarray(start, end)]);
+    if (endStream) this.#flush(" END");
+  }
+
+  padding(id: number, octets: number): void {
+    this.#write(`padding ${id} ${octets}`);
+  }
+
+  headers(...[id, bytes, start, end, endStream, onSelf]: Parameters<FrameSink["headers"]>): void {
+    const block = bytes.toString("latin1", start, end);
+    this.#write(`headers ${id} ${JSON.stringify(block)}${endStream ? " END" : ""}${onSelf ? " self" : ""}`);
+  }
+
+  priority(id: number, dependsOnSelf: boolean): void {
+    this.#write(`priority ${id}${dependsOnSelf ? " self" : ""}`);
+  }
+
+  reset(id: number, code: number): void {
+    this.#write(`reset ${id} ${code}`);
+  }
+
+  settings(bytes: Buffer, start: number, end: number): void {
+    this.#write(`settings ${bytes.toString("hex", start, end)}`);
+  }
+
+  settingsAcknowledged(): void {
+    this.#write("settings ack");
+  }
+
+  ping(bytes: Buffer, start: number): void {
+    this.#write(`ping ${bytes.toString("hex", start, start + 8)}`);
+  }
+
+  pong(bytes: Buffer, start: number): void {
+    this.#write(`pong ${bytes.toString("hex", start, start + 8)}`);
+  }
+
+  goAwayReceived(lastId: number, code: number): void {
+    this.#write(`goaway ${lastId} ${code}`);
+  }
+
+  windowUpdate(id: number, increment: number): void {
+    this.#write(`update ${id} +${increment}`);
+  }
+
+  unknown(octets: number): void {
+    this.#write(`unknown ${octets}`);
+  }
+
+  /** Everything told so far, with the DATA that is still open. */
+  get told(): string[] {
+    this.#flush();
+    return this.lines;
+  }
+
+  #write(line: string): void {
+    this.#flush();
+    this.lines.push(line);
+  }
+
+  #flush(end = ""): void {
+    const body = this.#body;
+    this.#body = undefined;
+    if (body !== undefined) this.lines.push(`data ${body.id} ${body.bytes.toString("base64")}${end}`);
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * The whole path on a manual clock: real serve, lanes, sessions and relay; clients and backends are our own sessions
+ * at the other ends of in-memory wires, so that a test says frame by frame who did what and when.
+ */
+import { Field } from "../../src/h2/field.ts";
+import type { RequestHead } from "../../src/h2/fields.ts";
+import { Session } from "../../src/h2/session.ts";
+import type { Side, SideOwner } from "../../src/h2/side.ts";
+import type { Stream } from "../../src/h2/stream.ts";
+import type { Turn } from "../../src/h2/turn.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { Client, type ClientOptions } from "../../src/proxy/client.ts";
+import { Downstream } from "../../src/proxy/downstream.ts";
+import { Path } from "../../src/proxy/path.ts";
+import type { WireOwner } from "../../src/proxy/wire.ts";
+import { type Cable, cable } from "./cable.ts";
+import { type ManualClock, manualClock } from "./clock.ts";
+
+/** What one end has heard on a stream, and what it can say. */
+export class Ear implements SideOwner {
+  side: (Side & { grant(count: number): void }) | undefined;
+  readonly heads: Field[][] = [];
+  readonly chunks: Buffer[] = [];
+  /** Octets are granted back as they come; false plays a reader that stalls. */
+  isReading = true;
+  isEnded = false;
+  resetCode: number | undefined;
+
+  headers(fields: Field[], end: boolean): void {
+    this.heads.push(fields);
+    if (end) this.isEnded = true;
+  }
+
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.chunks.push(Buffer.from(bytes.subarray(start, end)));
+    if (this.isReading) this.side?.grant(end - start);
+    if (endStream) this.isEnded = true;
+  }
+
+  reset(code: number): void {
+    this.resetCode = code;
+  }
+
+  sent(): void {}
+
+  get status(): string {
+    return this.heads.at(-1)?.[0]?.value ?? "";
+  }
+
+  get body(): string {
+    return Buffer.concat(this.chunks).toString();
+  }
+
+  say(text: string | Buffer, end = false): void {
+    const bytes = typeof text === "string" ? Buffer.from(text) : Buffer.from(text);
+    this.side?.sendData(bytes, 0, bytes.length, end, false);
+  }
+}
+
+export type Asked = Ear & {
+  readonly request: RequestHead;
+  answer(status: number, body?: string, fields?: Field[]): void;
+};
+
+/** A backend as the tests play it. */
+export class PlayedBackend {
+  readonly asked: Asked[] = [];
+  readonly sessions: { readonly session: Session; readonly cable: Cable }[] = [];
+  /** Refuses to be dialled. */
+  isDown = false;
+  /** Takes sockets and says nothing on them: a dial into a black hole. */
+  isMute = false;
+  maxStreams = 100;
+  readonly #turn: Turn;
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock, turn: Turn) {
+    this.#clock = clock;
+    this.#turn = turn;
+  }
+
+  connect(owner: WireOwner): ReturnType<Cable["near"]> {
+    const wires = cable(this.#clock);
+    if (this.isMute) wires.blackHole();
+    if (this.isDown) {
+      this.#clock.soon(() => wires.cut("connect ECONNREFUSED"));
+      return wires.near(owner);
+    }
+    const session: Session = new Session({
+      role: "server",
+      clock: this.#clock,
+      turn: this.#turn,
+      maxStreams: this.maxStreams,
+      owner: {
+        opened: (stream, request, end) => this.#opened(stream, request, end),
+        write: (buffers) => far.write(buffers),
+        changed() {},
+        ponged() {},
+        ended() {
+          session.flush();
+          far.end();
+        },
+      },
+    });
+    const far = wires.far({
+      receive: (chunk) => session.receive(chunk),
+      drained: () => session.drained(),
+      closed: () => session.lose(),
+    });
+    this.sessions.push({ session, cable: wires });
+    return wires.near(owner);
+  }
+
+  #opened(stream: Stream, request: RequestHead, end: boolean): SideOwner {
+    const ear = Object.assign(new Ear(), {
+      request,
+      answer(status: number, body = "", fields: Field[] = []) {
+        const head = [new Field(":status", String(status)), ...fields];
+        stream.sendHeaders(head, body === "");
+        if (body !== "") ear.say(body, true);
+      },
+    });
+    ear.side = stream;
+    ear.isEnded = end;
+    this.asked.push(ear);
+    return ear;
+  }
+
+  /** Every socket to it goes, as when the process is killed. */
+  kill(): void {
+    this.isDown = true;
+    for (const { cable: wires } of this.sessions) wires.cut("read ECONNRESET");
+  }
+
+  get last(): Asked {
+    const ear = this.asked.at(-1);
+    if (ear === undefined) throw new Error("The backend was asked nothing");
+    return ear;
+  }
+}
+
+export class PlayedClient {
+  readonly session: Session;
+  readonly downstream: Downstream;
+  readonly cable: Cable;
+  isGone = false;
+
+  constructor(path: PlayedPath, options: Partial<ClientOptions>) {
+    this.cable = cable(path.clock);
+    const client = new Client({
+      address: "10.0.0.9",
+      port: 40_000,
+      listener: "kube",
+      alpn: "h2",
+      isTls: true,
+      isTrustedForwarder: false,
+      hasCertificate: false,
+      ...options,
+    });
+    this.downstream = new Downstream(client, path, (owner) => this.cable.near(owner));
+    const session: Session = new Session({
+      role: "client",
+      clock: path.clock,
+      turn: path.turn,
+      owner: {
+        opened: (stream) => stream.owner,
+        write: (buffers) => far.write(buffers),
+        changed() {},
+        ponged() {},
+        ended() {
+          session.flush();
+          far.end();
+        },
+      },
+    });
+    const far = this.cable.far({
+      receive: (chunk) => session.receive(chunk),
+      drained: () => session.drained(),
+      closed: () => {
+        this.isGone = true;
+        session.lose();
+      },
+    });
+    this.session = session;
+  }
+
+  /** Asks; `end` false leaves the body open. */
+  ask(method: string, path: string, fields: Field[] = [], end = true): Ear & { stream: Stream } {
+    const ear = new Ear();
+    const head = [
+      new Field(":method", method),
+      new Field(":scheme", "https"),
+      new Field(":path", path),
+      new Field(":authority", "kube.test"),
+      ...fields,
+    ];
+    const stream = this.session.open(head, end, ear);
+    stream.isHead = method === "HEAD";
+    ear.side = stream;
+    return Object.assign(ear, { stream });
+  }
+}
+
+export class PlayedPath extends Path {
+  override readonly clock: ManualClock;
+  readonly entries: Entry[] = [];
+  readonly played = new Map<string, PlayedBackend>();
+
+  constructor(
+    names: readonly string[],
+    options: { sharing?: "lanes" | "none"; down?: readonly string[] } = {},
+  ) {
+    const clock = manualClock();
+    const journal = new Journal(clock);
+    super({
+      clock,
+      journal,
+      connect: (backend, owner) => this.backend(backend).connect(owner),
+      lanes: { streams: 80, warm: 1 },
+      sharing: options.sharing ?? "lanes",
+      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
+    });
+    this.clock = clock;
+    journal.subscribe((entry) => this.entries.push(entry));
+    for (const name of names) {
+      const backend = new PlayedBackend(clock, this.turn);
+      backend.isDown = options.down?.includes(name) === true;
+      this.played.set(name, backend);
+    }
+    this.reconcile(names);
+    clock.turn();
+  }
+
+  backend(name: string): PlayedBackend {
+    const backend = this.played.get(name);
+    if (backend === undefined) throw new Error(`No backend ${name}`);
+    return backend;
+  }
+
+  client(options: Partial<ClientOptions> = {}): PlayedClient {
+    return new PlayedClient(this, options);
+  }
+
+  /** Lets everything under way arrive. */
+  settle(): void {
+    this.clock.turn();
+  }
+}
+
+export const bearer = (token: string): Field => new Field("authorization", `Bearer ${token}`);

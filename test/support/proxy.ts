@@ -1,0 +1,128 @@
+/** A whole proxy on real sockets in one line, in front of backends that answer what they were asked. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { wallClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config.ts";
+import { Failure } from "../../src/failure.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { type Running, startWatchkeeper } from "../../src/main.ts";
+import { isProblems, lineOf } from "../../src/problem.ts";
+import { testPki } from "./pki.ts";
+
+export type TestProxy = {
+  readonly running: Running;
+  /** "https://localhost:…" of the listener with TLS. */
+  readonly url: string;
+  readonly port: number;
+  readonly plainPort: number;
+  readonly ca: string;
+  readonly directory: string;
+  readonly entries: readonly Entry[];
+  readonly backends: readonly TestBackend[];
+  stop(): Promise<void>;
+};
+
+export type TestBackend = {
+  readonly name: string;
+  readonly port: number;
+  readonly server: http2.Http2SecureServer;
+  stop(): void;
+};
+
+/** Answers with its name and the request line; `/status/N` answers that status. */
+async function startBackend(name: string): Promise<TestBackend> {
+  const { serving } = await testPki();
+  const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });
+  const sessions = new Set<http2.ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    session.on("error", () => {});
+  });
+  server.on("stream", (stream, headers) => {
+    stream.on("error", () => {});
+    const asked = /^\/status\/(\d+)/.exec(headers[":path"] ?? "");
+    const chunks: Buffer[] = [];
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("end", () => {
+      if (stream.destroyed) return;
+      stream.respond({
+        ":status": Number(asked?.[1] ?? 200),
+        "content-type": "text/plain",
+        "x-backend": name,
+      });
+      stream.end(`${name} ${headers[":method"]} ${headers[":path"]} ${Buffer.concat(chunks).length}`);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    name,
+    port,
+    server,
+    stop() {
+      for (const session of sessions) session.destroy();
+      server.close();
+    },
+  };
+}
+
+/** `extra` is YAML that is put at the end of the file. */
+export async function startProxy(
+  options: { backends?: number; extra?: string; port?: number } = {},
+): Promise<TestProxy> {
+  const { authority, serving } = await testPki();
+  const directory = mkdtempSync(join(tmpdir(), "watchkeeper-test-"));
+  writeFileSync(join(directory, "tls.crt"), serving.certificate);
+  writeFileSync(join(directory, "tls.key"), serving.key, { mode: 0o600 });
+  writeFileSync(join(directory, "ca.crt"), authority.certificate);
+  const backends = await Promise.all(
+    Array.from({ length: options.backends ?? 1 }, (_, index) => startBackend("abc"[index] ?? "z")),
+  );
+  const text = `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+metadata: {name: test}
+listeners:
+  - {name: kube, address: "127.0.0.1:${options.port ?? 0}", tls: {certFile: tls.crt, keyFile: tls.key}}
+  - {name: local, address: "127.0.0.1:0"}
+upstream:
+  backends:
+${backends.map(({ name, port }) => `    - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
+  tls: {caFile: ca.crt}
+admin: {metricsAddress: "127.0.0.1:0"}
+drain: {readyDelay: 10ms, timeout: 500ms}
+${options.extra ?? ""}`;
+  const file = join(directory, "watchkeeper.yaml");
+  writeFileSync(file, text);
+  const config = parseConfig(text, file);
+  if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
+  const entries: Entry[] = [];
+  const journal = new Journal(wallClock);
+  journal.subscribe((entry) => entries.push(entry));
+  const running = await startWatchkeeper(config, { journal });
+  if (running instanceof Failure) {
+    for (const backend of backends) backend.stop();
+    throw new Error(running.message);
+  }
+  const portOf = (listener: string): number => Number(running.addresses.get(listener)?.split(":").at(-1));
+  return {
+    running,
+    url: `https://localhost:${portOf("kube")}`,
+    port: portOf("kube"),
+    plainPort: portOf("local"),
+    ca: authority.certificate,
+    directory,
+    entries,
+    backends,
+    async stop() {
+      await running.stop(AbortSignal.timeout(300));
+      for (const backend of backends) backend.stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
