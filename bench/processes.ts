@@ -3,7 +3,7 @@
  * The proxy under measurement has `proxyCore` to itself; everything else, this process included, lives on `loadCore`.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 export const proxyCore = 0;
 export const loadCore = 1;
@@ -66,7 +66,9 @@ export async function finish(command: readonly string[], core: number, limitMs =
   return running.said();
 }
 
+/** A process and its children, without those that have just gone. */
 function treeOf(pid: number): number[] {
+  if (!existsSync(`/proc/${pid}/stat`)) return [];
   const tasks = readdirSync(`/proc/${pid}/task`);
   const children = tasks.flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),

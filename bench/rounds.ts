@@ -18,7 +18,7 @@ export async function runRounds(order: Order): Promise<Map<string, Figures[]>> {
   const isKept = scenario.proxies === "kept";
   const kept = isKept ? await launchAll(order) : new Map<Peer, Proxy>();
   const results = new Map(peers.map((peer) => [peer.name, [] as Figures[]]));
-  let able = peers;
+  let able = isKept ? peers.filter((peer) => kept.has(peer)) : peers;
   if (isKept && !order.isQuick) able = [...(await runRound(order, "warm-up", able, kept)).keys()];
   for (let round = 1; round <= rounds; round++) {
     const measured = await runRound(order, `round ${round}/${rounds}`, able, kept);
@@ -29,10 +29,23 @@ export async function runRounds(order: Order): Promise<Map<string, Figures[]>> {
   return results;
 }
 
-async function launchAll({ rig, scenario, peers }: Order): Promise<Map<Peer, Proxy>> {
+/** Those that come up; the others are measured as what they are: failed. */
+async function launchAll(order: Order): Promise<Map<Peer, Proxy>> {
   const all = new Map<Peer, Proxy>();
-  for (const peer of peers) all.set(peer, await rig.launch(peer, scenario.backend));
+  for (const peer of order.peers) {
+    const proxy = await launchOrName(order, peer);
+    if (proxy !== undefined) all.set(peer, proxy);
+  }
   return all;
+}
+
+async function launchOrName({ rig, scenario }: Order, peer: Peer): Promise<Proxy | undefined> {
+  try {
+    return await rig.launch(peer, scenario.backend);
+  } catch (error) {
+    progress(`\n${peer.name} failed to start: ${String(error).slice(0, 2_000)}\n`);
+    return undefined;
+  }
 }
 
 async function runRound(
@@ -54,15 +67,15 @@ async function runRound(
 
 async function measureOnce(order: Order, peer: Peer, kept?: Proxy): Promise<Figures | undefined> {
   const { rig, scenario, isQuick } = order;
-  let proxy = kept;
+  const proxy = kept ?? (await launchOrName(order, peer));
+  if (proxy === undefined) return undefined;
   try {
-    proxy ??= await rig.launch(peer, scenario.backend);
     return await scenario.measure({ proxy, rig, isQuick });
   } catch (error) {
-    const said = proxy?.said().slice(-1_000) ?? "";
+    const said = proxy.said().slice(-1_000);
     progress(`\n${peer.name} failed ${scenario.name}: ${String(error).slice(0, 2_000)}\n${said}\n`);
     return undefined;
   } finally {
-    if (kept === undefined) await proxy?.stop();
+    if (kept === undefined) await proxy.stop();
   }
 }

@@ -82,6 +82,8 @@ func (c *client) get(path string) (uint32, error) {
 // token has the length and look of a bootstrap token; the same for every load in this folder's parent.
 const token = "bench1.0123456789abcdef0123456789abcdef"
 
+const smallPath = "/api/v1/namespaces/default/pods/small"
+
 // heard is told about one frame of one stream.
 type heard struct {
 	onHead func(id uint32, ok bool)

@@ -5,18 +5,27 @@ import (
 	"fmt"
 )
 
-// idle opens -clients sessions, lets each ask once, and holds them until the harness is gone.
+// warmUps is how many requests come before memory is weighed.
+const warmUps = 10_000
+
+// idle warms the proxy, then on a word opens -clients sessions, lets each ask once, and holds them until the harness
+// is gone.
 func idle(args []string) error {
 	flags := flag.NewFlagSet("idle", flag.ExitOnError)
 	address := flags.String("to", "", "proxy")
 	dir := flags.String("pki", ".", "folder of ca.crt")
 	count := flags.Int("clients", 2000, "sessions")
-	path := flags.String("path", "/api/v1/namespaces/default/pods/small", "what each asks once")
+	path := flags.String("path", smallPath, "what each asks once")
 	flags.Parse(args)
 	to, err := targetOf(*address, *dir)
 	if err != nil {
 		return err
 	}
+	if err := warm(to, *path, warmUps); err != nil {
+		return err
+	}
+	say(map[string]any{"ready": "warm"})
+	hear()
 	for range *count {
 		if _, err := greet(to, *path, heard{}); err != nil {
 			return err
@@ -34,23 +43,21 @@ func greet(to target, path string, then heard) (*client, error) {
 		return nil, err
 	}
 	first := make(chan bool, 1)
-	var isAnswered bool
-	onEnd := then.onEnd
-	var status bool
-	onHead := then.onHead
+	var isAnswered, isOK bool
+	later := then
 	then.onHead = func(id uint32, ok bool) {
 		if !isAnswered {
-			status = ok
-		} else if onHead != nil {
-			onHead(id, ok)
+			isOK = ok
+		} else if later.onHead != nil {
+			later.onHead(id, ok)
 		}
 	}
 	then.onEnd = func(id uint32, ok bool) {
 		if !isAnswered {
 			isAnswered = true
-			first <- ok && status
-		} else if onEnd != nil {
-			onEnd(id, ok)
+			first <- ok && isOK
+		} else if later.onEnd != nil {
+			later.onEnd(id, ok)
 		}
 	}
 	go func() {
@@ -65,4 +72,27 @@ func greet(to target, path string, then heard) (*client, error) {
 		return nil, fmt.Errorf("the first request got no 200")
 	}
 	return c, nil
+}
+
+// warm asks `count` times on sessions of its own, so that the proxy's heap and pools have their working size: what is
+// weighed after it belongs to what was opened after it.
+func warm(to target, path string, count int) error {
+	const sessions = 10
+	answered := make(chan bool, 1)
+	for range sessions {
+		c, err := greet(to, path, heard{onEnd: func(_ uint32, ok bool) { answered <- ok }})
+		if err != nil {
+			return err
+		}
+		for range count / sessions {
+			if _, err := c.get(path); err != nil {
+				return err
+			}
+			if !<-answered {
+				return fmt.Errorf("a request of the warm-up failed")
+			}
+		}
+		c.socket.Close()
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ func rate(args []string) error {
 	perSecond := flags.Int("rps", 1000, "requests a second")
 	seconds := flags.Int("seconds", 10, "for how long")
 	clients := flags.Int("clients", 50, "sessions")
-	path := flags.String("path", "/api/v1/namespaces/default/pods/small", "what to ask")
+	path := flags.String("path", smallPath, "what to ask")
 	flags.Parse(args)
 	to, err := targetOf(*address, *dir)
 	if err != nil {

@@ -39,9 +39,12 @@ func watch(args []string) error {
 		onData: func(_ uint32, data []byte) { events.Add(int64(bytes.Count(data, []byte{'\n'}))) },
 		onEnd:  func(uint32, bool) { broken.Add(1) },
 	}
+	if err := warm(to, smallPath, warmUps); err != nil {
+		return err
+	}
 	var all []*client
 	for range *clients {
-		c, err := greet(to, "/api/v1/namespaces/default/pods/small", then)
+		c, err := greet(to, smallPath, then)
 		if err != nil {
 			return err
 		}

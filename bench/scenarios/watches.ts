@@ -6,7 +6,8 @@ const settleMs = 2_000;
 
 export const scenario: Scenario = {
   name: "watches",
-  about: "5,000 watches on 50 clients: memory each beyond its client, then events of 1 kB to all of them",
+  about:
+    "5,000 watches on 50 clients: memory each beyond its client, in a proxy that has served before; then events of 1 kB to all of them",
   backend: "live",
   proxies: "fresh",
   metrics: [
