@@ -133,6 +133,14 @@ test("no file of the repository names a path of the machine it was written on", 
   assert.equal(broken, []);
 });
 
+test("every source file is named in ARCHITECTURE.md", () => {
+  const page = readFileSync("ARCHITECTURE.md", "utf8");
+  const unnamed = sources.filter(
+    (file) => !page.includes(`\`${file.split("/").at(-1)}\``) && !page.includes(`\`${file}\``),
+  );
+  assert.equal(unnamed, []);
+});
+
 test("every test file runs its suite", () => {
   const silent = globSync("test/**/*.test.ts").filter(
     (file) => !/^\w+\.run\(\);$/m.test(readFileSync(file, "utf8")),
