@@ -110,10 +110,11 @@ export class Stream implements Side {
       this.#writeData(bytes, start, end, endStream, hasRoom);
       return;
     }
-    let isMoving = this.#queue.length === 0;
+    const isFirst = this.#queue.length === 0;
     if (length < keepBytes) this.#keep(bytes, start, end, endStream);
     else this.#push({ bytes, start, end, endStream, trailers: undefined, isOurs: false });
-    while (isMoving) isMoving = this.pump();
+    // What is more than a quantum goes on after the flush.
+    if (isFirst) this.pump();
   }
 
   /** Copies a small piece, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */

@@ -53,6 +53,18 @@ test("a body beyond its stream's window costs the stream, beyond the session's t
   assert.is(lastLine(wide), "GOAWAY 9 FLOW_CONTROL_ERROR");
 });
 
+test("padding is given back, and widens nothing", () => {
+  const rig = serverRig();
+  rig.peer.sends(headers(1).post("/"));
+  for (let count = 0; count < 300; count++) rig.peer.sends(padded(data(1, "x"), 255));
+  let left = limits.streamWindowBytes + rig.peer.granted(1) - 300 * 257;
+  assert.ok(left > (limits.streamWindowBytes * 3) / 4 - 300);
+  for (; left > 0; left -= 16_384) rig.peer.sends(data(1, Buffer.alloc(Math.min(left, 16_384))));
+  assert.is(rig.last.stream.state, "open");
+  rig.peer.sends(data(1, "x"));
+  assert.match(rig.peer.heard().join(), "RST_STREAM 1 FLOW_CONTROL_ERROR");
+});
+
 test("a client's window is granted as its octets go on, and not before (A19)", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));
@@ -132,6 +144,7 @@ class Uploader {
   readonly rig = serverRig();
   readonly #opening = this.rig.peer.granted(0);
   readonly #live = new Map<number, Opened>();
+  readonly #sentOn = new Map<number, number>();
   #next = 1;
   sent = 0;
 
@@ -159,6 +172,8 @@ class Uploader {
     const frame = data(id, body, end);
     this.rig.peer.sends(pad === 0 ? frame : padded(frame, pad));
     this.sent += cost;
+    this.#sentOn.set(id, (this.#sentOn.get(id) ?? 0) + cost);
+    assert.ok(this.rig.peer.granted(id) <= (this.#sentOn.get(id) ?? 0), `stream ${id} was granted too much`);
   }
 }
 

@@ -92,6 +92,21 @@ test("what waits goes to the socket no faster than it takes it: half a megabyte 
   assert.is(rig.session.queuedBytes, 0);
 });
 
+test("a client that reads a list of 20 MiB in pieces of 4 KiB, and says so each time, lives on (A15)", () => {
+  const rig = serverRig(settings({ INITIAL_WINDOW_SIZE: 4_194_304 }));
+  rig.peer.sends(windowUpdate(0, 1_000_000_000), headers(1).get("/list"));
+  rig.last.stream.sendHeaders(ok, false);
+  for (let part = 0; part < 5; part++) {
+    for (let sent = 0; sent < 4_194_304; sent += 16_384)
+      rig.last.stream.sendData(Buffer.alloc(16_384), 0, 16_384, false, false);
+    rig.clock.turn();
+    for (let read = 0; read < 4_194_304; read += 4096)
+      rig.session.receive(rig.peer.bytesOf(windowUpdate(0, 4096), windowUpdate(1, 4096)));
+  }
+  assert.not(rig.session.isOver);
+  assert.is(rig.last.ear.sentBytes, 20_971_520);
+});
+
 /** A server whose streams send anything, to a peer whose windows and socket do anything. */
 class Downloader {
   readonly rig = serverRig(settings({ INITIAL_WINDOW_SIZE: 30_000 }));

@@ -51,6 +51,14 @@ test("an answer that is complete before its request may be followed by NO_ERROR,
   assert.not(rig.session.isOver);
 });
 
+test("after a whole request nothing is under way, so nothing is forgiven", () => {
+  const rig = serverRig();
+  rig.peer.sends(headers(1).get("/"));
+  rig.last.stream.reset(errorCode.CANCEL);
+  rig.peer.sends(data(1, "x"));
+  assert.is(lastLine(rig), "GOAWAY 1 STREAM_CLOSED");
+});
+
 test("what was forgiven once is not forgiven for ever (A15)", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/upload"));
@@ -111,7 +119,7 @@ test("making us reset costs the same budget (A2)", () => {
 
 test("RST_STREAM again and again on a closed stream ends the session (A15)", () => {
   const rig = serverRig();
-  rig.peer.sends(headers(1).get("/"));
+  rig.peer.sends(headers(1).post("/"));
   rig.last.stream.reset(errorCode.CANCEL);
   for (let count = 0; count < 500 && !rig.session.isOver; count++) rig.peer.sends(reset(1, "CANCEL"));
   assert.is(lastLine(rig), "GOAWAY 1 ENHANCE_YOUR_CALM");

@@ -74,8 +74,11 @@ test("a piece of any size goes out at once as far as the windows are open", () =
   }
 });
 
-test("a body of exactly one quantum ends with it", () => {
-  const { rig, stream } = answered(0);
+test("a body of exactly one quantum and the whole session's window ends with it", () => {
+  const rig = serverRig(settings({ INITIAL_WINDOW_SIZE: 0 }));
+  rig.peer.sends(windowUpdate(0, 1), headers(1).get("/"));
+  const { stream } = rig.last;
+  stream.sendHeaders(ok, false);
   for (let sent = 0; sent < 65_536; sent += 8192) send(stream, "x".repeat(8192));
   send(stream, "", true);
   rig.peer.sends(windowUpdate(1, 65_536));
