@@ -32,7 +32,7 @@ function pythonPeer(): Peer | string {
   const folder = join(cacheFolder(), `wire-python-${hashOf(pythonFolder, "requirements.txt")}`);
   const python = join(folder, "bin", "python");
   const fault = existsSync(python) ? undefined : buildPython(folder);
-  return fault ?? peer("Python hpack 4.2.0", python, [join(pythonFolder, "peer.py")]);
+  return fault ?? peer("Python (hpack 4.2.0, hyperframe 6.1.0)", python, [join(pythonFolder, "peer.py")]);
 }
 
 /** Built aside and renamed, so that a build cut short is never taken for a finished one. */
@@ -51,7 +51,7 @@ function goPeer(): Peer | string {
   if (!has("go")) return "needs go: apt-get install golang";
   const target = join(cacheFolder(), `wire-go-${hashOf(goFolder, "*.{mod,sum,go}")}`, "peer");
   const fault = existsSync(target) ? undefined : buildGo(target);
-  return fault ?? peer("Go x/net 0.62.0", target, []);
+  return fault ?? peer("Go (x/net 0.62.0)", target, []);
 }
 
 function buildGo(target: string): string | undefined {

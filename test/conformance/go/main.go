@@ -1,4 +1,4 @@
-// Another opinion on HPACK: one JSON request a line in, one JSON answer a line out (see peers.ts).
+// Another opinion on HPACK and frames: one JSON request a line in, one JSON answer a line out (see peers.ts).
 package main
 
 import (
@@ -48,11 +48,15 @@ type block struct {
 type request struct {
 	Do     string  `json:"do"`
 	Blocks []block `json:"blocks"`
+	Frames []frame `json:"frames"`
+	Octets string  `json:"octets"`
 }
 
 type answer struct {
 	Blocks []string  `json:"blocks,omitempty"`
 	Lists  [][]field `json:"lists,omitempty"`
+	Frames []frame   `json:"frames,omitempty"`
+	Octets string    `json:"octets,omitempty"`
 	Error  string    `json:"error,omitempty"`
 }
 
@@ -114,6 +118,10 @@ func main() {
 			must(out.Encode(encode(asked.Blocks)))
 		case "decode":
 			must(out.Encode(decode(asked.Blocks)))
+		case "write":
+			must(out.Encode(answer{Octets: write(asked.Frames)}))
+		case "read":
+			must(out.Encode(answer{Frames: read(asked.Octets)}))
 		}
 	}
 	must(in.Err())
