@@ -3,6 +3,10 @@ type Command = { readonly summary: string; readonly run: (args: string[]) => Pro
 
 // Each loads what it needs and no more: `version` should not wait for the whole proxy.
 const commands: Record<string, Command> = {
+  demo: {
+    summary: "show it at work, no cluster needed: [--port N] [--once]",
+    run: async (args) => (await import("./demo.ts")).demo(args),
+  },
   run: {
     summary: "serve, as a configuration file says: --config FILE",
     run: async (args) => (await import("./run.ts")).run(args),

@@ -1,0 +1,59 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../src/clock.ts";
+import { Apiserver } from "../../src/demo/apiserver.ts";
+import { DemoClient } from "../../src/demo/client.ts";
+import { newCluster } from "../../src/demo/cluster.ts";
+import { Host } from "../../src/demo/host.ts";
+import { mapOf } from "../../src/demo/json.ts";
+import { Failure } from "../../src/failure.ts";
+import { Journal } from "../../src/journal.ts";
+import { testPki } from "../support/pki.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("demo/client");
+const { authority, serving } = await testPki();
+const configmaps = "/api/v1/namespaces/default/configmaps";
+
+async function newPair(): Promise<{ client: DemoClient; host: Host }> {
+  const journal = new Journal(wallClock);
+  const apiserver = new Apiserver({ store: newCluster(wallClock), clock: wallClock, name: "one" });
+  const host = new Host({ apiserver, journal, ...serving });
+  const port = await host.start();
+  if (port instanceof Failure) throw new Error(port.message);
+  const secured = { ca: authority.certificate, serverName: "127.0.0.1" };
+  return { client: new DemoClient({ name: "one", host: "127.0.0.1", port, tls: secured }, journal), host };
+}
+
+test("it asks, and is told status and body", async () => {
+  const { client, host } = await newPair();
+  const body = { metadata: { name: "a" } };
+  const reply = await within(20_000, "a reply", client.ask({ method: "POST", path: configmaps, body }));
+  assert.ok(!(reply instanceof Failure) && reply.status === 201);
+  client.close();
+  host.stop();
+});
+
+test("a watch tells each event, and its end", async () => {
+  const { client, host } = await newPair();
+  const first = Promise.withResolvers<unknown>();
+  const over = Promise.withResolvers<boolean>();
+  client.watch(`${configmaps}?watch=1&resourceVersion=5`, { event: first.resolve, ended: over.resolve });
+  await client.ask({ method: "POST", path: configmaps, body: { metadata: { name: "a" } } });
+  const event = await within(20_000, "an event", first.promise);
+  assert.is(mapOf(event as never)["type"], "ADDED");
+  host.stop();
+  assert.is(await within(20_000, "the end", over.promise), true);
+  client.close();
+});
+
+test("what it asks for after the connection is lost is a failure", async () => {
+  const { client, host } = await newPair();
+  await client.ask({ method: "GET", path: configmaps });
+  const pending = client.ask({ method: "GET", path: configmaps });
+  client.close();
+  assert.instance(await within(20_000, "a failure", pending), Failure);
+  host.stop();
+});
+
+test.run();

@@ -1,0 +1,134 @@
+/**
+ * Virtual time. Whatever happens in a run is a callback here, taken in the order of its time; callbacks that are due
+ * at almost the same moment share a loop turn or not, as the seed has it, before what `soon` was given runs.
+ */
+import type { Clock } from "../../src/clock.ts";
+import type { Random } from "./random.ts";
+
+type Due = { readonly at: number; readonly order: number; run: (() => void) | undefined };
+
+/** Sockets that become readable within this are often read in one turn of Node's loop. */
+const turnMs = 0.2;
+
+export class World implements Clock {
+  readonly #random: Random;
+  /** A binary heap by time, then by order of request. */
+  readonly #heap: Due[] = [];
+  #soon: (() => void)[] = [];
+  #now = 0;
+  #orders = 0;
+  #decisions = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** How many times something was chosen to happen next. */
+  get decisions(): number {
+    return this.#decisions;
+  }
+
+  /** Nothing is waiting to happen. */
+  get isStill(): boolean {
+    return this.#soon.length === 0 && this.#heap.every(({ run }) => run === undefined);
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  wall(): number {
+    return 1_800_000_000_000 + this.#now;
+  }
+
+  after(ms: number, run: () => void): () => void {
+    return this.at(this.#now + Math.max(0, ms), run);
+  }
+
+  /** Exactly then, after what was asked for at the same time before: sums of times would be rounded. */
+  at(time: number, run: () => void): () => void {
+    this.#orders += 1;
+    const due: Due = { at: time, order: this.#orders, run };
+    push(this.#heap, due);
+    return () => {
+      due.run = undefined;
+    };
+  }
+
+  soon(run: () => void): void {
+    this.#soon.push(run);
+  }
+
+  /** Lets time pass until `isDone` says so or `mostMs` are over; whether it did say so. */
+  runUntil(isDone: () => boolean, mostMs: number): boolean {
+    const until = this.#now + mostMs;
+    this.#flush();
+    while (!isDone()) {
+      const first = this.#heap[0];
+      if (first === undefined || first.at > until) return false;
+      this.#turn();
+    }
+    return true;
+  }
+
+  #turn(): void {
+    const [first] = this.#heap;
+    if (first === undefined) return;
+    const end = first.at + turnMs;
+    do this.#takeOne();
+    while ((this.#heap[0]?.at ?? Number.POSITIVE_INFINITY) <= end && this.#random.chance(0.5));
+    this.#flush();
+  }
+
+  #takeOne(): void {
+    const due = pop(this.#heap);
+    if (due?.run === undefined) return;
+    this.#now = Math.max(this.#now, due.at);
+    this.#decisions += 1;
+    due.run();
+  }
+
+  /** What is asked for while flushing belongs to the next turn, as with setImmediate. */
+  #flush(): void {
+    const batch = this.#soon;
+    this.#soon = [];
+    for (const run of batch) run();
+    if (this.#soon.length > 0) this.after(0, () => {});
+  }
+}
+
+function isBefore(a: Due, b: Due): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
+}
+
+function push(heap: Due[], due: Due): void {
+  let at = heap.length;
+  heap.push(due);
+  while (at > 0) {
+    const above = (at - 1) >> 1;
+    const parent = heap[above];
+    if (parent === undefined || !isBefore(due, parent)) break;
+    heap[at] = parent;
+    at = above;
+  }
+  heap[at] = due;
+}
+
+function pop(heap: Due[]): Due | undefined {
+  const [first] = heap;
+  const last = heap.pop();
+  if (last === undefined || heap.length === 0) return first;
+  let at = 0;
+  for (;;) {
+    let below = 2 * at + 1;
+    const [left, right] = [heap[below], heap[below + 1]];
+    if (left === undefined) break;
+    if (right !== undefined && isBefore(right, left)) below += 1;
+    const child = heap[below];
+    if (child === undefined || !isBefore(child, last)) break;
+    heap[at] = child;
+    at = below;
+  }
+  heap[at] = last;
+  return first;
+}
