@@ -214,6 +214,7 @@ function withOwnMembers(frame: Spec): Spec {
 }
 
 const peers = peersHere();
+if (peers.length === 0) test.skip("other implementations agree", () => undefined);
 for (const peer of peers) {
   test(`we read what ${peer.name} writes, however it is cut`, () => {
     const random = seeded(9113);

@@ -115,7 +115,10 @@ function codedByUs(plans: readonly Plan[]): Coded[] {
   });
 }
 
-for (const peer of peersHere()) {
+const peers = peersHere();
+if (peers.length === 0) test.skip("other implementations agree", () => undefined);
+
+for (const peer of peers) {
   test(`${peer.name} reads what we write`, () => {
     const plans = plansOf(1, 3);
     const requests = plans.map((session) => ({ do: "decode", blocks: codedByUs(session) }));
