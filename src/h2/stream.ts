@@ -41,13 +41,17 @@ const keepBytes = 4096;
 /** One stream's turn in the round of those that wait. */
 const quantumBytes = 4 * frameBytes;
 
+/** The queue of all that have none: most streams never wait, and are many. Never pushed to. */
+const noPieces: Piece[] = [];
+
 export class Stream implements Side {
   readonly id: number;
   readonly #host: StreamHost;
   owner: SideOwner;
   state: StreamState = "idle";
   sendWindow: number;
-  readonly receiveWindow: ReceiveWindow;
+  readonly #receiveBytes: number;
+  #receiveWindow: ReceiveWindow | undefined;
   /** Octets of body that `content-length` still promises, or -1 when it promised nothing (A29). */
   expected = -1;
   /** Client role: the final head has come. */
@@ -58,7 +62,7 @@ export class Stream implements Side {
   interimHeads = 0;
   /** Was it asked with HEAD? Then its answer promises a body that does not come. */
   isHead = false;
-  #queue: Piece[] = [];
+  #queue = noPieces;
   #queuedBytes = 0;
   /** Octets that the owner was given and has not granted back. */
   #owed = 0;
@@ -73,7 +77,13 @@ export class Stream implements Side {
     this.#host = host;
     this.owner = owner;
     this.sendWindow = windows.send;
-    this.receiveWindow = new ReceiveWindow(windows.receive);
+    this.#receiveBytes = windows.receive;
+  }
+
+  /** Made when first asked for: a request without a body never uses its own. */
+  get receiveWindow(): ReceiveWindow {
+    this.#receiveWindow ??= new ReceiveWindow(this.#receiveBytes);
+    return this.#receiveWindow;
   }
 
   get queuedBytes(): number {
@@ -196,7 +206,7 @@ export class Stream implements Side {
   dropQueue(): void {
     if (this.#queue.length === 0) return;
     this.#host.outflow.queued(-this.#queuedBytes);
-    this.#queue = [];
+    this.#queue = noPieces;
     this.#queuedBytes = 0;
     this.#host.outflow.wait(this, false);
   }
@@ -228,7 +238,10 @@ export class Stream implements Side {
   }
 
   #push(piece: Piece): void {
-    if (this.#queue.length === 0) this.#host.outflow.wait(this, true);
+    if (this.#queue.length === 0) {
+      this.#queue = [];
+      this.#host.outflow.wait(this, true);
+    }
     this.#queue.push(piece);
     this.#count(piece.end - piece.start);
   }

@@ -52,6 +52,11 @@ type BodyPiece = {
 /** Methods whose repetition changes nothing (RFC 9110 §9.2.1); they are the ones we may ask a second backend. */
 const safeMethods = new Set(["GET", "HEAD"]);
 
+/** Shared by all exchanges that have none, as most have: 50,000 watches feel every array. Never pushed to. */
+const noBody: BodyPiece[] = [];
+const noBackends: readonly string[] = [];
+const noWait = (): void => {};
+
 export class Exchange implements SideOwner {
   readonly order: Order;
   readonly #owner: ExchangeOwner;
@@ -59,7 +64,7 @@ export class Exchange implements SideOwner {
   #up: Stream | undefined;
   #lane: Lane | undefined;
   /** Body that came before there was a lane; bounded by the stream's own receive window, which is not granted back. */
-  #early: BodyPiece[] = [];
+  #early = noBody;
   #hasSentBody = false;
   #isRequestOver: boolean;
   #isAnswerOver = false;
@@ -71,9 +76,9 @@ export class Exchange implements SideOwner {
   #delivered = 0;
   #sentBytes = 0;
   backend = "";
-  readonly tried: string[] = [];
+  tried: readonly string[] = noBackends;
   /** Undoes the present wait for a lane. */
-  stopWaiting: () => void = () => {};
+  stopWaiting: () => void = noWait;
 
   constructor(order: Order, down: Side, owner: ExchangeOwner) {
     this.order = order;
@@ -116,12 +121,13 @@ export class Exchange implements SideOwner {
   start(lane: Lane): void {
     if (this.#isEnded) return;
     this.#lane = lane;
+    this.stopWaiting = noWait;
     const { fields, isBodiless, method } = this.order;
     const up = lane.open(fields, isBodiless, new UpstreamEar(this));
     up.isHead = method === "HEAD";
     this.#up = up;
     const early = this.#early;
-    this.#early = [];
+    this.#early = noBody;
     for (const { bytes, end, trailers } of early) {
       if (trailers === undefined) up.sendData(bytes, 0, bytes.length, end, false);
       else up.sendHeaders(trailers, true);
@@ -157,7 +163,7 @@ export class Exchange implements SideOwner {
   /** The request's trailers. */
   headers(fields: Field[]): void {
     this.#isRequestOver = true;
-    if (this.#up === undefined) this.#early.push({ bytes: Buffer.alloc(0), end: true, trailers: fields });
+    if (this.#up === undefined) this.#keep({ bytes: Buffer.alloc(0), end: true, trailers: fields });
     else this.#up.sendHeaders(fields, true);
     this.#endIfOver();
   }
@@ -167,7 +173,7 @@ export class Exchange implements SideOwner {
     if (this.#isEnded) {
       this.#down.grant(end - start);
     } else if (this.#up === undefined) {
-      this.#early.push({
+      this.#keep({
         bytes: Buffer.from(bytes.subarray(start, end)),
         end: endStream,
         trailers: undefined,
@@ -244,6 +250,11 @@ export class Exchange implements SideOwner {
 
   // --- steps of the above ---
 
+  #keep(piece: BodyPiece): void {
+    if (this.#early.length === 0) this.#early = [];
+    this.#early.push(piece);
+  }
+
   /** The answer is whole and the backend wants no more body: the client may stop (RFC 9113 §8.1). */
   #stopUpload(): void {
     this.#down.reset(errorCode.NO_ERROR);
@@ -318,7 +329,7 @@ export class Exchange implements SideOwner {
   #end(end: ExchangeEnd): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#early = [];
+    this.#early = noBody;
     this.stopWaiting();
     this.#owner.ended(this, end);
     this.#events = undefined;

@@ -87,7 +87,7 @@ class Course implements ExchangeOwner {
 
   /** Nothing was sent, or nothing was processed: the next backend is asked, a few times at most. */
   replace(exchange: Exchange, failure: Failure): void {
-    exchange.tried.push(exchange.backend);
+    exchange.tried = [...exchange.tried, exchange.backend];
     if (exchange.tried.length >= limits.attempts) this.failed(exchange, failure);
     else this.place(exchange);
   }
