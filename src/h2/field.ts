@@ -80,7 +80,7 @@ export class Field {
 
   /** Why this field makes its message malformed by itself (RFC 9113 §8.2.1), or undefined. Names no value. */
   get fault(): string | undefined {
-    if (this.#fault === null) this.#fault = faultOf(this.name, this.value);
+    if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
   }
 
@@ -102,8 +102,13 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-function faultOf(name: string, value: string): string | undefined {
-  if (!goodName.test(name.startsWith(":") ? name.slice(1) : name))
+/** Has the name a role that no other name has? Then it is well-formed and needs no second look. */
+function isKnownName(of: Role): boolean {
+  return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
+}
+
+function faultOf({ name, value, role: of }: Field): string | undefined {
+  if (!isKnownName(of) && !goodName.test(name.startsWith(":") ? name.slice(1) : name))
     return "field name is not a lower-case token";
   if (!goodValue.test(value)) return "field value has a control character";
   return isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))

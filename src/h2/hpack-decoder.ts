@@ -3,7 +3,7 @@
  * be the peer's; a list that is merely too large is cut and decoded to its end, so that the table stays right (A7).
  */
 import { limits } from "../limits.ts";
-import { u8 } from "./bytes.ts";
+import { latin1, u8 } from "./bytes.ts";
 import { Field } from "./field.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
@@ -124,7 +124,7 @@ export class HpackDecoder {
     this.#listBytes += decoded;
     if (this.#listBytes > limits.headerListBytes) this.isOversize = true;
     if (this.isOversize && !goesToTable) return "";
-    return isHuffman ? scratch.toString("latin1", 0, decoded) : bytes.toString("latin1", start, this.#at);
+    return isHuffman ? latin1(scratch, 0, decoded) : latin1(bytes, start, this.#at);
   }
 
   /** Decodes what lies before #at into the scratch buffer. */

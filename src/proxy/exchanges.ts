@@ -18,6 +18,8 @@ export class Exchanges {
     refused: 0,
   };
   readonly #counts = new Map<string, Count>();
+  /** Where the last one was counted: most are like the one before, and need no key. */
+  #lastCount: Count | undefined;
   /** What watches that are over have delivered. */
   readonly #ended = { events: 0, bytes: 0 };
 
@@ -30,9 +32,9 @@ export class Exchanges {
     this.#ends[end] += 1;
     this.#ended.events += exchange.events;
     if (exchange.order.kind === "watch") this.#ended.bytes += exchange.sentBytes;
-    const key = `${exchange.order.verb} ${exchange.status} ${exchange.backend}`;
-    const known = this.#counts.get(key);
-    if (known !== undefined) known.count += 1;
+    const last = this.#lastCount;
+    const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
+    if (isAlike && last.verb === exchange.order.verb) last.count += 1;
     else this.#count(exchange);
   }
 
@@ -42,9 +44,10 @@ export class Exchanges {
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const key = `${verb} ${code} ${backend}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { verb, code, backend, count: 1 });
-    else known.count += 1;
+    const count = this.#counts.get(key) ?? { verb, code, backend, count: 0 };
+    count.count += 1;
+    this.#counts.set(key, count);
+    this.#lastCount = count;
   }
 
   get size(): number {

@@ -18,7 +18,17 @@ import type { Wire, WireOwner } from "./wire.ts";
 export type LaneKind = "plain" | "long";
 
 /** Which lanes a request may use. `owner` names the client of a private one. */
-export type LaneKey = { readonly trust: TrustClass; readonly kind: LaneKind; readonly owner: string };
+export type LaneKey = {
+  readonly trust: TrustClass;
+  readonly kind: LaneKind;
+  readonly owner: string;
+  /** The three in one word, made once: every request looks its row up by it. */
+  readonly name: string;
+};
+
+export function laneKey(trust: TrustClass, kind: LaneKind, owner = ""): LaneKey {
+  return { trust, kind, owner, name: owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}` };
+}
 
 /** Someone who waits for a lane: told exactly one of the two. */
 export type Waiter = { ready(lane: Lane): void; refused(failure: Failure): void };
@@ -42,10 +52,7 @@ export type LanesOptions = {
 type Row = { readonly key: LaneKey; readonly lanes: Lane[]; readonly waiting: Set<Waiter> };
 
 /** Kept open even when nobody asks, so that the first request and a mass move find them (D2). */
-const warmKeys: readonly LaneKey[] = [
-  { trust: "proven", kind: "plain", owner: "" },
-  { trust: "proven", kind: "long", owner: "" },
-];
+const warmKeys: readonly LaneKey[] = [laneKey("proven", "plain"), laneKey("proven", "long")];
 
 export class Lanes implements LaneOwner {
   readonly #options: LanesOptions;
@@ -112,7 +119,7 @@ export class Lanes implements LaneOwner {
 
   /** The waiter has gone: its client hung up. */
   forget(key: LaneKey, waiter: Waiter): void {
-    this.#rows.get(nameOf(key))?.waiting.delete(waiter);
+    this.#rows.get(key.name)?.waiting.delete(waiter);
   }
 
   get openStreams(): number {
@@ -182,7 +189,7 @@ export class Lanes implements LaneOwner {
   /** A row that lost a lane needs another if somebody waits; a client's own that is empty is not kept. */
   #dialOrForget(row: Row): void {
     if (row.waiting.size > 0) this.#dial(row);
-    else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(nameOf(row.key));
+    else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
   }
 
   /** Not one lane is left and the last one failed: those who wait go to another backend, unsent. */
@@ -200,11 +207,10 @@ export class Lanes implements LaneOwner {
   }
 
   #row(key: LaneKey): Row {
-    const name = nameOf(key);
-    let row = this.#rows.get(name);
+    let row = this.#rows.get(key.name);
     if (row === undefined) {
       row = { key, lanes: [], waiting: new Set() };
-      this.#rows.set(name, row);
+      this.#rows.set(key.name, row);
     }
     return row;
   }
@@ -272,8 +278,4 @@ export class Lanes implements LaneOwner {
     const spare = row.lanes.length - keep;
     for (const lane of idle.slice(0, Math.max(0, spare))) lane.retire();
   }
-}
-
-function nameOf({ trust, kind, owner }: LaneKey): string {
-  return owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}`;
 }

@@ -1,7 +1,7 @@
 /** Every backend's lanes, by the backend's name; backends come and go with the configuration. */
 import { Failure } from "../failure.ts";
 import type { Client } from "./client.ts";
-import type { LaneKey, LaneKind, Lanes } from "./lanes.ts";
+import { type LaneKey, type LaneKind, type Lanes, laneKey } from "./lanes.ts";
 import type { TrustClass } from "./trust.ts";
 
 export type UpstreamsOptions = {
@@ -12,10 +12,10 @@ export type UpstreamsOptions = {
 };
 
 /** The keys that nearly all requests use, made once. */
-const sharedKeys = new Map<string, LaneKey>();
-for (const trust of ["proven", "unproven"] as const) {
-  for (const kind of ["plain", "long"] as const) sharedKeys.set(trust + kind, { trust, kind, owner: "" });
-}
+const sharedKeys = {
+  proven: { plain: laneKey("proven", "plain"), long: laneKey("proven", "long") },
+  unproven: { plain: laneKey("unproven", "plain"), long: laneKey("unproven", "long") },
+};
 
 export class Upstreams {
   readonly #options: UpstreamsOptions;
@@ -59,8 +59,9 @@ export class Upstreams {
   }
 
   keyFor(wanted: { readonly trust: TrustClass; readonly kind: LaneKind }, client: Client): LaneKey {
-    const shared = this.#options.sharing === "lanes" ? sharedKeys.get(wanted.trust + wanted.kind) : undefined;
-    return shared ?? { trust: "private", kind: wanted.kind, owner: this.#ownerOf(client) };
+    const { trust, kind } = wanted;
+    if (trust !== "private" && this.#options.sharing === "lanes") return sharedKeys[trust][kind];
+    return laneKey("private", kind, this.#ownerOf(client));
   }
 
   #ownerOf(client: Client): string {

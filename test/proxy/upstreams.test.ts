@@ -29,7 +29,12 @@ test("shared keys are one object each, private ones name their client", () => {
   const wanted = { trust: "proven", kind: "plain" } as const;
   assert.is(shared.keyFor(wanted, client), shared.keyFor(wanted, client));
   const { upstreams } = new PlayedPath(["a"], { sharing: "none" });
-  assert.equal(upstreams.keyFor(wanted, client), { trust: "private", kind: "plain", owner: "1" });
+  assert.equal(upstreams.keyFor(wanted, client), {
+    trust: "private",
+    kind: "plain",
+    owner: "1",
+    name: "private plain 1",
+  });
   assert.is(upstreams.unknown("z").code, "no-backend");
 });
 
