@@ -68,6 +68,8 @@ export const limits = {
   laneWindowBytes: 16 * MiB,
   /** Written but not yet taken by the kernel: beyond it DATA waits in its stream. */
   socketBacklogBytes: 512 * KiB,
+  /** Of the heap's limit, what may wait for slow readers altogether; past half of it windows shrink (D2). */
+  bufferShare: 0.25,
   /** Half an event of a watch, client-go's own limit (D3). */
   eventBytes: 16 * MiB,
 

@@ -3,6 +3,7 @@
  * running proxy comes out, or why there is none.
  */
 import { readFileSync } from "node:fs";
+import { getHeapStatistics } from "node:v8";
 import { networksOf } from "./address.ts";
 import { createMetrics } from "./admin/metrics.ts";
 import type { Readiness } from "./admin/probes.ts";
@@ -12,6 +13,7 @@ import { wallClock } from "./clock.ts";
 import type { Config, ListenerConfig } from "./config.ts";
 import { Failure } from "./failure.ts";
 import type { Journal } from "./journal.ts";
+import { limits } from "./limits.ts";
 import { loadCa, loadCertificate, type ServingCertificate, serverTlsOptions } from "./proxy/certificates.ts";
 import { type BackendAddress, connectLane, connectUpgrade } from "./proxy/connect.ts";
 import { dialUpgrade } from "./proxy/dial-upgrade.ts";
@@ -84,6 +86,7 @@ class Watchkeeper implements Running {
       journal,
       ping,
       lanes: config.upstream.lanes,
+      bufferBytes: getHeapStatistics().heap_size_limit * limits.bufferShare,
       sharing: config.upstream.sharing,
       // Looked up at each dial, so that a reloaded CA or address holds from the next lane on.
       connect: (backend, owner) => connectLane(this.#addressOf(backend), owner, { journal, keepalive }),
@@ -159,7 +162,7 @@ class Watchkeeper implements Running {
 
   async #openListeners(): Promise<Failure | undefined> {
     const { journal } = this.#around;
-    const { clock, turn, serve } = this.#path;
+    const { clock, turn, buffered, serve } = this.#path;
     const h1 = createH1({
       serve,
       clock,
@@ -169,7 +172,7 @@ class Watchkeeper implements Running {
     for (const listener of this.#config.listeners) {
       // One after the other, so that the first bad one is the one that is named.
       // oxlint-disable-next-line no-await-in-loop
-      const opened = await open(listener, this.#config, { clock, turn, journal, serve, h1 });
+      const opened = await open(listener, this.#config, { clock, turn, buffered, journal, serve, h1 });
       if (opened instanceof Failure) return opened;
       this.#opened.push(opened);
       this.addresses.set(opened.name, opened.address);
@@ -188,7 +191,7 @@ class Watchkeeper implements Running {
       exchanges,
       upgrades: () => this.#splices.openCount,
       sessions: () => this.#sessions(),
-      queuedBytes: () => this.#opened.reduce((sum, { listener }) => sum + listener.queuedBytes, 0),
+      queuedBytes: () => this.#path.buffered.bytes,
       config: () => this.#configState,
       certificates: () => this.#certificates(),
       droppedLogLines,

@@ -2,7 +2,9 @@
  * What a session's streams share on the way out: the session's window, the socket's patience, and the round of those
  * that wait. Nothing here knows what the octets are.
  */
+
 import { limits } from "../limits.ts";
+import type { Buffered } from "./buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
 /** A stream as its round sees it. */
@@ -12,6 +14,7 @@ export type Waiting = {
 };
 
 export class Outflow {
+  readonly #buffered: Buffered;
   readonly #waiting = new Set<Waiting>();
   #window = defaultWindow;
   #queuedBytes = 0;
@@ -19,6 +22,10 @@ export class Outflow {
   #unflushedBytes = 0;
   #isCongested = false;
   #isPumping = false;
+
+  constructor(buffered: Buffered) {
+    this.#buffered = buffered;
+  }
 
   /** DATA that waits in streams, for windows or for the socket. */
   get queuedBytes(): number {
@@ -51,6 +58,7 @@ export class Outflow {
 
   queued(count: number): void {
     this.#queuedBytes += count;
+    this.#buffered.add(count);
   }
 
   /** The turn's buffers went to the socket; `isDrained` is what it said. Either way they are its backlog now. */

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import { Buffered } from "./buffered.ts";
 import type { Field } from "./field.ts";
 import type { RequestHead } from "./fields.ts";
 import { Floods } from "./floods.ts";
@@ -40,6 +41,8 @@ export type SessionOptions = {
   readonly owner: SessionOwner;
   /** Streams that the peer may have open (server role). */
   readonly maxStreams?: number;
+  /** What counts the DATA that waits here; none counts on its own. */
+  readonly buffered?: Buffered;
 };
 
 export class Session implements FrameSink {
@@ -72,6 +75,7 @@ export class Session implements FrameSink {
       writer: this.#writer,
       floods: this.#floods,
       maxStreams,
+      buffered: options.buffered ?? new Buffered(Number.POSITIVE_INFINITY),
       owner: {
         opened: (stream, request, end) => owner.opened(stream, request, end),
         changed: () => this.#changed(),

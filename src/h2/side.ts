@@ -20,6 +20,8 @@ export type Side = {
   reset(code: number): void;
   /** `count` bytes that this side delivered have been passed on: its peer may send as many again. */
   grant(count: number): void;
+  /** Octets given to `sendData` that have not left. */
+  readonly queuedBytes: number;
 };
 
 /** What a side tells the exchange that owns it. */

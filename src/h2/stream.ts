@@ -189,6 +189,11 @@ export class Stream implements Side {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
+  /** Lets the peer send less at once, from what is granted back next on: memory is scarce. */
+  shrinkReceiveWindow(size: number): void {
+    this.receiveWindow.shrink(size);
+  }
+
   /** Sends what the windows let through, one quantum at most; true when more could go at once. */
   pump(): boolean {
     let left = quantumBytes;

@@ -3,6 +3,7 @@
  * own stream costs that stream here; what breaks the session is thrown on to session.ts.
  */
 import { limits } from "../limits.ts";
+import type { Buffered } from "./buffered.ts";
 import type { Field } from "./field.ts";
 import { type RequestHead, readRequest } from "./fields.ts";
 import type { Floods } from "./floods.ts";
@@ -37,7 +38,7 @@ function sessionError(code: 1 | 3 | 5 | 11, what: string): ProtocolError {
 export class Streams implements StreamHost {
   readonly writer: FrameWriter;
   readonly encoder = new HpackEncoder();
-  readonly outflow = new Outflow();
+  readonly outflow: Outflow;
   readonly peer = defaultSettings();
   readonly open = new Map<number, Stream>();
   readonly #decoder = new HpackDecoder();
@@ -58,10 +59,17 @@ export class Streams implements StreamHost {
 
   constructor(
     role: Role,
-    parts: { writer: FrameWriter; owner: StreamsOwner; floods: Floods; maxStreams: number },
+    parts: {
+      writer: FrameWriter;
+      owner: StreamsOwner;
+      floods: Floods;
+      maxStreams: number;
+      buffered: Buffered;
+    },
   ) {
     this.#isServer = role === "server";
     this.writer = parts.writer;
+    this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;
     this.#floods = parts.floods;
     this.#maxStreams = parts.maxStreams;

@@ -26,6 +26,8 @@ export class ReceiveWindow {
   /** What we want `open` to return to. */
   #size: number;
   #saved = 0;
+  /** How much of what is granted back is kept instead, to make the window smaller. */
+  #excess = 0;
 
   constructor(size: number) {
     this.#open = size;
@@ -49,7 +51,10 @@ export class ReceiveWindow {
 
   /** Returns the increment to announce now, or 0 to save it up. */
   grant(count: number): number {
-    this.#saved += count;
+    const kept = Math.min(count, this.#excess);
+    this.#excess -= kept;
+    this.#size -= kept;
+    this.#saved += count - kept;
     if (this.#saved * 4 < this.#size) return 0;
     return this.#announce();
   }
@@ -58,7 +63,13 @@ export class ReceiveWindow {
   grow(size: number): number {
     this.#saved += size - this.#size;
     this.#size = size;
+    this.#excess = 0;
     return this.#announce();
+  }
+
+  /** Makes it smaller as octets are granted back: what the peer was promised cannot be taken from it. */
+  shrink(size: number): void {
+    this.#excess = Math.max(0, this.#size - size);
   }
 
   #announce(): number {

@@ -1,6 +1,7 @@
 /** One client's HTTP/2 session: joins its wire and its frames, and gives each request to `serve`. */
 import type { Clock } from "../clock.ts";
 import type { Failure } from "../failure.ts";
+import type { Buffered } from "../h2/buffered.ts";
 import type { ProtocolError } from "../h2/protocol-error.ts";
 import { Session } from "../h2/session.ts";
 import type { Turn } from "../h2/turn.ts";
@@ -15,6 +16,7 @@ export type DownstreamParts = {
   readonly turn: Turn;
   readonly journal: Journal;
   readonly serve: Serve;
+  readonly buffered: Buffered;
 };
 
 export class Downstream implements WireOwner {
@@ -35,6 +37,7 @@ export class Downstream implements WireOwner {
       role: "server",
       clock: parts.clock,
       turn: parts.turn,
+      buffered: parts.buffered,
       owner: {
         opened: (stream, request, end) => parts.serve(request, end, stream, client),
         write: (buffers) => this.#wire.write(buffers),

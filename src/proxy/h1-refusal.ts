@@ -46,6 +46,7 @@ export function rawAnswer(answer: (side: Side) => void): Buffer {
     },
     sendData: (bytes, start, end) => pieces.push(bytes.subarray(start, end)),
     reset: () => {},
+    queuedBytes: 0,
     grant: () => {},
   });
   return Buffer.concat(pieces);

@@ -95,6 +95,10 @@ export class H1Side implements Side {
     else this.#response.write(nothing);
   }
 
+  get queuedBytes(): number {
+    return this.#response.writableLength;
+  }
+
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
     const chunk = bytes.subarray(start, end);

@@ -5,6 +5,7 @@
 import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import { Budget } from "../h2/budget.ts";
+import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { errorCode, type ProtocolError } from "../h2/protocol-error.ts";
 import { Session } from "../h2/session.ts";
@@ -30,6 +31,7 @@ export type LaneOptions = {
   readonly name: string;
   readonly clock: Clock;
   readonly turn: Turn;
+  readonly buffered: Buffered;
   readonly owner: LaneOwner;
   readonly mostStreams: number;
   readonly connect: (owner: WireOwner) => Wire;
@@ -84,6 +86,7 @@ export class Lane implements WireOwner {
       role: "client",
       clock,
       turn: options.turn,
+      buffered: options.buffered,
       owner: {
         opened: (stream) => stream.owner,
         write: (buffers) => this.#wire.write(buffers),
@@ -110,10 +113,6 @@ export class Lane implements WireOwner {
 
   get openCount(): number {
     return this.#session.openCount;
-  }
-
-  get queuedBytes(): number {
-    return this.#session.queuedBytes;
   }
 
   open(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {

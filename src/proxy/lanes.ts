@@ -6,6 +6,7 @@
 import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import { Budget } from "../h2/budget.ts";
+import type { Buffered } from "../h2/buffered.ts";
 import type { Turn } from "../h2/turn.ts";
 import type { Evidence } from "../health/evidence.ts";
 import type { Journal } from "../journal.ts";
@@ -37,6 +38,7 @@ export type LanesOptions = {
   readonly backend: string;
   readonly clock: Clock;
   readonly turn: Turn;
+  readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
   readonly connect: (owner: WireOwner) => Wire;
@@ -225,9 +227,9 @@ export class Lanes implements LaneOwner {
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
     if (!(isUnproven ? this.#unprovenDials : this.#dials).take()) return;
     this.#names += 1;
-    const { clock, turn, connect, streams } = this.#options;
+    const { clock, turn, buffered, connect, streams } = this.#options;
     const name = `${row.key.trust}-${row.key.kind}-${this.#names}`;
-    const lane = new Lane({ name, clock, turn, owner: this, mostStreams: streams, connect });
+    const lane = new Lane({ name, clock, turn, buffered, owner: this, mostStreams: streams, connect });
     row.lanes.push(lane);
     this.#rowOf.set(lane, row);
   }

@@ -77,13 +77,6 @@ export class Listener {
     return { h2: this.#downstreams.size, h1: this.#h1Drains.size };
   }
 
-  /** DATA that waits for clients. */
-  get queuedBytes(): number {
-    let sum = 0;
-    for (const downstream of this.#downstreams) sum += downstream.session.queuedBytes;
-    return sum;
-  }
-
   /** Accepts nothing more; what is open stays. */
   close(): void {
     this.#server.close();

@@ -6,6 +6,7 @@
  * broken upstream means for the client is decided in `upstreamGone`; who is asked next is serve's business.
  */
 import { Failure } from "../failure.ts";
+import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { errorCode, lost } from "../h2/protocol-error.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
@@ -13,6 +14,7 @@ import type { Stream } from "../h2/stream.ts";
 import { limits } from "../limits.ts";
 import type { Kind } from "./classify.ts";
 import type { Client } from "./client.ts";
+import { Held } from "./held.ts";
 import type { Lane } from "./lane.ts";
 import { WholeEvents } from "./whole-events.ts";
 
@@ -43,17 +45,10 @@ export type ExchangeOwner = {
 
 export type ExchangeEnd = "complete" | "client-gone" | "backend-gone" | "refused";
 
-type BodyPiece = {
-  readonly bytes: Buffer;
-  readonly end: boolean;
-  readonly trailers: readonly Field[] | undefined;
-};
-
 /** Methods whose repetition changes nothing (RFC 9110 §9.2.1); they are the ones we may ask a second backend. */
 const safeMethods = new Set(["GET", "HEAD"]);
 
-/** Shared by all exchanges that have none, as most have: 50,000 watches feel every array. Never pushed to. */
-const noBody: BodyPiece[] = [];
+/** Shared by all exchanges that have none, as most have: 50,000 watches feel every array. */
 const noBackends: readonly string[] = [];
 const noWait = (): void => {};
 
@@ -61,10 +56,12 @@ export class Exchange implements SideOwner {
   readonly order: Order;
   readonly #owner: ExchangeOwner;
   readonly #down: Side;
+  readonly #buffered: Buffered;
   #up: Stream | undefined;
   #lane: Lane | undefined;
   /** Body that came before there was a lane; bounded by the stream's own receive window, which is not granted back. */
-  #early = noBody;
+  #early: Held | undefined;
+  #earlyTrailers: readonly Field[] | undefined;
   #hasSentBody = false;
   #isRequestOver: boolean;
   #isAnswerOver = false;
@@ -80,7 +77,8 @@ export class Exchange implements SideOwner {
   /** Undoes the present wait for a lane. */
   stopWaiting: () => void = noWait;
 
-  constructor(order: Order, down: Side, owner: ExchangeOwner) {
+  constructor(order: Order, down: Side, owner: ExchangeOwner, buffered: Buffered) {
+    this.#buffered = buffered;
     this.order = order;
     this.#down = down;
     this.#owner = owner;
@@ -109,6 +107,12 @@ export class Exchange implements SideOwner {
     return this.#sentBytes;
   }
 
+  /** What waits here on this exchange's account, in either direction. */
+  get queuedBytes(): number {
+    const held = (this.#events?.heldBytes ?? 0) + (this.#early?.length ?? 0);
+    return this.#down.queuedBytes + (this.#up?.queuedBytes ?? 0) + held;
+  }
+
   get down(): Side {
     return this.#down;
   }
@@ -126,13 +130,17 @@ export class Exchange implements SideOwner {
     const up = lane.open(fields, isBodiless, new UpstreamEar(this));
     up.isHead = method === "HEAD";
     this.#up = up;
-    const early = this.#early;
-    this.#early = noBody;
-    for (const { bytes, end, trailers } of early) {
-      if (trailers === undefined) up.sendData(bytes, 0, bytes.length, end, false);
-      else up.sendHeaders(trailers, true);
-    }
-    if (early.length > 0) this.#hasSentBody = true;
+    if (!isBodiless) this.#sendEarly(up);
+  }
+
+  #sendEarly(up: Stream): void {
+    const body = this.#early?.take();
+    const trailers = this.#earlyTrailers;
+    const isLast = this.#isRequestOver && trailers === undefined;
+    this.#hasSentBody = body !== undefined || this.#isRequestOver;
+    if (body !== undefined) up.sendData(body, 0, body.length, isLast, false);
+    else if (isLast) up.sendData(Buffer.alloc(0), 0, 0, true, false);
+    if (trailers !== undefined) up.sendHeaders(trailers, true);
   }
 
   /** The client was answered by us; nothing more is relayed. */
@@ -151,7 +159,7 @@ export class Exchange implements SideOwner {
     return true;
   }
 
-  /** Ends it now, whatever it is: the process is going. */
+  /** Ends it now, whatever it is: the process is going, or memory is short and this one holds the most of it. */
   cut(): void {
     if (this.#isEnded || this.endWatch()) return;
     if (this.#up !== undefined) this.#lane?.cancel(this.#up, this.isAnswered);
@@ -163,7 +171,7 @@ export class Exchange implements SideOwner {
   /** The request's trailers. */
   headers(fields: Field[]): void {
     this.#isRequestOver = true;
-    if (this.#up === undefined) this.#keep({ bytes: Buffer.alloc(0), end: true, trailers: fields });
+    if (this.#up === undefined) this.#earlyTrailers = fields;
     else this.#up.sendHeaders(fields, true);
     this.#endIfOver();
   }
@@ -173,11 +181,8 @@ export class Exchange implements SideOwner {
     if (this.#isEnded) {
       this.#down.grant(end - start);
     } else if (this.#up === undefined) {
-      this.#keep({
-        bytes: Buffer.from(bytes.subarray(start, end)),
-        end: endStream,
-        trailers: undefined,
-      });
+      this.#early ??= new Held(this.#buffered);
+      this.#early.add(bytes, start, end);
     } else {
       this.#hasSentBody = true;
       this.#up.sendData(bytes, start, end, endStream, hasRoom);
@@ -209,7 +214,8 @@ export class Exchange implements SideOwner {
       if (status < 200) return this.#down.sendHeaders(fields, false);
       this.#status = status;
       this.#owner.answered(this, status);
-      if (this.order.kind === "watch" && status === 200 && !end) this.#events = WholeEvents.of(fields);
+      if (this.order.kind === "watch" && status === 200 && !end)
+        this.#events = WholeEvents.of(fields, this.#buffered);
     } else {
       this.#releaseHeld();
     }
@@ -249,11 +255,6 @@ export class Exchange implements SideOwner {
   }
 
   // --- steps of the above ---
-
-  #keep(piece: BodyPiece): void {
-    if (this.#early.length === 0) this.#early = [];
-    this.#early.push(piece);
-  }
 
   /** The answer is whole and the backend wants no more body: the client may stop (RFC 9113 §8.1). */
   #stopUpload(): void {
@@ -317,6 +318,10 @@ export class Exchange implements SideOwner {
     if (up === undefined) return;
     this.#delivered += count;
     const { size } = up.receiveWindow;
+    if (this.#buffered.isTight) {
+      if (size > limits.streamWindowTightBytes) up.shrinkReceiveWindow(limits.streamWindowTightBytes);
+      return;
+    }
     if (this.#delivered < 2 * size || size >= limits.streamWindowMostBytes) return;
     this.#delivered = 0;
     up.growReceiveWindow(Math.min(limits.streamWindowMostBytes, 2 * size));
@@ -329,9 +334,10 @@ export class Exchange implements SideOwner {
   #end(end: ExchangeEnd): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#early = noBody;
+    this.#early?.take();
     this.stopWaiting();
     this.#owner.ended(this, end);
+    this.#events?.take();
     this.#events = undefined;
   }
 }

@@ -8,6 +8,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
+import type { Buffered } from "../h2/buffered.ts";
 import type { RequestHead } from "../h2/fields.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
 import type { Backends } from "../health/backends.ts";
@@ -25,6 +26,7 @@ import type { Credential, Trust } from "./trust.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export type ServeParts = {
+  readonly buffered: Buffered;
   readonly clock: Clock;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
@@ -51,7 +53,7 @@ export function createServe(parts: ServeParts): Serve {
       isBodiless: end,
     };
     const course = new Course(parts, parts.trust.credentialOf(request, client.credential));
-    const exchange = new Exchange(order, side, course);
+    const exchange = new Exchange(order, side, course, parts.buffered);
     parts.exchanges.add(exchange);
     if (isRefused) course.failed(exchange, identified);
     else course.place(exchange);

@@ -2,28 +2,26 @@
  * Holds a watch's bytes back until their event is whole (D3), so that an upstream may die at any byte and the client
  * has never seen half an event. The decoder says where events end; the bytes are kept here.
  */
+import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
-import { limits } from "../limits.ts";
 import { type EventFraming, framingFor } from "../watch/framing.ts";
-
-const none: Buffer = Buffer.alloc(0);
+import { Held } from "./held.ts";
 
 export class WholeEvents {
   readonly #framing: EventFraming;
-  /** Grows by doubling: a Buffer for each piece would cost 200 bytes for an octet that comes alone (A60). */
-  #held: Buffer = none;
-  #heldBytes = 0;
+  readonly #held: Held;
   #isOpaque = false;
 
-  private constructor(framing: EventFraming) {
+  private constructor(framing: EventFraming, buffered: Buffered) {
     this.#framing = framing;
+    this.#held = new Held(buffered);
   }
 
   /** Undefined when the answer is of no form that we can read: then it is forwarded as it comes. */
-  static of(head: readonly Field[]): WholeEvents | undefined {
+  static of(head: readonly Field[], buffered: Buffered): WholeEvents | undefined {
     const valueOf = (name: string): string => head.find((field) => field.name === name)?.value ?? "";
     const framing = framingFor(valueOf("content-type"), valueOf("content-encoding"));
-    return framing === undefined ? undefined : new WholeEvents(framing);
+    return framing === undefined ? undefined : new WholeEvents(framing, buffered);
   }
 
   /** Were all bytes so far events? If so the stream may be ended between two of them. */
@@ -46,24 +44,15 @@ export class WholeEvents {
 
   /** Keeps a copy: the chunk is not ours. */
   hold(bytes: Buffer, start: number, end: number): void {
-    const needed = this.#heldBytes + end - start;
-    if (needed > this.#held.length) {
-      const grown = Buffer.allocUnsafeSlow(
-        Math.max(needed, Math.min(2 * this.#held.length, limits.eventBytes)),
-      );
-      this.#held.copy(grown, 0, 0, this.#heldBytes);
-      this.#held = grown;
-    }
-    bytes.copy(this.#held, this.#heldBytes, start, end);
-    this.#heldBytes = needed;
+    this.#held.add(bytes, start, end);
+  }
+
+  get heldBytes(): number {
+    return this.#held.length;
   }
 
   /** What was held, or undefined when nothing was; it goes out before what completed it. */
   take(): Buffer | undefined {
-    if (this.#heldBytes === 0) return undefined;
-    const held = this.#held.subarray(0, this.#heldBytes);
-    this.#held = none;
-    this.#heldBytes = 0;
-    return held;
+    return this.#held.length === 0 ? undefined : this.#held.take();
   }
 }

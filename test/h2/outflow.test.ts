@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Buffered } from "../../src/h2/buffered.ts";
 import { Outflow, type Waiting } from "../../src/h2/outflow.ts";
 import { defaultWindow } from "../../src/h2/window.ts";
 import { limits } from "../../src/limits.ts";
@@ -25,7 +26,7 @@ function waiting(outflow: Outflow, name: string, turns: string[], octets: number
 }
 
 test("those that wait have their turns in order, a quantum each, until nothing is left", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   const turns: string[] = [];
   for (const name of ["a", "b", "c"]) waiting(outflow, name, turns, name === "b" ? 10 : 30);
   outflow.pump();
@@ -33,7 +34,7 @@ test("those that wait have their turns in order, a quantum each, until nothing i
 });
 
 test("a window that opens for one quantum at a time opens for each in turn", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   outflow.spend(defaultWindow);
   outflow.flushed(true);
   const turns: string[] = [];
@@ -43,7 +44,7 @@ test("a window that opens for one quantum at a time opens for each in turn", () 
 });
 
 test("a stream whose own window is shut keeps nobody else waiting", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   const turns: string[] = [];
   outflow.wait({ pump: () => false }, true);
   waiting(outflow, "a", turns, 20);
@@ -52,7 +53,7 @@ test("a stream whose own window is shut keeps nobody else waiting", () => {
 });
 
 test("congested, nothing goes until it is drained", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   const turns: string[] = [];
   waiting(outflow, "a", turns, 10);
   outflow.flushed(false);
@@ -63,7 +64,7 @@ test("congested, nothing goes until it is drained", () => {
 });
 
 test("a turn writes the backlog's bound and then waits to hear what the socket says", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   outflow.widen(10_000_000);
   outflow.spend(limits.socketBacklogBytes);
   assert.is(outflow.room, 0);
@@ -72,7 +73,7 @@ test("a turn writes the backlog's bound and then waits to hear what the socket s
 });
 
 test("a stream that throws in its turn does not stop later rounds", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   let isBroken = true;
   const broken: Waiting = {
     pump() {
@@ -90,7 +91,7 @@ test("a stream that throws in its turn does not stop later rounds", () => {
 });
 
 test("a stream that asks for a round within its own turn gets none", () => {
-  const outflow = new Outflow();
+  const outflow = new Outflow(new Buffered(Number.POSITIVE_INFINITY));
   let depth = 0;
   let deepest = 0;
   outflow.wait(

@@ -1,5 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/path");
@@ -26,6 +28,44 @@ test("a thousand clients leave nothing behind", () => {
   // Beyond the budget of resets their streams are let go as it grows again: 33 a second for each lane.
   path.clock.advance(60_000);
   assert.is(path.upstreams.loadOf("a") + path.upstreams.loadOf("b"), 0);
+});
+
+test("when too much waits, the exchange that holds the most ends, and the others go on (A19)", () => {
+  const path = new PlayedPath(["a"], { bufferBytes: 200_000 });
+  const [greedy, modest] = [path.client(), path.client()].map((client, index) => {
+    const ear = client.ask("GET", `/log/${index}`, [bearer("t")]);
+    path.settle();
+    ear.isReading = false;
+    return ear;
+  });
+  const [forGreedy, forModest] = path.backend("a").asked;
+  for (const asked of [forGreedy, forModest]) asked?.side?.sendHeaders([new Field(":status", "200")], false);
+  forModest?.say(Buffer.alloc(300_000));
+  path.settle();
+  for (let sent = 0; sent < 60; sent += 1) {
+    forGreedy?.say(Buffer.alloc(16_000));
+    path.settle();
+  }
+  assert.ok(path.buffered.bytes <= 200_000, String(path.buffered.bytes));
+  assert.is(greedy?.resetCode, errorCode.INTERNAL_ERROR);
+  assert.is(modest?.resetCode, undefined);
+  assert.ok(path.entries.some((entry) => entry.kind === "exchange.failed" && entry.code === "overload"));
+});
+
+test("everything that waited is counted off again", () => {
+  const path = new PlayedPath(["a"]);
+  const ear = path.client().ask("POST", "/x", [bearer("t")], false);
+  ear.say("early body");
+  path.settle();
+  ear.isReading = false;
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200")], false);
+  last.say(Buffer.alloc(1_000_000));
+  path.settle();
+  assert.ok(path.buffered.bytes > 0);
+  ear.stream.reset(8);
+  path.settle();
+  assert.is(path.buffered.bytes, 0);
 });
 
 test.run();

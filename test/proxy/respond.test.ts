@@ -14,6 +14,7 @@ function answered(
   const side = {
     sendHeaders: ear.headers.bind(ear) as never,
     sendData: ear.data.bind(ear),
+    queuedBytes: 0,
     reset() {},
     grant() {},
   };

@@ -208,7 +208,7 @@ export class PlayedPath extends Path {
 
   constructor(
     names: readonly string[],
-    options: { sharing?: "lanes" | "none"; down?: readonly string[] } = {},
+    options: { sharing?: "lanes" | "none"; down?: readonly string[]; bufferBytes?: number } = {},
   ) {
     const clock = manualClock();
     const journal = new Journal(clock);
@@ -218,6 +218,7 @@ export class PlayedPath extends Path {
       connect: (backend, owner) => this.backend(backend).connect(owner),
       lanes: { streams: 80, warm: 1 },
       sharing: options.sharing ?? "lanes",
+      bufferBytes: options.bufferBytes ?? 64 * 1024 * 1024,
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
     });
     this.clock = clock;
