@@ -94,6 +94,8 @@ export const limits = {
   /** Between failed dials of one backend: doubles from the first to the last. */
   redialFirstMs: 100,
   redialMostMs: 1000,
+  /** Between fresh sockets to a doubted backend that has tunnels: a mass of them shares one (D6). */
+  tunnelProbeMs: 250,
   /** Requests that wait for a lane of one backend; more are told to come back. */
   waitingExchanges: 10_000,
   /** A lane beyond the warm ones that has had no stream for so long is sent away. */

@@ -15,10 +15,11 @@ import { Failure } from "./failure.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
 import { loadCa, loadCertificate, type ServingCertificate, serverTlsOptions } from "./proxy/certificates.ts";
-import { type BackendAddress, connectLane, connectUpgrade } from "./proxy/connect.ts";
+import { type BackendAddress, connectLane, connectUpgrade, meet } from "./proxy/connect.ts";
 import { dialUpgrade } from "./proxy/dial-upgrade.ts";
 import { drain } from "./proxy/drain.ts";
 import type { Exchanges } from "./proxy/exchanges.ts";
+import { Fate } from "./proxy/fate.ts";
 import { createH1 } from "./proxy/h1.ts";
 import { identify } from "./proxy/identify.ts";
 import { Listener, type ListenParts } from "./proxy/listen.ts";
@@ -99,12 +100,16 @@ class Watchkeeper implements Running {
     const { keepalive } = this.#config.health;
     const connect = (backend: string, withinMs: number): ReturnType<typeof connectUpgrade> =>
       connectUpgrade(this.#addressOf(backend), keepalive, withinMs);
+    const probe = (backend: string): ReturnType<typeof meet> =>
+      meet(this.#addressOf(backend), keepalive, limits.dialMs);
+    const fate = new Fate({ backends, clock: wallClock, probe });
+    const tunnels = (backend: string): number => this.#splices.openOn(backend);
     return new Splices({
       identify,
       respond,
       clock: wallClock,
       journal,
-      dialUpgrade: (client) => dialUpgrade(client, { backends, upstreams, connect }),
+      dialUpgrade: (client) => dialUpgrade(client, { backends, upstreams, fate, tunnels, connect }),
     });
   }
 

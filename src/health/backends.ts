@@ -1,7 +1,7 @@
 /** The set of backends: takes evidence, keeps one verdict for each, journals every change with its reason. */
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
-import { type BackendView, judge, reasonOf } from "./backend.ts";
+import { type BackendState, type BackendView, judge, reasonOf } from "./backend.ts";
 import type { Evidence } from "./evidence.ts";
 
 export class Backends {
@@ -42,21 +42,26 @@ export class Backends {
       to: state,
       reason: reasonOf(evidence),
     });
-    if (state === "dead") this.#tellDead(name);
+    if (isDoubted(state)) this.#tellDoubt(name);
   }
 
-  /** Calls once when the backend is proven dead; returns its undoing. What has no PING of its own asks here (D6). */
-  onDead(name: string, run: () => void): () => void {
+  /** Calls once when the backend is suspected or worse; returns its undoing. What has no PING asks here (D6). */
+  onDoubt(name: string, run: () => void): () => void {
     const watcher = { name, run };
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
 
-  #tellDead(name: string): void {
+  #tellDoubt(name: string): void {
     for (const watcher of Array.from(this.#watchers)) {
       if (watcher.name !== name) continue;
       this.#watchers.delete(watcher);
       watcher.run();
     }
   }
+}
+
+/** Its lanes are silent or gone. */
+export function isDoubted(state: BackendState): boolean {
+  return state === "suspect" || state === "dead";
 }

@@ -3,6 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
+import type { Met } from "./fate.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
@@ -65,7 +66,10 @@ export function connectUpgrade(
       resolve(new Failure("backend-refused", "backend", reason.message, reason));
     };
     socket.once("error", fail);
-    socket.once("timeout", () => fail(new Error(`No socket to backend ${address.name} in ${withinMs} ms`)));
+    socket.once("timeout", () => {
+      const reason = new Error(`No socket to backend ${address.name} in ${withinMs} ms`);
+      fail(Object.assign(reason, { code: "ETIMEDOUT" }));
+    });
     socket.once(address.tls === undefined ? "connect" : "secureConnect", () => {
       socket.off("error", fail);
       socket.removeAllListeners("timeout");
@@ -73,4 +77,19 @@ export function connectUpgrade(
       resolve(socket);
     });
   });
+}
+
+/** Node's codes for nobody saying anything; any other failure was said by someone. */
+const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
+
+/** What a fresh socket meets at a backend. */
+export async function meet(address: BackendAddress, keepalive: Keepalive, withinMs: number): Promise<Met> {
+  const socket = await connectUpgrade(address, keepalive, withinMs);
+  if (!(socket instanceof Failure)) {
+    socket.destroy();
+    return "answer";
+  }
+  const { cause } = socket;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  return silences.has(code) ? "silence" : "refusal";
 }

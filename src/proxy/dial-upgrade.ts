@@ -7,22 +7,26 @@ import type { Backends } from "../health/backends.ts";
 import { limits } from "../limits.ts";
 import { choose } from "./choose.ts";
 import type { Client } from "./client.ts";
+import type { Fate } from "./fate.ts";
 import type { Dialed } from "./splice.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly upstreams: Upstreams;
+  readonly fate: Fate;
+  /** Tunnels open on a backend: no lane counts them. */
+  readonly tunnels: (backend: string) => number;
   /** An http/1.1 socket to that backend, ready, within `withinMs`. */
   readonly connect: (backend: string, withinMs: number) => Promise<Dialed["socket"] | Failure>;
 };
 
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
-  const { backends, upstreams, connect } = parts;
+  const { backends, upstreams, fate, tunnels, connect } = parts;
+  const loads = (name: string): number => upstreams.loadOf(name) + tunnels(name);
   const tried: string[] = [];
   let failure: Failure | undefined;
   while (tried.length < limits.attempts) {
-    const loads = (name: string): number => upstreams.loadOf(name);
     const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is asked only when this one has failed.
@@ -30,7 +34,7 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
     const socket = await connect(backend, limits.dialMs);
     if (!(socket instanceof Failure)) {
       client.backend = backend;
-      return { socket, backend, onDead: (run) => backends.onDead(backend, run) };
+      return { socket, backend, onDead: (run) => fate.onDead(backend, run) };
     }
     failure = socket;
     tried.push(backend);

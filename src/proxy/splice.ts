@@ -41,7 +41,8 @@ export type SpliceParts = {
 /** All Upgrades of this process. */
 export class Splices {
   readonly #parts: SpliceParts;
-  readonly #tunnels = new Set<Tunnel>();
+  /** With the backend that each is on. */
+  readonly #tunnels = new Map<Tunnel, string>();
 
   constructor(parts: SpliceParts) {
     this.#parts = parts;
@@ -52,9 +53,15 @@ export class Splices {
     return this.#tunnels.size;
   }
 
+  openOn(backend: string): number {
+    let count = 0;
+    for (const name of this.#tunnels.values()) if (name === backend) count += 1;
+    return count;
+  }
+
   /** Ends them all: the drain's last act. */
   cut(): void {
-    for (const tunnel of this.#tunnels) tunnel.cut("draining");
+    for (const tunnel of this.#tunnels.keys()) tunnel.cut("draining");
   }
 
   /** Takes the socket over; `early` is what came behind the request. */
@@ -103,7 +110,7 @@ export class Splices {
         this.#letGo(down);
       },
     });
-    this.#tunnels.add(tunnel);
+    this.#tunnels.set(tunnel, dialed.backend);
     const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
   }
 

@@ -37,9 +37,9 @@ test("whoever shares a backend's fate hears once that it is dead", () => {
   const clock = manualClock();
   const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock) });
   const heard: string[] = [];
-  backends.onDead("a", () => heard.push("a"));
-  backends.onDead("b", () => heard.push("b"));
-  const forget = backends.onDead("a", () => heard.push("forgotten"));
+  backends.onDoubt("a", () => heard.push("a"));
+  backends.onDoubt("b", () => heard.push("b"));
+  const forget = backends.onDoubt("a", () => heard.push("forgotten"));
   forget();
   for (const ok of [true, false, true, false]) backends.learn("a", { kind: "dial", ok, reason: "" });
   assert.equal(heard, ["a"]);

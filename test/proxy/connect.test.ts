@@ -1,9 +1,10 @@
+import net from "node:net";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
-import { connectLane, connectUpgrade } from "../../src/proxy/connect.ts";
+import { connectLane, connectUpgrade, meet } from "../../src/proxy/connect.ts";
 import { manualClock } from "../support/clock.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
@@ -93,6 +94,22 @@ test("an upgrade gets an http/1.1 socket, or a failure that says nothing was sen
   close();
   const failure = await connectUpgrade(address, keepalive, 2000);
   assert.is(failure instanceof Failure && failure.code, "backend-refused");
+});
+
+test("a fresh socket meets an answer, a refusal, or silence", async () => {
+  const { port, ca, close } = await backend(["http/1.1"]);
+  const address = { name: "a", host: "127.0.0.1", port, tls: { ca, serverName: "localhost" } };
+  assert.is(await meet(address, keepalive, 2000), "answer");
+  assert.is(await meet({ ...address, tls: { ca, serverName: "other.test" } }, keepalive, 2000), "refusal");
+  close();
+  assert.is(await meet(address, keepalive, 2000), "refusal");
+  // Takes sockets and never says a word: a stopped process.
+  const mute = net.createServer((socket) => socket.on("error", () => {}));
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  const bound = mute.address();
+  const mutePort = typeof bound === "object" && bound !== null ? bound.port : 0;
+  assert.is(await meet({ ...address, port: mutePort }, keepalive, 50), "silence");
+  mute.close();
 });
 
 test.run();

@@ -2,16 +2,23 @@ import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
-import { dialUpgrade } from "../../src/proxy/dial-upgrade.ts";
+import { type DialUpgradeParts, dialUpgrade } from "../../src/proxy/dial-upgrade.ts";
+import { Fate } from "../../src/proxy/fate.ts";
 import { anyone } from "../support/h1.ts";
 import { PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/dial-upgrade");
 
+/** What is asked beside the path: nobody has a tunnel, and a probe meets silence. */
+function beside({ backends, clock }: PlayedPath): Pick<DialUpgradeParts, "fate" | "tunnels"> {
+  return { fate: new Fate({ backends, clock, probe: () => Promise.resolve("silence") }), tunnels: () => 0 };
+}
+
 const refused = new Failure("backend-refused", "backend", "connect ECONNREFUSED");
 
 test("a backend that cannot be dialled costs nothing: the next one is asked, and the client is bound to it", async () => {
-  const { backends, upstreams } = new PlayedPath(["a", "b"]);
+  const path = new PlayedPath(["a", "b"]);
+  const { backends, upstreams } = path;
   const asked: string[] = [];
   const socket = new net.Socket();
   const connect = (backend: string): Promise<net.Socket | Failure> => {
@@ -19,15 +26,17 @@ test("a backend that cannot be dialled costs nothing: the next one is asked, and
     return Promise.resolve(asked.length === 1 ? refused : socket);
   };
   const client = anyone();
-  const dialed = await dialUpgrade(client, { backends, upstreams, connect });
+  const dialed = await dialUpgrade(client, { ...beside(path), backends, upstreams, connect });
   assert.is(asked.length, 2);
   assert.ok(!(dialed instanceof Failure) && dialed.socket === socket && dialed.backend === asked[1]);
   assert.is(client.backend, asked[1]);
 });
 
 test("when none can be dialled the last reason is told", async () => {
-  const { backends, upstreams } = new PlayedPath(["a", "b"]);
+  const path = new PlayedPath(["a", "b"]);
+  const { backends, upstreams } = path;
   const outcome = await dialUpgrade(anyone(), {
+    ...beside(path),
     backends,
     upstreams,
     connect: () => Promise.resolve(refused),
@@ -35,10 +44,24 @@ test("when none can be dialled the last reason is told", async () => {
   assert.is(outcome, refused);
 });
 
+test("tunnels count as load", async () => {
+  const path = new PlayedPath(["a", "b"]);
+  const { backends, upstreams } = path;
+  const dialed = await dialUpgrade(anyone(), {
+    ...beside(path),
+    tunnels: (backend) => (backend === "a" ? 1 : 0),
+    backends,
+    upstreams,
+    connect: () => Promise.resolve(new net.Socket()),
+  });
+  assert.is(dialed instanceof Failure ? dialed.message : dialed.backend, "b");
+});
+
 test("the socket shares its backend's fate", async () => {
   const path = new PlayedPath(["a"]);
   const { backends, upstreams } = path;
   const dialed = await dialUpgrade(anyone(), {
+    ...beside(path),
     backends,
     upstreams,
     connect: () => Promise.resolve(new net.Socket()),
@@ -47,6 +70,7 @@ test("the socket shares its backend's fate", async () => {
   if (!(dialed instanceof Failure)) dialed.onDead(() => (isDead = true));
   path.backend("a").kill();
   path.settle();
+  await new Promise<void>((resolve) => setImmediate(resolve));
   assert.ok(isDead);
 });
 
