@@ -156,8 +156,11 @@ function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): s
 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Visible ASCII without `#`: a fragment is never sent (RFC 9112 §3.2), and the rest would need to be encoded. */
-const pathForm = /^\/[!"$-~]*$/;
+/**
+ * Anything visible but `#`: a fragment is never sent (RFC 9112 §3.2). Octets above ASCII ought to be encoded, but the
+ * apiserver takes them, so they pass as they are (A30).
+ */
+const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 /** host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const statusForm = /^[1-5][0-9][0-9]$/;
@@ -184,7 +187,7 @@ function targetFault(found: Found): string | undefined {
   if (scheme !== "https" && scheme !== "http") return ":scheme is neither http nor https";
   if (path === undefined) return "no :path";
   if (pathForm.test(path) || (path === "*" && found[role.method] === "OPTIONS")) return undefined;
-  return ":path is no absolute path of visible ASCII without a fragment";
+  return ":path is no absolute path of visible octets without a fragment";
 }
 
 /** Who is asked must be said, and only in one way: two opinions on it are how requests get smuggled (A31). */

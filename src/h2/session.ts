@@ -28,6 +28,8 @@ export type SessionOwner = {
   write(buffers: Buffer[]): boolean;
   /** Settings came, a stream closed, or the peer is going away: whoever waits for room may look again. */
   changed(): void;
+  /** Whoever owns a stream threw, and the stream was reset: a bug of ours, to be counted. */
+  fault?(error: unknown): void;
   /** The answer to the PING of this number. */
   ponged(number: number): void;
   /** Over: what is queued is still to be written, then the socket ends. With an error, GOAWAY is in the queue. */
@@ -79,6 +81,7 @@ export class Session implements FrameSink {
       owner: {
         opened: (stream, request, end) => owner.opened(stream, request, end),
         changed: () => this.#changed(),
+        fault: (error) => owner.fault?.(error),
       },
     });
     this.#settingsDueAt = clock.now() + limits.prefaceMs;

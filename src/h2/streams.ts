@@ -23,6 +23,8 @@ export type Role = "server" | "client";
 export type StreamsOwner = {
   opened(stream: Stream, request: RequestHead, end: boolean): SideOwner;
   changed(): void;
+  /** A stream's owner threw; the stream is reset. */
+  fault(error: unknown): void;
 };
 
 /** Streams that we reset lately: what was under way for them is ignored, not punished (RFC 9113 §5.1). */
@@ -161,7 +163,11 @@ export class Streams implements StreamHost {
       return this.#streamError(stream, error);
     }
     stream.owe(count);
-    stream.owner.data(bytes, start, end, endStream, hasRoom);
+    try {
+      stream.owner.data(bytes, start, end, endStream, hasRoom);
+    } catch (error) {
+      this.#ownerFault(stream, error);
+    }
     if (endStream && !stream.isClosed) stream.step("receive-end");
   }
 
@@ -304,7 +310,11 @@ export class Streams implements StreamHost {
     } catch (error) {
       return this.#streamError(stream, error);
     }
-    stream.owner.headers(fields, end);
+    try {
+      stream.owner.headers(fields, end);
+    } catch (error) {
+      this.#ownerFault(stream, error);
+    }
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
@@ -327,6 +337,21 @@ export class Streams implements StreamHost {
     stream.state = "closed";
     this.closed(stream);
     stream.owner.reset(code);
+  }
+
+  /**
+   * The owner threw: a fault of ours, whatever the peer sent. It costs this stream and its other side (D10); the
+   * session, which may be a lane of eighty streams, goes on.
+   */
+  #ownerFault(stream: Stream, error: unknown): void {
+    const { owner } = stream;
+    this.#owner.fault(error);
+    stream.reset(errorCode.INTERNAL_ERROR);
+    try {
+      owner.reset(errorCode.INTERNAL_ERROR);
+    } catch (another) {
+      this.#owner.fault(another);
+    }
   }
 
   /** The peer broke a rule of this stream: both sides hear of it, and it costs budget (A2). */

@@ -23,13 +23,25 @@ export function openSocket(address: BackendAddress, alpn: "h2" | "http/1.1"): ne
   return tls.connect({
     host,
     port,
-    ...(ca === undefined ? {} : { ca }),
+    secureContext: contextFor(ca),
     // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
     servername: net.isIP(serverName) === 0 ? serverName : "",
     checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
     ALPNProtocols: [alpn],
-    minVersion: "TLSv1.2",
   });
+}
+
+/** Parsing the CA again at each dial would cost more than the handshake; a reload brings another text. */
+let last: { readonly ca: string | undefined; readonly context: tls.SecureContext } | undefined;
+
+function contextFor(ca: string | undefined): tls.SecureContext {
+  if (last === undefined || last.ca !== ca) {
+    last = {
+      ca,
+      context: tls.createSecureContext({ ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" }),
+    };
+  }
+  return last.context;
 }
 
 /** For a lane: the wire is there at once, what is written before the handshake waits. */

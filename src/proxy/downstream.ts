@@ -8,6 +8,7 @@ import type { Turn } from "../h2/turn.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { Client } from "./client.ts";
+import { faulted } from "./faulted.ts";
 import type { Serve } from "./serve.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
@@ -43,6 +44,7 @@ export class Downstream implements WireOwner {
         write: (buffers) => this.#wire.write(buffers),
         changed: () => this.#changed(),
         ponged: () => this.#ponged(),
+        fault: (error) => faulted(parts.journal, error),
         ended: (error) => this.#ended(error),
       },
     });

@@ -23,6 +23,8 @@ export type LaneOwner = {
   changed(lane: Lane): void;
   /** Its oldest unanswered PING is this old. Told at every tick beyond the first deadline. */
   silent(lane: Lane, ms: number): void;
+  /** A fault of ours cost one of its streams. */
+  faulted(error: unknown): void;
   /** Over; told once. The failure says why, when it is one. */
   closed(lane: Lane, failure: Failure | undefined): void;
 };
@@ -92,6 +94,7 @@ export class Lane implements WireOwner {
         write: (buffers) => this.#wire.write(buffers),
         changed: () => this.#changed(),
         ponged: (number) => this.#ponged(number),
+        fault: (error) => options.owner.faulted(error),
         ended: (error) => this.#ended(error),
       },
     });

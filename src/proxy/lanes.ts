@@ -11,6 +11,7 @@ import type { Turn } from "../h2/turn.ts";
 import type { Evidence } from "../health/evidence.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { faulted } from "./faulted.ts";
 import { Lane, type LaneOwner } from "./lane.ts";
 import type { TrustClass } from "./trust.ts";
 import type { Wire, WireOwner } from "./wire.ts";
@@ -166,6 +167,10 @@ export class Lanes implements LaneOwner {
     learn({ kind: "silence", ms });
     if (ms < Math.max(ping.deadAfterMs, 2 * suspectAfterMs)) return;
     lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(ms)} ms`));
+  }
+
+  faulted(error: unknown): void {
+    faulted(this.#options.journal, error);
   }
 
   closed(lane: Lane, failure: Failure | undefined): void {

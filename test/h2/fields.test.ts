@@ -69,11 +69,12 @@ test("a path goes through as it is, or not at all (A30)", () => {
     "/%2e%2e/%2F",
     "/a?b=c&d=/?#".slice(0, -1),
     '/"<>\\^`{|}',
+    "/caf\xe9?q=\xc3\xa9",
     `/${"x".repeat(65_536)}`,
   ];
   for (const path of good)
     assert.is(requestFault(...changed(`:path: ${path}`)), undefined, path.slice(0, 20));
-  const bad = ["", "api", "https://10.0.0.1/api", "*", "/a b", "/a#b", "/caf\xe9", "?a", " /", "/a\t"];
+  const bad = ["", "api", "https://10.0.0.1/api", "*", "/a b", "/a#b", "?a", " /", "/a\t"];
   for (const path of bad) assert.type(requestFault(...changed(`:path: ${path}`)), "string", path);
 });
 
