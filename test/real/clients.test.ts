@@ -6,7 +6,7 @@ import { within } from "../support/within.ts";
 import { order } from "./rig/ask.ts";
 import { Call, call } from "./rig/call.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
-import { clusterNeeds, pathOf, pythonPath, testWith } from "./rig/parts.ts";
+import { clusterNeeds, figure, pathOf, pythonPath, testWith } from "./rig/parts.ts";
 import { Proxy } from "./rig/proxy.ts";
 
 const test = suite("real/clients");
@@ -113,9 +113,7 @@ for (const [content, contentType] of Object.entries(contentTypes)) {
       { added: 120, updated: 100, deleted: 50, listed: 1, fails: 0, backwards: 0 },
       err,
     );
-    console.log(
-      `figure: informer (${content}): ${added + updated + deleted} events, ${lists + streamed} list`,
-    );
+    figure(`informer (${content}): ${added + updated + deleted} events, ${lists + streamed} list`);
     assert.is(summary.contentType, contentType);
     assert.equal(summary.objects, await objectsOf(namespace));
   });

@@ -7,13 +7,13 @@ import type { Server } from "node:http";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { within } from "../support/within.ts";
-import { type Case, casesFor } from "./differential/cases.ts";
+import { type Case, casesFor, refusals } from "./differential/cases.ts";
 import { differences, namespaces } from "./differential/compare.ts";
 import { startEcho } from "./differential/echo.ts";
 import { type Reply, type Request, send, type Target } from "./differential/send.ts";
 import { ask, order } from "./rig/ask.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
-import { clusterNeeds, testWith } from "./rig/parts.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
 import { Proxy } from "./rig/proxy.ts";
 
 const test = suite("real/differential");
@@ -135,13 +135,24 @@ real(`${count} requests (seed ${seed}) get the same answer directly and through 
     if (found.length > 0) failures.push(`${describe(asked, number)}\n    ${found.join("\n    ")}`);
   }
   const spread = [...statuses].toSorted(([a], [b]) => a - b).map(([status, times]) => `${status} × ${times}`);
-  console.log(`figure: differential statuses ${spread.join(", ")}`);
-  console.log(`figure: differential ${count} requests, ${failures.length} differ (seed ${seed})`);
+  figure(`differential statuses ${spread.join(", ")}`);
+  figure(`differential ${count} requests, ${failures.length} differ (seed ${seed})`);
   assert.is(
     failures.length,
     0,
     `${failures.length} differ\n${failures.slice(0, 40).join("\n")}\n${proxy.tail()}`,
   );
+});
+
+real("what the proxy refuses on purpose it refuses by name", async () => {
+  for (const { asked, answer } of refusals) {
+    const { status, ended, body } = await attempt(proxied, asked);
+    assert.match(
+      `${status} ${ended} ${body.toString()}`,
+      answer,
+      `${asked.protocol} ${asked.method} ${asked.path}`,
+    );
+  }
 });
 
 test.run();

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { serverName } from "./rig/apiserver.ts";
 import { call } from "./rig/call.ts";
 import { runFolder } from "./rig/folder.ts";
-import { pathOf, testWith } from "./rig/parts.ts";
+import { figure, pathOf, testWith } from "./rig/parts.ts";
 import { Pki } from "./rig/pki.ts";
 import { freePort, Proxy } from "./rig/proxy.ts";
 
@@ -15,7 +15,10 @@ const real = testWith(test, ["openssl", "setpriv", "h2spec"]);
 /** 145 cases, and one more with --strict. */
 const cases = 146;
 
-/** A backend that says yes to everything: h2spec wants 200 and a body for GET and POST, without credentials. */
+/**
+ * A backend that says yes to everything, once it has read it: h2spec wants 200 for GET and POST, without credentials,
+ * and skips a window test when the body is under five bytes.
+ */
 async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }> {
   const pair = pki.issue({
     name: "backend",
@@ -24,7 +27,7 @@ async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }
   });
   const server: Http2SecureServer = createSecureServer(
     { key: readFileSync(pair.keyFile), cert: readFileSync(pair.certFile), allowHTTP1: true },
-    (_, reply) => reply.end("ok"),
+    (request, reply) => request.resume().on("end", () => reply.end("five bytes or more")),
   );
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
@@ -59,7 +62,7 @@ real(`h2spec --strict passes ${cases} of ${cases} on the TLS listener`, async ()
     const { out } = await call(pathOf("h2spec"), args, { timeoutMs: 420_000 });
     const [, total, passed, skipped, failed] =
       /(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed/.exec(out) ?? [];
-    console.log(`figure: h2spec ${passed ?? "?"} of ${total ?? "?"} passed`);
+    figure(`h2spec ${passed ?? "?"} of ${total ?? "?"} passed`);
     assert.ok(proxy.isRunning, `the proxy ended:\n${proxy.tail()}`);
     const failures = out.slice(Math.max(0, out.indexOf("Failures:")));
     assert.is(`${total} ${passed} ${skipped} ${failed}`, `${cases} ${cases} 0 0`, failures);

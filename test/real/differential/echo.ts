@@ -38,7 +38,11 @@ const answers: Record<string, Answer> = {
     reply.setHeader("x-many", ["one", "two", "two", ""]);
     reply.end("repeated");
   },
-  trailers: (_, reply) => {
+  trailers: (request, reply) => {
+    if (request.method === "HEAD") {
+      reply.end(); // no body, nothing to come after it
+      return;
+    }
     // One name only: Go's reverse proxy keeps trailers in a map, so two names come in any order.
     reply.setHeader("trailer", "x-twice");
     reply.write("before the trailers");

@@ -122,3 +122,8 @@ export function testWith(test: Test, needs: readonly Need[]): Case {
   };
   return Object.assign(add, { canRun });
 }
+
+/** A result worth reading when all went well; the runner repeats such lines. */
+export function figure(text: string): void {
+  process.stdout.write(`\nfigure: ${text}\n`);
+}
