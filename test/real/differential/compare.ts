@@ -10,7 +10,8 @@
  *   server knows up to 4 KiB of body and its h1 server up to 2, so one side may be chunked. What is there must be true.
  * - A 304 over HTTP/1.1: Go's h1 server takes its content-type away, its h2 server does not.
  * - What a pod saw of the request (the echo): `x-forwarded-for`, which the proxy adds to as every apiserver does, and
- *   `audit-id`, which the proxy gives a request that has none.
+ *   `audit-id`, which the proxy gives a request that has none. And `cookie` sent twice, which h2 servers join (RFC 9113
+ *   §8.2.3), HTTP/1.1 servers do not.
  * Not drawn over HTTP/1.1: `%zz` in a path, which Go answers with 400 there and with a reset over h2, all that the proxy
  * has to pass on. What the proxy refuses on purpose is listed, and tested, as `refusals` in cases.ts.
  */
@@ -31,6 +32,7 @@ const textRules: readonly [RegExp, string][] = [
   [/("?continue"?: ?"?)[\w-]{20,}/g, "$1TOKEN"],
   [/"\d+[smh](\d+s)?"/g, '"AGE"'],
   [/(generated-)[a-z0-9]{5}\b/g, "$1xxxxx"],
+  [/"Cookie","a=1","Cookie","b=2"/g, '"Cookie","a=1; b=2"'],
   [/"(x-forwarded-for|audit-id)",(\n\s*)?"[^"]*",?/gi, ""],
 ];
 
