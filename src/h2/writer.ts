@@ -12,7 +12,7 @@ import type { HpackEncoder } from "./hpack-encoder.ts";
 const copyBytes = 2048;
 const poolBufferBytes = 32_768;
 /** Sessions that write in one turn seldom pass this; what is above it is left to the collector. */
-const pooledBuffers = 16;
+const pooledBuffers = 64;
 
 const pool: Buffer[] = [];
 const none = Buffer.alloc(0);
