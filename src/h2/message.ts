@@ -8,7 +8,8 @@ import { readResponse, trailersFault } from "./fields.ts";
 import { errorCode, ProtocolError } from "./protocol-error.ts";
 import type { Stream } from "./stream.ts";
 
-function malformed(what: string): ProtocolError {
+/** What every broken message is to its stream. */
+export function malformed(what: string): ProtocolError {
   return new ProtocolError(errorCode.PROTOCOL_ERROR, "stream", what);
 }
 

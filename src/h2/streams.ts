@@ -9,9 +9,10 @@ import { type RequestHead, readRequest } from "./fields.ts";
 import type { Floods } from "./floods.ts";
 import { HpackDecoder } from "./hpack-decoder.ts";
 import { HpackEncoder } from "./hpack-encoder.ts";
-import { answerLongHead, countBody, receiveAnswer, receiveTrailers } from "./message.ts";
+import { answerLongHead, countBody, malformed, receiveAnswer, receiveTrailers } from "./message.ts";
 import { Outflow } from "./outflow.ts";
 import { errorCode, ProtocolError } from "./protocol-error.ts";
+import { RecentResets } from "./recent-resets.ts";
 import { defaultSettings } from "./settings.ts";
 import type { SideOwner } from "./side.ts";
 import { Stream, type StreamHost } from "./stream.ts";
@@ -27,8 +28,6 @@ export type StreamsOwner = {
   fault(error: unknown): void;
 };
 
-/** Streams that we reset lately: what was under way for them is ignored, not punished (RFC 9113 §5.1). */
-const rememberedResets = 256;
 /** The last stream that a client can open (RFC 9113 §5.1.1): a busy lane gets there within days. */
 const lastStreamId = 0x7fff_ffff;
 const nobody: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
@@ -49,7 +48,7 @@ export class Streams implements StreamHost {
   readonly #floods: Floods;
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
-  readonly #resetIds = new Set<number>();
+  readonly #resetIds = new RecentResets();
   #lastId = 0;
   /** The highest that the peer used, taken or not: what is above it is idle. */
   #seenId = 0;
@@ -104,15 +103,10 @@ export class Streams implements StreamHost {
 
   /** Every owner hears that its stream is gone; `code` says why. */
   endAll(code: number): void {
-    const [stream] = this.open.values();
-    if (stream === undefined) return;
-    // Nothing is granted to a peer that is told to go.
-    stream.settle();
-    try {
+    for (const stream of this.open.values()) {
+      // Nothing is granted to a peer that is told to go.
+      stream.settle();
       this.#end(stream, code);
-    } finally {
-      // An owner that throws keeps nobody else from being told: the others would hang for ever.
-      this.endAll(code);
     }
   }
 
@@ -137,7 +131,7 @@ export class Streams implements StreamHost {
 
   resetSent(stream: Stream): void {
     // A peer that has ended its half has nothing under way but what a closed stream forgives anyway.
-    if (this.#isServer && stream.state !== "half-closed-remote") this.#remember(stream.id);
+    if (this.#isServer && stream.state !== "half-closed-remote") this.#resetIds.add(stream.id);
   }
 
   closed(stream: Stream): void {
@@ -182,7 +176,7 @@ export class Streams implements StreamHost {
     stream.step("receive-data");
     if (!stream.receiveWindow.use(count))
       throw new ProtocolError(errorCode.FLOW_CONTROL_ERROR, "stream", "DATA beyond the window");
-    if (!this.#isServer && !stream.isAnswered) throw badMessage("body before its head");
+    if (!this.#isServer && !stream.isAnswered) throw malformed("body before its head");
     countBody(stream, count, endStream);
   }
 
@@ -259,10 +253,10 @@ export class Streams implements StreamHost {
     if (refusal !== undefined) return this.#streamError(stream, refusal);
     if (this.#decoder.isOversize) return this.#tooLong(stream, end);
     const request = readRequest(fields);
-    if (typeof request === "string") return this.#streamError(stream, badMessage(request));
+    if (typeof request === "string") return this.#streamError(stream, malformed(request));
     stream.expected = request.contentLength;
     if (end && request.contentLength > 0)
-      return this.#streamError(stream, badMessage("content-length without a body"));
+      return this.#streamError(stream, malformed("content-length without a body"));
     stream.owner = this.#owner.opened(stream, request, end);
     if (end && !stream.isClosed) stream.step("receive-end");
   }
@@ -303,7 +297,7 @@ export class Streams implements StreamHost {
 
   #moreHeaders(stream: Stream, fields: Field[], end: boolean): void {
     try {
-      if (this.#decoder.isOversize) throw badMessage("header list too long");
+      if (this.#decoder.isOversize) throw malformed("header list too long");
       stream.step("receive-headers");
       if (this.#isServer || stream.isAnswered) receiveTrailers(stream, fields, end);
       else receiveAnswer(stream, fields, end);
@@ -336,7 +330,16 @@ export class Streams implements StreamHost {
     stream.dropQueue();
     stream.state = "closed";
     this.closed(stream);
-    stream.owner.reset(code);
+    this.#tellReset(stream.owner, code);
+  }
+
+  /** An owner that throws keeps nobody else from being told: the others would hang for ever. */
+  #tellReset(owner: SideOwner, code: number): void {
+    try {
+      owner.reset(code);
+    } catch (error) {
+      this.#owner.fault(error);
+    }
   }
 
   /**
@@ -347,11 +350,7 @@ export class Streams implements StreamHost {
     const { owner } = stream;
     this.#owner.fault(error);
     stream.reset(errorCode.INTERNAL_ERROR);
-    try {
-      owner.reset(errorCode.INTERNAL_ERROR);
-    } catch (another) {
-      this.#owner.fault(another);
-    }
+    this.#tellReset(owner, errorCode.INTERNAL_ERROR);
   }
 
   /** The peer broke a rule of this stream: both sides hear of it, and it costs budget (A2). */
@@ -359,18 +358,8 @@ export class Streams implements StreamHost {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
     stream.reset(error.code);
-    owner.reset(error.code);
+    this.#tellReset(owner, error.code);
     if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");
-  }
-
-  /** The peer cannot know yet that this stream was reset, so what it still sends is let pass. */
-  #remember(id: number): void {
-    this.#resetIds.add(id);
-    if (this.#resetIds.size <= rememberedResets) return;
-    for (const oldest of this.#resetIds) {
-      this.#resetIds.delete(oldest);
-      break;
-    }
   }
 
   #use(count: number): void {
@@ -382,8 +371,4 @@ export class Streams implements StreamHost {
     const increment = this.#receiveWindow.grant(count);
     if (increment > 0) this.writer.windowUpdate(0, increment);
   }
-}
-
-function badMessage(what: string): ProtocolError {
-  return new ProtocolError(errorCode.PROTOCOL_ERROR, "stream", what);
 }

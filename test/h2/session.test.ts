@@ -352,7 +352,7 @@ test("a lost session tells every stream, also when one of their owners throws", 
   second.onReset = () => {
     throw new Error("broken owner");
   };
-  assert.throws(() => rig.session.lose(), "broken owner");
+  rig.session.lose();
   assert.equal(
     ears.map((ear) => ear.lines),
     [[`reset ${lost}`], [`reset ${lost}`], [`reset ${lost}`]],
