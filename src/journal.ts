@@ -34,7 +34,12 @@ export type Entry =
       readonly auditId: string;
       readonly reason: string;
     }
-  | { readonly kind: "config.reloaded"; readonly file: string }
+  | {
+      readonly kind: "config.reloaded";
+      readonly file: string;
+      /** Changed parts that hold from the next start only. */
+      readonly waiting: readonly string[];
+    }
   | { readonly kind: "config.refused"; readonly file: string; readonly problems: readonly string[] }
   | { readonly kind: "certificate.loaded"; readonly name: string; readonly notAfter: string }
   | { readonly kind: "certificate.refused"; readonly name: string; readonly problem: string }

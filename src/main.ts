@@ -4,17 +4,16 @@
  */
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
-import { networksOf } from "./address.ts";
 import { createMetrics } from "./admin/metrics.ts";
 import type { Readiness } from "./admin/probes.ts";
 import { type Admin, startAdmin } from "./admin/server.ts";
 import { snapshots } from "./admin/snapshot.ts";
 import { wallClock } from "./clock.ts";
-import type { Config, ListenerConfig } from "./config.ts";
+import type { Config } from "./config.ts";
 import { Failure } from "./failure.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
-import { loadCa, loadCertificate, type ServingCertificate, serverTlsOptions } from "./proxy/certificates.ts";
+import { loadCa } from "./proxy/certificates.ts";
 import { type BackendAddress, connectLane, connectUpgrade, meet } from "./proxy/connect.ts";
 import { dialUpgrade } from "./proxy/dial-upgrade.ts";
 import { drain } from "./proxy/drain.ts";
@@ -22,7 +21,7 @@ import type { Exchanges } from "./proxy/exchanges.ts";
 import { Fate } from "./proxy/fate.ts";
 import { createH1 } from "./proxy/h1.ts";
 import { identify } from "./proxy/identify.ts";
-import { Listener, type ListenParts } from "./proxy/listen.ts";
+import { Listeners } from "./proxy/listeners.ts";
 import { Path } from "./proxy/path.ts";
 import { respond } from "./proxy/respond.ts";
 import { Splices } from "./proxy/splice.ts";
@@ -34,8 +33,11 @@ export type Running = {
   /** Where metrics and probes are served. */
   readonly adminAddress: string;
   readonly exchanges: Exchanges;
-  /** Takes another configuration's backends and CA; the rest of it holds from the next start. */
-  reload(loaded: Config | undefined): Failure | undefined;
+  /**
+   * Takes another configuration's listeners, backends, CA and drain, or none of it. Returns the names of changed parts
+   * that hold from the next start only. Undefined says that there was a file, but a bad one.
+   */
+  reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
   /** Ends gracefully; `hurry` aborts the waiting. */
   stop(hurry: AbortSignal): Promise<void>;
 };
@@ -44,13 +46,6 @@ export type Surroundings = {
   readonly journal: Journal;
   /** Lines that the log had to drop, for the metric. */
   readonly droppedLogLines?: () => number;
-};
-
-type Opened = {
-  readonly name: string;
-  readonly listener: Listener;
-  readonly certificate: ServingCertificate | undefined;
-  readonly address: string;
 };
 
 /** Backends by name, with the CA that vouches for them; replaced whole by a reload. */
@@ -65,12 +60,11 @@ export async function startWatchkeeper(config: Config, around: Surroundings): Pr
 }
 
 class Watchkeeper implements Running {
-  readonly addresses = new Map<string, string>();
-  readonly #config: Config;
+  #config: Config;
   readonly #around: Surroundings;
   readonly #path: Path;
   readonly #splices: Splices;
-  readonly #opened: Opened[] = [];
+  readonly #listeners: Listeners;
   #backends: Addresses;
   #admin: Admin | undefined;
   #isDraining = false;
@@ -93,6 +87,18 @@ class Watchkeeper implements Running {
       connect: (backend, owner) => connectLane(this.#addressOf(backend), owner, { journal, keepalive }),
     });
     this.#splices = this.#createSplices(journal);
+    this.#listeners = this.#createListeners(journal);
+  }
+
+  #createListeners(journal: Journal): Listeners {
+    const { clock, turn, buffered, serve } = this.#path;
+    const h1 = createH1({
+      serve,
+      clock,
+      journal,
+      splice: (request, socket, head, client) => this.#splices.splice(request, socket, head, client),
+    });
+    return new Listeners({ clock, turn, buffered, journal, serve, h1 }, this.#config.health.keepalive);
   }
 
   #createSplices(journal: Journal): Splices {
@@ -113,6 +119,10 @@ class Watchkeeper implements Running {
     });
   }
 
+  get addresses(): ReadonlyMap<string, string> {
+    return this.#listeners.addresses;
+  }
+
   get adminAddress(): string {
     return this.#admin?.address ?? "";
   }
@@ -123,21 +133,29 @@ class Watchkeeper implements Running {
 
   /** Opens every listener, or none. */
   async start(): Promise<Failure | undefined> {
-    const failure = (await this.#openListeners()) ?? (await this.#openAdmin());
+    const failure = (await this.#listeners.reconcile(this.#config.listeners)) ?? (await this.#openAdmin());
     if (failure === undefined) this.#path.reconcile([...this.#backends.keys()]);
     else this.#cut();
     return failure;
   }
 
-  /** Undefined says that there was a file, but a bad one: the last good configuration stays. */
-  reload(loaded: Config | undefined): Failure | undefined {
-    const backends = loaded === undefined ? undefined : addressesOf(loaded);
-    const isGood = backends !== undefined && !(backends instanceof Failure);
+  async reload(loaded: Config | undefined): Promise<readonly string[] | Failure> {
+    const outcome = loaded === undefined ? undefined : await this.#take(loaded);
+    const isGood = outcome !== undefined && !(outcome instanceof Failure);
     this.#configState = { isGood, loadedAtMs: isGood ? wallClock.wall() : this.#configState.loadedAtMs };
-    if (!isGood) return backends;
+    return outcome ?? [];
+  }
+
+  async #take(config: Config): Promise<readonly string[] | Failure> {
+    const backends = addressesOf(config);
+    if (backends instanceof Failure) return backends;
+    const failure = await this.#listeners.reconcile(config.listeners);
+    if (failure !== undefined) return failure;
+    const waiting = changedParts(this.#config, config);
+    this.#config = config;
     this.#backends = backends;
     this.#path.reconcile([...backends.keys()]);
-    return undefined;
+    return waiting;
   }
 
   async stop(hurry: AbortSignal): Promise<void> {
@@ -147,8 +165,8 @@ class Watchkeeper implements Running {
       journal: this.#around.journal,
       exchanges: this.#path.exchanges,
       upgrades: () => this.#splices.openCount,
-      close: () => this.#opened.forEach(({ listener }) => listener.close()),
-      goAway: () => this.#opened.forEach(({ listener }) => listener.drain()),
+      close: () => this.#listeners.close(),
+      goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
     };
     await drain(parts, this.#config.drain, hurry);
@@ -157,32 +175,8 @@ class Watchkeeper implements Running {
 
   #cut(): void {
     this.#splices.cut();
-    for (const { listener, certificate } of this.#opened) {
-      certificate?.stop();
-      listener.close();
-      listener.cut();
-    }
+    this.#listeners.cut();
     this.#path.reconcile([]);
-  }
-
-  async #openListeners(): Promise<Failure | undefined> {
-    const { journal } = this.#around;
-    const { clock, turn, buffered, serve } = this.#path;
-    const h1 = createH1({
-      serve,
-      clock,
-      journal,
-      splice: (request, socket, head, client) => this.#splices.splice(request, socket, head, client),
-    });
-    for (const listener of this.#config.listeners) {
-      // One after the other, so that the first bad one is the one that is named.
-      // oxlint-disable-next-line no-await-in-loop
-      const opened = await open(listener, this.#config, { clock, turn, buffered, journal, serve, h1 });
-      if (opened instanceof Failure) return opened;
-      this.#opened.push(opened);
-      this.addresses.set(opened.name, opened.address);
-    }
-    return undefined;
   }
 
   async #openAdmin(): Promise<Failure | undefined> {
@@ -198,7 +192,7 @@ class Watchkeeper implements Running {
       sessions: () => this.#sessions(),
       queuedBytes: () => this.#path.buffered.bytes,
       config: () => this.#configState,
-      certificates: () => this.#certificates(),
+      certificates: () => this.#listeners.certificates.map((one) => ({ purpose: "serving", ...one })),
       droppedLogLines,
     });
     const admin = await startAdmin({
@@ -214,17 +208,11 @@ class Watchkeeper implements Running {
   }
 
   #sessions(): { readonly alpn: string; readonly open: number }[] {
-    const counts = this.#opened.map(({ listener }) => listener.sessionCount);
+    const { h2, h1 } = this.#listeners.sessionCount;
     return [
-      { alpn: "h2", open: counts.reduce((sum, { h2 }) => sum + h2, 0) },
-      { alpn: "http/1.1", open: counts.reduce((sum, { h1 }) => sum + h1, 0) },
+      { alpn: "h2", open: h2 },
+      { alpn: "http/1.1", open: h1 },
     ];
-  }
-
-  #certificates(): { readonly purpose: string; readonly name: string; readonly notAfterMs: number }[] {
-    return this.#opened.flatMap(({ name, certificate }) =>
-      certificate === undefined ? [] : [{ purpose: "serving", name, notAfterMs: certificate.notAfter() }],
-    );
   }
 
   /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
@@ -244,27 +232,6 @@ class Watchkeeper implements Running {
   }
 }
 
-async function open(wanted: ListenerConfig, config: Config, parts: ListenParts): Promise<Opened | Failure> {
-  const { name, tls } = wanted;
-  const { clock, journal } = parts;
-  const certificate = tls === undefined ? undefined : await loadCertificate({ name, clock, journal, ...tls });
-  if (certificate instanceof Failure) return certificate;
-  const listener = new Listener(
-    {
-      name,
-      ...wanted.address,
-      tls: certificate && { context: certificate.context, options: serverTlsOptions() },
-      trustedForwarders: networksOf(wanted.trustedForwarders),
-      keepalive: config.health.keepalive,
-    },
-    parts,
-  );
-  const address = await listener.start();
-  if (!(address instanceof Failure)) return { name, listener, certificate, address };
-  certificate?.stop();
-  return address;
-}
-
 function addressesOf(config: Config): Addresses | Failure {
   const { backends, tls } = config.upstream;
   const ca = tls === undefined ? undefined : loadCa(tls.caFile);
@@ -275,6 +242,19 @@ function addressesOf(config: Config): Addresses | Failure {
       { name, host, port, tls: isEncrypted ? { ca, serverName: tls?.serverName ?? host } : undefined },
     ]),
   );
+}
+
+/** What differs between the two and was fixed when the process started, by its names in the file. */
+function changedParts(before: Config, after: Config): readonly string[] {
+  const fixed = ({ upstream, health, admin, logging }: Config): Record<string, unknown> => ({
+    "upstream.lanes": upstream.lanes,
+    "upstream.sharing": upstream.sharing,
+    health,
+    admin,
+    logging,
+  });
+  const [was, is] = [fixed(before), fixed(after)];
+  return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }
 
 function ownVersion(): string {

@@ -50,6 +50,7 @@ class Reloads {
   readonly #journal: Journal;
   readonly #stopWatching: () => void;
   #running: Running | undefined;
+  #last: Promise<void> = Promise.resolve();
   /** Came before there was anything to reload. */
   #early: Config | readonly Problem[] | undefined;
 
@@ -74,13 +75,23 @@ class Reloads {
       this.#early = loaded;
       return;
     }
-    const failure = this.#running.reload(isProblems(loaded) ? undefined : loaded);
-    const problems = isProblems(loaded) ? loaded.map(lineOf) : failure === undefined ? [] : [failure.message];
-    const file = this.#file;
-    this.#journal.write(
-      problems.length === 0 ? { kind: "config.reloaded", file } : { kind: "config.refused", file, problems },
-    );
+    const running = this.#running;
+    // One after the other: a reload opens and closes listeners.
+    this.#last = this.#last.then(async () => this.#tell(loaded, await running.reload(configIn(loaded))));
   }
+
+  #tell(loaded: Config | readonly Problem[], outcome: readonly string[] | Failure): void {
+    const file = this.#file;
+    const failures = outcome instanceof Failure ? [outcome.message] : [];
+    const problems = isProblems(loaded) ? loaded.map(lineOf) : failures;
+    if (problems.length > 0) this.#journal.write({ kind: "config.refused", file, problems });
+    else if (!(outcome instanceof Failure))
+      this.#journal.write({ kind: "config.reloaded", file, waiting: outcome });
+  }
+}
+
+function configIn(loaded: Config | readonly Problem[]): Config | undefined {
+  return isProblems(loaded) ? undefined : loaded;
 }
 
 /** `first` resolves with the first signal, `hurry` aborts with the second. */

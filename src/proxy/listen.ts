@@ -45,6 +45,8 @@ export class Listener {
   readonly #h1Drains = new Set<() => void>();
   #stopChecks: () => void = () => {};
   handshakeErrors = 0;
+  /** Called each time that the last socket has gone. */
+  onEmpty: () => void = () => {};
 
   constructor(options: ListenerOptions, parts: ListenParts) {
     this.#options = options;
@@ -65,12 +67,17 @@ export class Listener {
     if (failure !== undefined)
       return new Failure("bad-request", "proxy", `Cannot listen on ${host}:${port}: ${failure.message}`);
     this.#server.on("error", (error) => this.#contained(error));
+    this.#stopChecks();
     this.#check();
     const bound = this.#server.address();
     const at = typeof bound === "object" && bound !== null ? bound : { address: host, port };
     const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
     this.#parts.journal.write({ kind: "listener.opened", listener: name, address });
     return address;
+  }
+
+  get socketCount(): number {
+    return this.#sockets.size;
   }
 
   get sessionCount(): { readonly h2: number; readonly h1: number } {
@@ -97,7 +104,10 @@ export class Listener {
 
   #accept(socket: net.Socket): void {
     this.#sockets.add(socket);
-    socket.on("close", () => this.#sockets.delete(socket));
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.onEmpty();
+    });
     // A socket without a listener for "error" takes the process down with it (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#options.keepalive);

@@ -13,7 +13,7 @@ test("what the journal tells is counted by its labels", () => {
   for (const lane of ["1", "2"])
     journal.write({ kind: "lane.closed", backend: "cp-1", lane, reason: "goaway" });
   journal.write({ kind: "certificate.refused", name: "kube", problem: "empty" });
-  journal.write({ kind: "config.reloaded", file: "a.yaml" });
+  journal.write({ kind: "config.reloaded", file: "a.yaml", waiting: [] });
   journal.write({ kind: "config.refused", file: "a.yaml", problems: [] });
   journal.write({ kind: "fault.contained", ring: "stream", message: "x" });
   journal.write({ kind: "drain.started" });
