@@ -106,9 +106,12 @@ export class H1Side implements Side {
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));
   }
 
-  reset(_code: number): void {
+  reset(code: number): void {
     this.#owner = undefined;
     if (this.#state === "gone") return;
+    // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have said 400.
+    if (this.#state === "waiting" && code === errorCode.PROTOCOL_ERROR)
+      return this.#socket.refuse("The backend took the request for malformed");
     // The answer is whole and the rest of the request is not wanted (Go's server resets so): the socket may live on.
     if (this.#state === "ended") {
       this.#request.resume();

@@ -184,6 +184,17 @@ test("an answer cut short never looks whole", async () => {
   }
 });
 
+test("a request that the backend's parser resets is answered with 400, any other reset is not answered", async () => {
+  const answered = await h1.connect();
+  answered.send(get("/api/v1/%zz"));
+  (await h1.exchange()).side.reset(1);
+  assert.match(await answered.ended(), /^HTTP\/1.1 400 .*"reason":"BadRequest"/s);
+  const cut = await h1.connect();
+  cut.send(get("/"));
+  (await h1.exchange()).side.reset(2);
+  assert.is(await cut.closed(), "");
+});
+
 test("an upload that breaks off is reset, never ended", async () => {
   const client = await h1.connect();
   client.send(`${post("Content-Length: 10")}abc`);

@@ -300,6 +300,11 @@ export const refusals: readonly { readonly asked: Request; readonly answer: RegE
     asked: { protocol: "h1", method: "GET", path: "/version#fragment", fields: [admin] },
     answer: /^400 whole .*"reason":"BadRequest"/,
   },
+  // Go answers this with 400 and text over HTTP/1.1, and resets it over h2, which is how the proxy asks.
+  {
+    asked: { protocol: "h1", method: "GET", path: "/na%zzve", fields: [admin] },
+    answer: /^400 whole .*"BadRequest"/,
+  },
   // HTTP/1.1 is parsed by node:http, which knows its methods only (design D8).
   {
     asked: { protocol: "h1", method: "FOO", path: "/version", fields: [admin] },

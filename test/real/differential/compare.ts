@@ -12,8 +12,8 @@
  * - What a pod saw of the request (the echo): `x-forwarded-for`, which the proxy adds to as every apiserver does, and
  *   `audit-id`, which the proxy gives a request that has none. And `cookie` sent twice, which h2 servers join (RFC 9113
  *   §8.2.3), HTTP/1.1 servers do not.
- * Not drawn over HTTP/1.1: `%zz` in a path, which Go answers with 400 there and with a reset over h2, all that the proxy
- * has to pass on. What the proxy refuses on purpose is listed, and tested, as `refusals` in cases.ts.
+ * What the proxy refuses itself, or answers in its own words, is not drawn but listed, and tested, as `refusals` in
+ * cases.ts.
  */
 import { gunzipSync } from "node:zlib";
 import type { Field, Reply } from "./send.ts";
