@@ -244,16 +244,14 @@ function addressesOf(config: Config): Addresses | Failure {
   );
 }
 
-/** What differs between the two and was fixed when the process started, by its names in the file. */
+/** What is fixed when the process starts, by its names in the file. */
+function fixedParts({ upstream, health, admin, logging }: Config): Record<string, unknown> {
+  return { "upstream.lanes": upstream.lanes, "upstream.sharing": upstream.sharing, health, admin, logging };
+}
+
+/** Which of those differ between the two. */
 function changedParts(before: Config, after: Config): readonly string[] {
-  const fixed = ({ upstream, health, admin, logging }: Config): Record<string, unknown> => ({
-    "upstream.lanes": upstream.lanes,
-    "upstream.sharing": upstream.sharing,
-    health,
-    admin,
-    logging,
-  });
-  const [was, is] = [fixed(before), fixed(after)];
+  const [was, is] = [fixedParts(before), fixedParts(after)];
   return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }
 

@@ -44,12 +44,15 @@ export class Listener {
   /** HTTP/1.1 sockets, by how each is let go. */
   readonly #h1Drains = new Set<() => void>();
   #stopChecks: () => void = () => {};
+  /** The port that it got when it asked for any; once bound it comes back to the same. */
+  #port: number;
   handshakeErrors = 0;
   /** Called each time that the last socket has gone. */
   onEmpty: () => void = () => {};
 
   constructor(options: ListenerOptions, parts: ListenParts) {
     this.#options = options;
+    this.#port = options.port;
     this.#parts = parts;
     this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
       this.#accept(socket),
@@ -59,7 +62,8 @@ export class Listener {
 
   /** Binds, and returns the address with the port that it got. */
   async start(): Promise<string | Failure> {
-    const { name, host, port } = this.#options;
+    const { name, host } = this.#options;
+    const port = this.#port;
     const failure = await new Promise<Failure | undefined>((resolve) => {
       this.#server.once("error", (error) => resolve(failureFrom(error, "proxy")));
       this.#server.listen({ host, port }, () => resolve(undefined));
@@ -71,6 +75,7 @@ export class Listener {
     this.#check();
     const bound = this.#server.address();
     const at = typeof bound === "object" && bound !== null ? bound : { address: host, port };
+    this.#port = at.port;
     const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
     this.#parts.journal.write({ kind: "listener.opened", listener: name, address });
     return address;
