@@ -42,7 +42,7 @@ export function writeLastAnswer(head: AnswerHead): Buffer {
 /** The head that `bytes` begins with; undefined while it is not whole; else what is wrong with it. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
-  if (Math.max(end, bytes.length - 4) > limits.headerListBytes) return "head beyond its bound";
+  if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head beyond its bound";
   if (end < 0) return undefined;
   const [first = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
   const status = statusLine.exec(first)?.[1];

@@ -2,7 +2,6 @@
  * Answers to what never became a request: written to the socket as they are, always the last thing on it. Bodies are
  * Kubernetes `Status` objects, so that kubectl shows the sentence instead of "unknown".
  */
-
 import { role } from "../h2/field.ts";
 import type { Side } from "../h2/side.ts";
 
@@ -10,11 +9,8 @@ import type { Side } from "../h2/side.ts";
 const reasons = {
   400: ["Bad Request", "BadRequest"],
   405: ["Method Not Allowed", "MethodNotAllowed"],
-  408: ["Request Timeout", "Timeout"],
   413: ["Content Too Large", "RequestEntityTooLarge"],
   431: ["Request Header Fields Too Large", "BadRequest"],
-  502: ["Bad Gateway", "InternalError"],
-  503: ["Service Unavailable", "ServiceUnavailable"],
 } as const;
 export type RefusalCode = keyof typeof reasons;
 

@@ -12,6 +12,7 @@ import type { Client } from "./client.ts";
 import { type RefusalCode, refusal } from "./h1-refusal.ts";
 import { headOf, readHead } from "./h1-request.ts";
 import { type H1End, H1Side } from "./h1-side.ts";
+import { linger } from "./linger.ts";
 import type { Serve } from "./serve.ts";
 
 export type H1Parts = {
@@ -84,7 +85,7 @@ export class Turns implements H1End {
     if (isAnswered || !this.#socket.writable) return this.#abandon(message);
     this.#write(message);
     this.#socket.end(refusal(code, message));
-    this.#letGo();
+    linger(this.#socket, this.#parts.clock);
   }
 
   destroy(): void {
@@ -96,8 +97,9 @@ export class Turns implements H1End {
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy) return;
+    this.#stopTimer();
     this.#socket.end();
-    this.#letGo();
+    linger(this.#socket, this.#parts.clock);
   }
 
   /** A fault of ours while doing something for this client costs this client only. */
@@ -184,12 +186,5 @@ export class Turns implements H1End {
   #lose(): void {
     this.#stopTimer();
     this.#side?.lose();
-  }
-
-  /** Reads on until the client has read our answer: closing with octets unread would reset the socket under it. */
-  #letGo(): void {
-    this.#stopTimer();
-    this.#socket.resume();
-    this.#stopTimer = this.#parts.clock.after(limits.h1LingerMs, () => this.#socket.destroy());
   }
 }

@@ -11,11 +11,11 @@ import type { Field } from "../h2/field.ts";
 import type { RequestHead } from "../h2/fields.ts";
 import type { Side } from "../h2/side.ts";
 import type { Journal } from "../journal.ts";
-import { limits } from "../limits.ts";
 import type { Client } from "./client.ts";
 import { writeUpgrade } from "./h1-head.ts";
 import { rawAnswer } from "./h1-refusal.ts";
 import { headOf, readUpgrade } from "./h1-request.ts";
+import { linger } from "./linger.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
 
 /** A socket to a backend: HTTP/1.1, ready, with keepalive. */
@@ -78,10 +78,10 @@ export class Splices {
       const tunnel = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades), upgrades, early };
       this.#open(tunnel, dialed, { client: client.address, auditId: identified.auditId, refuse });
     };
-    this.#parts.dialUpgrade(client, head).then(
-      (dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)),
-      (reason: unknown) => refuse(failureFrom(reason, "proxy")),
-    );
+    this.#parts
+      .dialUpgrade(client, head)
+      .then((dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)))
+      .catch((reason: unknown) => refuse(failureFrom(reason, "proxy")));
   }
 
   #open(parts: TunnelParts, dialed: Dialed, asker: Asker): void {
@@ -93,7 +93,7 @@ export class Splices {
     }
     const { client, auditId, refuse } = asker;
     const names = { client, backend: dialed.backend, auditId };
-    const { journal } = this.#parts;
+    const { clock, journal } = this.#parts;
     const end = (): void => {
       this.#tunnels.delete(tunnel);
       stopDead();
@@ -104,10 +104,11 @@ export class Splices {
         end();
         refuse(failure);
       },
+      contained: (message) => journal.write({ kind: "fault.contained", ring: "session", message }),
       ended: (reason) => {
         end();
         journal.write({ kind: "tunnel.ended", ...names, reason });
-        this.#letGo(down);
+        linger(down, clock);
       },
     });
     this.#tunnels.set(tunnel, dialed.backend);
@@ -119,18 +120,7 @@ export class Splices {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "exchange.failed", code, origin, message, auditId: "" });
     if (socket.writable) socket.end(rawAnswer((side) => this.#parts.respond(side, method, failure)));
-    this.#letGo(socket);
-  }
-
-  /** Reads on until the client has read what we wrote: closing with octets unread would reset the socket under it. */
-  #letGo(socket: Socket): void {
-    if (socket.destroyed) return;
-    socket.resume();
-    const stop = this.#parts.clock.after(limits.h1LingerMs, () => {
-      if (socket.writableFinished) socket.destroy();
-      else socket.once("finish", () => socket.destroy());
-    });
-    socket.once("close", stop);
+    linger(socket, this.#parts.clock);
   }
 }
 

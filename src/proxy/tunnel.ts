@@ -26,6 +26,8 @@ export type TunnelOwner = {
   opened(): void;
   /** There is no answer to relay, and nothing was written to the client. */
   failed(failure: Failure): void;
+  /** A fault of ours was caught; it costs this tunnel. */
+  contained(message: string): void;
   /** Over: the client's socket has an end, the backend's is gone. */
   ended(reason: string): void;
 };
@@ -42,7 +44,7 @@ export class Tunnel {
   #received: Buffer = Buffer.alloc(0);
   #interimHeads = 0;
   #body: BodyEnd | undefined;
-  readonly #receive = (chunk: Buffer): void => this.#take(chunk);
+  readonly #receive = (chunk: Buffer): void => this.#contain(() => this.#take(chunk));
 
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     this.#parts = parts;
@@ -55,20 +57,29 @@ export class Tunnel {
       socket.allowHalfOpen = true;
       socket.setNoDelay(true);
     }
-    down.on("close", () => this.#downClosed());
-    down.on("end", () => this.#downEnded());
+    down.on("close", () => this.#contain(() => this.#downClosed()));
+    down.on("end", () => this.#contain(() => this.#downEnded()));
     down.on("drain", () => up.resume());
     up.on("data", this.#receive);
-    up.on("end", () => this.#upEnded());
-    up.on("close", () => this.#upClosed());
+    up.on("end", () => this.#contain(() => this.#upEnded()));
+    up.on("close", () => this.#contain(() => this.#upClosed()));
     up.write(parts.head);
   }
 
   /** The backend is proven dead, or we stop. A tunnel ends cleanly, so that the client knows at once. */
   cut(reason: string): void {
-    if (this.#state === "asking") this.#fail(reason);
+    if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
+  }
+
+  #contain(run: () => void): void {
+    try {
+      run();
+    } catch (reason) {
+      this.#owner.contained(reason instanceof Error ? reason.message : String(reason));
+      if (this.#state !== "over") this.#breakOff("fault of ours");
+    }
   }
 
   #take(chunk: Buffer): void {

@@ -38,6 +38,13 @@ test("a head is whole at its empty line, and not one octet before", () => {
   assert.equal([head.status, head.upgrades, head.framing, head.length], [101, ["websocket"], 0, text.length]);
 });
 
+test("what comes behind a head does not count against its bound", () => {
+  assert.is(
+    whole(`HTTP/1.1 403 No\r\nContent-Length: 200000\r\n\r\n${"x".repeat(200_000)}`).framing,
+    200_000,
+  );
+});
+
 test("fields keep their order and number; those for one connection are left out", () => {
   const head = whole(
     "HTTP/1.1 200\r\nX-A: 1\r\nKeep-Alive: 5\r\nX-B:\r\nx-a: \xe4 2\t\r\nConnection: close\r\n\r\n",

@@ -142,4 +142,16 @@ test("a refusal cut short does not look whole", async () => {
   assert.not(client.isEnded, "a reset, not an orderly end");
 });
 
+test("a fault of ours costs its tunnel, not the process", async () => {
+  const client = await splice.connect();
+  client.send(spdy);
+  const backend = await splice.backend();
+  await backend.expect("\r\n\r\n");
+  splice.journalFault = "bug";
+  backend.send(switched);
+  await client.closed();
+  await backend.closed();
+  assert.is(splice.splices.openCount, 0);
+});
+
 test.run();

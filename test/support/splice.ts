@@ -15,6 +15,8 @@ export type ScriptedSplice = {
   readonly splices: Splices;
   /** What the next dial gives instead of a socket. */
   failure: Failure | undefined;
+  /** Thrown when a tunnel opens, as a bug of ours would. */
+  journalFault: string | undefined;
   connect(): Promise<RawPeer>;
   /** The backend's end of the next upstream socket. */
   backend(): Promise<RawPeer>;
@@ -29,7 +31,10 @@ export async function startSplice(): Promise<ScriptedSplice> {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];
-  journal.subscribe((entry) => entries.push(entry));
+  journal.subscribe((entry) => {
+    entries.push(entry);
+    if (entry.kind === "tunnel.opened" && own.journalFault !== undefined) throw new Error(own.journalFault);
+  });
   const sockets = new Set<Socket>();
   const backends: RawPeer[] = [];
   const deaths = new Set<() => void>();
@@ -78,6 +83,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     entries,
     splices,
     failure: undefined,
+    journalFault: undefined,
     async connect() {
       const peer = await connectRaw(portOf(server));
       sockets.add(peer.socket);
