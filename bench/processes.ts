@@ -76,6 +76,19 @@ function treeOf(pid: number): number[] {
   return [pid, ...children.flatMap(treeOf)];
 }
 
+/** What the whole machine has computed so far, ours and others' alike. */
+export function machineMs(): number {
+  // cpu  user nice system idle iowait irq softirq steal ...
+  const [, user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8").split(/ +/, 9);
+  return [user, nice, system, irq, softirq, steal].reduce((sum, word) => sum + Number(word), 0) * 10;
+}
+
+/** What this benchmark has computed so far: its processes, and those that have ended. */
+export function ownMs(): number {
+  const words = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? [];
+  return cpuMs(process.pid) + (Number(words[13]) + Number(words[14])) * 10;
+}
+
 /** User and system time of a process and its children so far. The kernel counts it in ticks of 10 ms. */
 export function cpuMs(pid: number): number {
   let ticks = 0;

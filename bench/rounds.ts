@@ -1,6 +1,6 @@
 /** The order of measuring: every peer once a round, so that a slow minute of the machine falls on all alike. */
 import type { Peer, Proxy } from "./peer.ts";
-import { progress } from "./processes.ts";
+import { machineMs, ownMs, progress } from "./processes.ts";
 import type { Rig } from "./rig.ts";
 import type { Figures, Scenario } from "./scenario.ts";
 
@@ -12,8 +12,16 @@ type Order = {
   readonly isQuick: boolean;
 };
 
-/** peer -> what each round measured. A peer that fails is named and left out of the rest of the scenario. */
-export async function runRounds(order: Order): Promise<Map<string, Figures[]>> {
+export type Measured = {
+  /** peer -> what each round measured. */
+  readonly figures: Map<string, Figures[]>;
+  /** Cores that somebody else used meanwhile: with more than a tenth, figures are for orientation only. */
+  readonly othersCores: number;
+};
+
+/** A peer that fails is named and left out of the rest of the scenario. */
+export async function runRounds(order: Order): Promise<Measured> {
+  const before = { at: performance.now(), others: machineMs() - ownMs() };
   const { scenario, peers, rounds } = order;
   const isKept = scenario.proxies === "kept";
   const kept = isKept ? await launchAll(order) : new Map<Peer, Proxy>();
@@ -26,7 +34,8 @@ export async function runRounds(order: Order): Promise<Map<string, Figures[]>> {
     able = [...measured.keys()];
   }
   for (const proxy of kept.values()) await proxy.stop();
-  return results;
+  const othersCores = (machineMs() - ownMs() - before.others) / (performance.now() - before.at);
+  return { figures: results, othersCores };
 }
 
 /** Those that come up; the others are measured as what they are: failed. */

@@ -104,16 +104,19 @@ const report: Record<string, unknown> = {
 for (const scenario of picked) {
   // Memory, CPU and a start belong to a proxy; without one there is only the load itself.
   const fit = peers.filter((peer) => peer !== direct || scenario.proxies === "kept");
-  const results = await runRounds({ rig, scenario, peers: fit, rounds, isQuick: values.quick });
-  medians[scenario.name] = mediansOf(scenario, results);
-  report[scenario.name] = {
-    about: scenario.about,
-    medians: medians[scenario.name],
-    rounds: Object.fromEntries(results),
-  };
-  process.stdout.write(
-    `\n**${scenario.name}**: ${scenario.about}\n\n${tableOf(scenario, results, ours)}\n\n`,
-  );
+  const { figures, othersCores } = await runRounds({
+    rig,
+    scenario,
+    peers: fit,
+    rounds,
+    isQuick: values.quick,
+  });
+  const { name, about } = scenario;
+  medians[name] = mediansOf(scenario, figures);
+  report[name] = { about, othersCores, medians: medians[name], rounds: Object.fromEntries(figures) };
+  const busy =
+    othersCores > 0.1 ? `\nDisturbed: others used ${othersCores.toFixed(1)} cores meanwhile.\n` : "";
+  process.stdout.write(`\n**${name}**: ${about}\n\n${tableOf(scenario, figures, ours)}\n${busy}\n`);
 }
 await rig.stop();
 const results = join(here, "bench/results");
