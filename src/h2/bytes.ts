@@ -79,3 +79,11 @@ export function putLatin1(bytes: Buffer, at: number, text: string): number {
   else for (let from = 0; from < length; from++) bytes[at + from] = text.charCodeAt(from);
   return at + length;
 }
+
+/** Do the octets of `other` stand at `at`, before `end`? */
+export function holds(bytes: Uint8Array, at: number, end: number, other: Uint8Array): boolean {
+  const { length } = other;
+  if (end - at < length) return false;
+  for (let from = 0; from < length; from++) if (bytes[at + from] !== other[from]) return false;
+  return true;
+}

@@ -3,7 +3,7 @@
  * be the peer's; a list that is merely too large is cut and decoded to its end, so that the table stays right (A7).
  */
 import { limits } from "../limits.ts";
-import { latin1, u8 } from "./bytes.ts";
+import { holds, latin1, u8 } from "./bytes.ts";
 import { Field } from "./field.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
@@ -28,6 +28,7 @@ export class HpackDecoder {
   isOversize = false;
   readonly #table: DynamicTable;
   readonly #advertisedBytes: number;
+  #lastSecret: { readonly octets: Buffer; readonly field: Field } | undefined;
   #at = 0;
   #sizeUpdates = 0;
   #listBytes = 0;
@@ -52,6 +53,7 @@ export class HpackDecoder {
       if (first >= 0x80) this.#readIndexed(bytes, end, list);
       else if (first >= 0x40) this.#readLiteral(bytes, end, 0x3f, list);
       else if (first >= 0x20) this.#readSizeUpdate(bytes, end);
+      else if (first >= 0x10) this.#readNeverIndexed(bytes, end, list);
       else this.#readLiteral(bytes, end, 0x0f, list);
     }
     return list;
@@ -61,6 +63,29 @@ export class HpackDecoder {
     const field = this.#entry(this.#readInteger(bytes, end, 0x7f));
     this.#count(field.size);
     if (!this.isOversize) list.push(field);
+  }
+
+  /**
+   * The same octets as last time are the same field: a client that indexes no credential (nghttp2, Rust's h2) sends it
+   * whole with each request, and decoding a token costs more than all the rest of its head.
+   */
+  #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
+    const start = this.#at;
+    const last = this.#lastSecret;
+    if (last !== undefined && holds(bytes, start, end, last.octets)) {
+      this.#at += last.octets.length;
+      this.#count(last.field.size);
+      if (!this.isOversize) list.push(last.field);
+      return;
+    }
+    const index = this.#readInteger(bytes, end, 0x0f);
+    this.#at = start;
+    this.#readLiteral(bytes, end, 0x0f, list);
+    const field = list.at(-1);
+    // A name from the dynamic table may be another one next time.
+    const isLasting = index > 0 && index < staticTable.length && this.#at - start <= limits.hpackIndexedBytes;
+    if (field === undefined || this.isOversize || !isLasting) return;
+    this.#lastSecret = { octets: Buffer.from(bytes.subarray(start, this.#at)), field };
   }
 
   /** A literal of any kind; `prefix`, the mask of its index, tells whether it goes into the table. */

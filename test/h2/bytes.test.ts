@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import {
+  holds,
   latin1,
   putFrameHeader,
   putLatin1,
@@ -36,6 +37,13 @@ test("octets become characters and octets again, short or long", () => {
     assert.is(latin1(bytes, 1, length + 1), text);
     assert.equal([bytes[0], bytes[length + 1]], [0xee, 0xee]);
   }
+});
+
+test("octets are found where they stand whole, and nowhere else", () => {
+  const bytes = Buffer.from("abcabd");
+  assert.ok(holds(bytes, 3, 6, Buffer.from("abd")));
+  assert.not.ok(holds(bytes, 0, 6, Buffer.from("abd")));
+  assert.not.ok(holds(bytes, 3, 5, Buffer.from("abd")));
 });
 
 test.run();

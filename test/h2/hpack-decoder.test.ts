@@ -120,6 +120,28 @@ test("a repeated field is the very same object, in one block and in the next", (
   assert.is(decode(decoder, hex("be"))[0], first);
 });
 
+test("a credential that is sent whole again is the same object, another one is not", () => {
+  const decoder = new HpackDecoder();
+  const secret = (value: string): Buffer => Buffer.concat([hex("1f08"), plainString(value)]);
+  const [first] = decode(decoder, secret("Bearer one"));
+  const [again] = decode(decoder, Buffer.concat([hex("82"), secret("Bearer one")])).slice(-1);
+  assert.is(again, first);
+  for (const value of ["Bearer two", "Bearer one and more", "Bearer on", "Bearer one"]) {
+    const [field] = decode(decoder, secret(value));
+    assert.equal([field?.name, field?.value], ["authorization", value]);
+    assert.ok(field?.isNeverIndexed);
+  }
+});
+
+test("a never indexed field whose name is in the dynamic table follows that table", () => {
+  const decoder = new HpackDecoder();
+  const block = Buffer.concat([hex("1f2f"), plainString("v")]);
+  for (const name of ["a", "b"]) {
+    decode(decoder, Buffer.concat([hex("40"), plainString(name), plainString("x")]));
+    assert.is(decode(decoder, block)[0]?.name, name);
+  }
+});
+
 test("a name may be that of the entry which its field evicts (RFC 7541 §4.4)", () => {
   const decoder = new HpackDecoder(64);
   decode(decoder, literal(0x40, "name", "one"));
