@@ -101,6 +101,8 @@ export type ScriptedH1 = {
   /** The next request that became an exchange. */
   exchange(): Promise<ScriptedExchange>;
   readonly exchanges: ScriptedExchange[];
+  /** Sees each exchange before anybody else. */
+  onExchange: (exchange: ScriptedExchange) => void;
   close(): void;
 };
 
@@ -121,6 +123,7 @@ export async function startH1(): Promise<ScriptedH1> {
     serve(request, end, side) {
       const exchange = new ScriptedExchange(request.fields, end, side);
       exchanges.push(exchange);
+      own.onExchange(exchange);
       return exchange;
     },
     splice: (_request, socket, head) => upgrades.push({ socket, head }),
@@ -131,7 +134,8 @@ export async function startH1(): Promise<ScriptedH1> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return {
+  const own: ScriptedH1 = {
+    onExchange: () => {},
     clock,
     entries,
     upgrades,
@@ -152,4 +156,5 @@ export async function startH1(): Promise<ScriptedH1> {
       server.close();
     },
   };
+  return own;
 }
