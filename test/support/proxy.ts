@@ -72,15 +72,20 @@ async function startBackend(name: string): Promise<TestBackend> {
   };
 }
 
-/** `extra` is YAML that is put at the end of the file. */
+/** A backend that the test plays itself, and who vouches for its certificate. */
+export type PlayedTarget = { readonly name: string; readonly port: number; readonly ca: string };
+
+/** `extra` is YAML that is put at the end of the file; `targets` come in addition to the backends started here. */
 export async function startProxy(
-  options: { backends?: number; extra?: string; port?: number } = {},
+  options: { backends?: number; targets?: readonly PlayedTarget[]; extra?: string; port?: number } = {},
 ): Promise<TestProxy> {
   const { authority, serving } = await testPki();
   const directory = mkdtempSync(join(tmpdir(), "watchkeeper-test-"));
   writeFileSync(join(directory, "tls.crt"), serving.certificate);
   writeFileSync(join(directory, "tls.key"), serving.key, { mode: 0o600 });
-  writeFileSync(join(directory, "ca.crt"), authority.certificate);
+  const targets = options.targets ?? [];
+  const authorities = [authority.certificate, ...targets.map(({ ca }) => ca)];
+  writeFileSync(join(directory, "ca.crt"), authorities.join("\n"));
   const backends = await Promise.all(
     Array.from({ length: options.backends ?? 1 }, (_, index) => startBackend("abc"[index] ?? "z")),
   );
@@ -92,7 +97,7 @@ listeners:
   - {name: local, address: "127.0.0.1:0"}
 upstream:
   backends:
-${backends.map(({ name, port }) => `    - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
+${[...backends, ...targets].map(({ name, port }) => `    - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
   tls: {caFile: ca.crt}
 admin: {metricsAddress: "127.0.0.1:0"}
 drain: {readyDelay: 10ms, timeout: 500ms}

@@ -1,0 +1,66 @@
+/** An ordinary client that must not notice what is done to others: GETs in a row, and one watch. */
+import http2 from "node:http2";
+
+export class Bystander {
+  readonly #session: http2.ClientHttp2Session;
+  readonly #complaints: string[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isStopped = false;
+  gets = 0;
+  events = 0;
+  slowestMs = 0;
+
+  constructor(url: string, ca: string) {
+    this.#session = http2.connect(url, { ca, servername: "localhost" });
+    this.#session.on("error", (error) => this.#complain(`session: ${error.message}`));
+    this.#session.on("goaway", (code) => this.#complain(`GOAWAY ${code}`));
+    this.#session.on("close", () => this.#complain("session closed"));
+    this.#watch();
+    this.#next();
+  }
+
+  /** What went wrong since the last look. */
+  complaints(): string[] {
+    return this.#complaints.splice(0);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#session.destroy();
+  }
+
+  #complain(what: string): void {
+    if (!this.#isStopped) this.#complaints.push(what);
+  }
+
+  #ask(path: string): http2.ClientHttp2Stream {
+    const stream = this.#session.request({ ":path": path, authorization: "Bearer bystander" });
+    stream.on("error", (error) => this.#complain(`${path}: ${error.message}`));
+    return stream;
+  }
+
+  #watch(): void {
+    const stream = this.#ask("/api/v1/pods?watch=true");
+    stream.on("data", () => {
+      this.events += 1;
+    });
+    stream.on("close", () => this.#complain(`watch closed: ${stream.rstCode}`));
+  }
+
+  #next(): void {
+    const began = performance.now();
+    const stream = this.#ask("/api/v1/namespaces/default/pods/mine");
+    let status = 0;
+    stream.on("response", (headers) => {
+      status = Number(headers[":status"]);
+    });
+    stream.resume();
+    stream.on("close", () => {
+      if (status !== 200) this.#complain(`GET: status ${status}, code ${stream.rstCode}`);
+      this.gets += 1;
+      this.slowestMs = Math.max(this.slowestMs, performance.now() - began);
+      if (!this.#isStopped) this.#timer = setTimeout(() => this.#next(), 20);
+    });
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * A whole proxy in a process of its own, so that what an attack costs it can be measured and a crash is seen for what
+ * it is. Started by proxy-process.ts with the options as its argument; tells its state when asked.
+ */
+import { type PlayedTarget, startProxy } from "./proxy.ts";
+
+export type ChildOptions = { readonly targets: readonly PlayedTarget[]; readonly extra?: string };
+
+/** Where it can be reached; its first message. */
+export type ChildPlace = {
+  readonly port: number;
+  readonly plainPort: number;
+  readonly adminPort: number;
+  readonly ca: string;
+};
+
+export type ChildState = {
+  readonly rssBytes: number;
+  readonly heapBytes: number;
+  readonly exchanges: number;
+  /** Contained faults, as "ring: message". */
+  readonly faults: readonly string[];
+  /** Why sessions were refused. */
+  readonly refusals: readonly string[];
+  readonly failures: readonly string[];
+  /** Lanes that ended, by the reason. */
+  readonly lanesClosed: readonly string[];
+  readonly lanesOpened: number;
+  /** The longest that its loop stood still since it was asked last. */
+  readonly stalledMs: number;
+};
+
+const options = JSON.parse(process.argv[2] ?? "{}") as ChildOptions;
+const proxy = await startProxy({ backends: 0, ...options });
+let stalledMs = 0;
+let tickedAt = performance.now();
+setInterval(() => {
+  const now = performance.now();
+  stalledMs = Math.max(stalledMs, now - tickedAt - 10);
+  tickedAt = now;
+}, 10);
+
+function stateNow(): ChildState {
+  globalThis.gc?.();
+  const { entries } = proxy;
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const stalled = stalledMs;
+  stalledMs = 0;
+  tickedAt = performance.now();
+  return {
+    rssBytes: rss,
+    heapBytes: heapUsed + external,
+    exchanges: proxy.running.exchanges.size,
+    faults: entries.flatMap((entry) =>
+      entry.kind === "fault.contained" ? [`${entry.ring}: ${entry.message}`] : [],
+    ),
+    refusals: entries.flatMap((entry) => (entry.kind === "session.refused" ? [entry.reason] : [])),
+    failures: entries.flatMap((entry) => (entry.kind === "exchange.failed" ? [entry.message] : [])),
+    lanesClosed: entries.flatMap((entry) => (entry.kind === "lane.closed" ? [entry.reason] : [])),
+    lanesOpened: entries.filter((entry) => entry.kind === "lane.opened").length,
+    stalledMs: stalled,
+  };
+}
+
+process.on("message", (word) => {
+  if (word === "state") process.send?.(stateNow());
+  else void proxy.stop().then(() => process.exit(0));
+});
+process.on("disconnect", () => process.exit(0));
+process.send?.({
+  port: proxy.port,
+  plainPort: proxy.plainPort,
+  adminPort: Number(proxy.running.adminAddress.split(":").at(-1)),
+  ca: proxy.ca,
+} satisfies ChildPlace);

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { ChildOptions, ChildPlace, ChildState } from "./proxy-child.ts";
+import { within } from "./within.ts";
+
+const file = fileURLToPath(new URL("./proxy-child.ts", import.meta.url));
+
+/** A proxy in a process of its own. */
+export class ProxyProcess {
+  readonly place: ChildPlace;
+  readonly #child: ChildProcess;
+  readonly #said: () => string;
+
+  private constructor(child: ChildProcess, place: ChildPlace, said: () => string) {
+    this.#child = child;
+    this.place = place;
+    this.#said = said;
+  }
+
+  /** `openFiles` is the descriptors that it may have. */
+  static async start(options: ChildOptions, openFiles?: number): Promise<ProxyProcess> {
+    const own = [process.execPath, "--expose-gc", file, JSON.stringify(options)];
+    const limited = openFiles === undefined ? "" : `ulimit -n ${openFiles};`;
+    const child = spawn("sh", ["-c", `${limited} exec "$@"`, "sh", ...own], {
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (chunk: Buffer) => {
+        said += chunk.toString();
+      });
+    const ended = once(child, "exit").then(() => {
+      throw new Error(`The proxy ended: ${said.slice(-2000)}`);
+    });
+    const [place] = await within(20_000, "the proxy's start", Promise.race([once(child, "message"), ended]));
+    ended.catch(() => {});
+    return new ProxyProcess(child, place as ChildPlace, () => said);
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async state(): Promise<ChildState> {
+    if (!this.isAlive) throw new Error(`The proxy has died: ${this.#said().slice(-4000)}`);
+    const answer = once(this.#child, "message");
+    this.#child.send("state");
+    const [state] = await within(10_000, "the proxy's state", answer);
+    return state as ChildState;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.isAlive) return;
+    const exit = once(this.#child, "exit");
+    this.#child.send("stop");
+    await within(5000, "the proxy's end", exit).catch(() => this.#child.kill("SIGKILL"));
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * A well-behaved backend for attack tests, by what its path says: `?watch` sends an event every 100 ms, `/hang` never
+ * answers, `/big/N` sends N octets, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
+ * new each time, everything else answers at once.
+ */
+import http2 from "node:http2";
+import { testPki } from "./pki.ts";
+import type { PlayedTarget } from "./proxy.ts";
+
+const event = `{"type":"MODIFIED","object":{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}}\n`;
+const block = Buffer.alloc(65_536, "x");
+
+export class Target implements PlayedTarget {
+  readonly name = "target";
+  readonly port: number;
+  readonly ca: string;
+  /** Requests that came, and those of them that were reset. */
+  asked = 0;
+  resets = 0;
+  /** Of those, for `/long`. */
+  askedLong = 0;
+  /** Octets of `/big` that were handed to HTTP/2. */
+  sentBytes = 0;
+  readonly #server: http2.Http2SecureServer;
+  readonly #sessions = new Set<http2.ServerHttp2Session>();
+
+  private constructor(server: http2.Http2SecureServer, port: number, ca: string) {
+    this.#server = server;
+    this.port = port;
+    this.ca = ca;
+    server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("close", () => this.#sessions.delete(session));
+      session.on("error", () => {});
+    });
+    server.on("sessionError", () => {});
+    const asked = (
+      stream: http2.ServerHttp2Stream,
+      headers: http2.IncomingHttpHeaders,
+      _flags: number,
+      raw: string[],
+    ): void => {
+      this.asked += 1;
+      stream.on("error", () => {});
+      stream.on("aborted", () => {
+        this.resets += 1;
+      });
+      stream.resume();
+      this.#answer(stream, String(headers[":path"]), raw);
+    };
+    server.on("stream", asked);
+  }
+
+  static async start(): Promise<Target> {
+    const { authority, serving } = await testPki();
+    const server = http2.createSecureServer({
+      cert: serving.certificate,
+      key: serving.key,
+      maxHeaderListPairs: 5000,
+      maxSessionMemory: 1000,
+      // More than a lane uses: node counts streams that are reset until JavaScript has heard of it.
+      settings: { maxConcurrentStreams: 2000, maxHeaderListSize: 1 << 20 },
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, "127.0.0.1", resolve);
+    });
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    return new Target(server, port, authority.certificate);
+  }
+
+  stop(): void {
+    for (const session of this.#sessions) session.destroy();
+    this.#server.close();
+  }
+
+  #answer(stream: http2.ServerHttp2Stream, path: string, raw: readonly string[]): void {
+    if (path.includes("/hang")) return;
+    const size = /\/big\/(\d+)/.exec(path)?.[1];
+    if (path.includes("watch")) this.#watch(stream);
+    else if (size !== undefined) this.#big(stream, Number(size));
+    else {
+      if (path.includes("/long")) this.askedLong += 1;
+      const long = path.includes("/long") ? { "x-long": String(this.asked).padEnd(16_000, "-") } : {};
+      const status = path.includes("/401") ? 401 : 200;
+      stream.respond({ ":status": status, "content-type": "application/json", ...long });
+      stream.end(path.includes("/fields") ? JSON.stringify(raw) : path);
+    }
+  }
+
+  #watch(stream: http2.ServerHttp2Stream): void {
+    stream.respond({ ":status": 200, "content-type": "application/json" });
+    const timer = setInterval(() => {
+      if (!stream.destroyed && stream.writableLength === 0) stream.write(event);
+    }, 100);
+    stream.on("close", () => clearInterval(timer));
+  }
+
+  #big(stream: http2.ServerHttp2Stream, size: number): void {
+    stream.respond({ ":status": 200, "content-type": "application/octet-stream" });
+    let left = size;
+    const more = (): void => {
+      while (left > 0 && !stream.destroyed) {
+        const piece = left < block.length ? block.subarray(0, left) : block;
+        left -= piece.length;
+        this.sentBytes += piece.length;
+        if (!stream.write(piece)) return void stream.once("drain", more);
+      }
+      stream.end();
+    };
+    more();
+  }
+}
