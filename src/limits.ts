@@ -70,6 +70,14 @@ export const limits = {
   socketBacklogBytes: 512 * KiB,
   /** Of the heap's limit, what may wait for slow readers altogether; past half of it windows shrink (D2). */
   bufferShare: 0.25,
+  /**
+   * Answers that a client does not take, beyond which its requests are not read. Twice what DATA alone can come to,
+   * so only heads get here, for which HTTP/2 has no window (CVE-2019-9517).
+   */
+  unreadBytes: 2 * MiB,
+  /** A socket that has ended: time to read what was said last, and how often it may pass without one octet taken. */
+  lingerMs: 1000,
+  lingerLooks: 5,
   /** Half an event of a watch, client-go's own limit (D3). */
   eventBytes: 16 * MiB,
 

@@ -3,6 +3,7 @@
  * The catch-all guard is here too: what one session throws ends that session, never the process (D10).
  */
 import type net from "node:net";
+import { wallClock } from "../clock.ts";
 import { type Failure, failureFrom, type Origin } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
@@ -38,17 +39,42 @@ export function wireOf(
     failure ??= failureFrom(error, parts.origin);
   });
   // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping.
-  socket.on("end", () => socket.end());
+  socket.on("end", () => endSoon(socket));
   socket.on("close", () => guarded(() => owner.closed(failure)));
+  if (parts.origin === "client") socket.on("drain", () => socket.resume());
   return {
-    write: (buffers) => writeAll(socket, buffers),
+    write(buffers) {
+      const isTaken = writeAll(socket, buffers);
+      // Answers without a body know no window: whoever does not read them is not heard either, until it does.
+      if (parts.origin === "client" && socket.writableLength > limits.unreadBytes) socket.pause();
+      return isTaken;
+    },
     end() {
-      socket.end();
+      endSoon(socket);
     },
     destroy() {
       socket.destroy();
     },
   };
+}
+
+/**
+ * Says that all is said, and destroys the socket when the peer has had time to hear it. Without this a peer that is
+ * told to go and stays keeps its descriptor, and what it did not read, for as long as it likes.
+ */
+function endSoon(socket: net.Socket): void {
+  socket.end();
+  let left = socket.writableLength;
+  let looks = 0;
+  const look = (): void => {
+    const isMoving = socket.writableLength < left;
+    left = socket.writableLength;
+    looks = isMoving ? 0 : looks + 1;
+    if (left === 0 || looks >= limits.lingerLooks) socket.destroy();
+    else stop = wallClock.after(limits.lingerMs, look);
+  };
+  let stop = wallClock.after(limits.lingerMs, look);
+  socket.once("close", () => stop());
 }
 
 function writeAll(socket: net.Socket, buffers: readonly Buffer[]): boolean {

@@ -47,6 +47,35 @@ test("a peer that does not read is told as backlog, and as drained once it reads
   close();
 });
 
+test("a client that takes no answer is not heard until it does", async () => {
+  const { near, far, close } = await openPair();
+  const heard = Promise.withResolvers<string>();
+  const owner = { receive: (chunk: Buffer) => heard.resolve(chunk.toString()), drained() {}, closed() {} };
+  const wire = wireOf(near, owner, { ...journal(), origin: "client" });
+  far.pause();
+  // Far more than the kernel takes for the other side.
+  for (let count = 0; count < 200; count += 1) wire.write([Buffer.alloc(100_000)]);
+  assert.ok(near.writableLength > limits.unreadBytes);
+  far.write("x");
+  const soon = new Promise<string>((resolve) => {
+    setTimeout(resolve, 50, "nothing yet");
+  });
+  assert.is(await Promise.race([heard.promise, soon]), "nothing yet");
+  far.resume();
+  assert.is(await within(5000, "what was said meanwhile", heard.promise), "x");
+  close();
+});
+
+test("an end is the end: a peer that stays all the same is let go of", async () => {
+  const { near, far, close } = await openPair();
+  const closed = Promise.withResolvers<undefined>();
+  const owner = { receive() {}, drained() {}, closed: () => closed.resolve(undefined) };
+  far.allowHalfOpen = true;
+  wireOf(near, owner, { ...journal(), origin: "client" }).end();
+  await within(3000, "the socket's end", closed.promise);
+  close();
+});
+
 test("what a session throws ends its own socket and is journaled (D10)", async () => {
   const { near, far, close } = await openPair();
   const { journal: own, entries } = journal();
