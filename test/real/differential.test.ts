@@ -66,7 +66,8 @@ async function furnish(namespace: string): Promise<void> {
   });
   const containers = [{ name: "main", image: "none" }];
   const spec = { nodeName: cluster.node.name, hostNetwork: true, containers };
-  await create(`${base}/pods`, { metadata: { name: "echo" }, spec });
+  // Managers are listed by second, then by name: this one comes before "kwok" either way.
+  await create(`${base}/pods?fieldManager=furnish`, { metadata: { name: "echo" }, spec });
   const template = { metadata: { labels: { app: "web" } }, spec: { containers } };
   await create(`/apis/apps/v1/namespaces/${namespace}/deployments`, {
     metadata: { name: "web" },

@@ -119,7 +119,14 @@ const kinds: Record<string, { readonly share: number; readonly draw: Draw }> = {
       const more = isGenerated ? { name: undefined, generateName: "generated-" } : {};
       const body = configMap(`made-${number % 40}`, { filler: "x".repeat(size) }, more);
       const type = dice.chance(0.7) ? "application/json" : dice.pick(contentTypes);
-      const drawn = dice.pick(["", "", "", "?dryRun=All", "?fieldValidation=Strict", "?fieldManager=differ"]);
+      const drawn = dice.pick([
+        "",
+        "",
+        "",
+        "?dryRun=All",
+        "?fieldValidation=Strict",
+        "?dryRun=All&fieldManager=differ",
+      ]);
       const query = isGenerated ? "?dryRun=All" : drawn;
       const fields: Field[] = [admin, ["content-type", type], ...acceptFields(dice)];
       return { method: "POST", path: collection + query, fields, body, mutates: true };
@@ -166,8 +173,11 @@ const kinds: Record<string, { readonly share: number; readonly draw: Draw }> = {
         const query = dice.pick(["", "?gracePeriodSeconds=0", "?propagationPolicy=Orphan", "?dryRun=All"]);
         return { method: "DELETE", path: path + query, fields, mutates: true };
       }
-      const fields: Field[] = [admin, ["content-type", dice.pick(patchTypes)], ...acceptFields(dice)];
-      const query = dice.pick(["", "?fieldManager=differ", "?fieldManager=differ&force=true", "?dryRun=All"]);
+      const type = dice.pick(patchTypes);
+      const fields: Field[] = [admin, ["content-type", type], ...acceptFields(dice)];
+      // One manager an operation: two of them would be listed by the second in which each came last.
+      const apply = ["", "?fieldManager=differ", "?fieldManager=differ&force=true"];
+      const query = dice.pick(type.includes("apply") ? apply : ["", "?dryRun=All"]);
       return {
         method: "PATCH",
         path: path + query,
