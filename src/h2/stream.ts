@@ -64,6 +64,8 @@ export class Stream implements Side {
   isHead = false;
   #queue = noPieces;
   #queuedBytes = 0;
+  /** RST_STREAM(NO_ERROR) follows the end that waits in the queue. */
+  #stopsAtEnd = false;
   /** Octets that the owner was given and has not granted back. */
   #owed = 0;
 
@@ -145,6 +147,11 @@ export class Stream implements Side {
 
   reset(code: number): void {
     if (this.state === "closed") return;
+    if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
+      // It asks the peer to stop its upload, and must not overtake the answer that it follows (RFC 9113 §8.1).
+      this.#stopsAtEnd = true;
+      return;
+    }
     if (this.state !== "idle") {
       this.#host.resetSent(this);
       this.#host.writer.reset(this.id, code);
@@ -263,12 +270,17 @@ export class Stream implements Side {
     );
   }
 
+  #sentEnd(): void {
+    this.step("send-end");
+    if (this.#stopsAtEnd) this.reset(errorCode.NO_ERROR);
+  }
+
   #writeHeaders(fields: readonly Field[], end: boolean): void {
     this.#host.writer.headers(this.id, this.#host.encoder, fields, end);
     this.step("send-headers");
     // An interim head is 1xx, and answers nothing.
     this.hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
-    if (end) this.step("send-end");
+    if (end) this.#sentEnd();
   }
 
   #writeData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
@@ -276,7 +288,7 @@ export class Stream implements Side {
     this.sendWindow -= count;
     this.#host.spent(count);
     this.#host.writer.data(this.id, bytes, start, end, endStream, hasRoom);
-    if (endStream) this.step("send-end");
+    if (endStream) this.#sentEnd();
     if (count > 0) this.owner.sent(count);
   }
 }

@@ -23,13 +23,21 @@ export function choose({ views, loads, bound, tried }: Choice): string | Failure
   const stays = views.find((view) => view.name === bound);
   const mayStay = stays?.state === "ready" || stays?.state === "unknown";
   if (stays !== undefined && mayStay && !tried.includes(stays.name)) return stays.name;
-  const eligible = views.filter((view) => view.state !== "dead" && !tried.includes(view.name));
-  for (const state of order) {
-    const best = eligible
-      .filter((view) => view.state === state)
-      .toSorted((a, b) => loads(a.name) - loads(b.name))[0];
-    if (best !== undefined) return best.name;
-  }
+  const untried = views.filter((view) => !tried.includes(view.name));
+  // Whoever is tried and still ready refused that stream only, with a GOAWAY say, and takes it on another lane.
+  const again = views.filter((view) => view.state === "ready");
+  const best = bestOf(untried, loads) ?? bestOf(again, loads);
+  if (best !== undefined) return best.name;
   const counts = views.map((view) => `${view.name} ${view.state}`).join(", ");
   return new Failure("no-backend", "proxy", `Cannot choose a backend: ${counts || "none configured"}`);
+}
+
+function bestOf(views: readonly BackendView[], loads: Choice["loads"]): BackendView | undefined {
+  for (const state of order) {
+    const [best] = views
+      .filter((view) => view.state === state)
+      .toSorted((a, b) => loads(a.name) - loads(b.name));
+    if (best !== undefined) return best;
+  }
+  return undefined;
 }

@@ -86,12 +86,15 @@ export class Lanes implements LaneOwner {
     this.#schedule();
   }
 
-  /** Retires every lane; those who wait hear that the backend is gone. */
+  /**
+   * Retires every lane; those who wait hear that the backend is gone. Lanes that still have streams keep their PING:
+   * a backend is often removed because it hangs, and nobody else would ever tell who waits on it.
+   */
   stop(): void {
     this.#isStopped = true;
-    this.#stopTick();
     this.#stopRedial?.();
     for (const lane of Array.from(this.#rowOf.keys())) lane.retire();
+    if (this.#rowOf.size === 0) this.#stopTick();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
@@ -164,7 +167,8 @@ export class Lanes implements LaneOwner {
     // The first deadline adapts to how far the backend is; a far one answers late and is well (F10).
     const suspectAfterMs = Math.max(ping.suspectAfterMs, 8 * Math.max(0, lane.rttMs));
     if (ms < suspectAfterMs) return;
-    learn({ kind: "silence", ms });
+    // Whether it is well is nobody's question any more once it is removed.
+    if (!this.#isStopped) learn({ kind: "silence", ms });
     if (ms < Math.max(ping.deadAfterMs, 2 * suspectAfterMs)) return;
     lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(ms)} ms`));
   }
@@ -185,7 +189,7 @@ export class Lanes implements LaneOwner {
       lane: lane.name,
       reason,
     });
-    if (this.#isStopped) return;
+    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#stopTick() : undefined;
     if (failure !== undefined && this.#rowOf.size === 0) this.#allLost(failure);
     this.#dialOrForget(row);
     this.#redialSoon();
@@ -272,6 +276,7 @@ export class Lanes implements LaneOwner {
     const stalledMs = lateMs > ping.intervalMs ? lateMs : 0;
     this.#tickedAt = now;
     for (const lane of Array.from(this.#rowOf.keys())) lane.tick(stalledMs);
+    if (this.#isStopped) return this.#rowOf.size > 0 ? this.#schedule() : undefined;
     for (const row of this.#rows.values()) {
       if (row.waiting.size > 0) this.#dial(row);
       this.#retireIdle(row, now);

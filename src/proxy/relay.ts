@@ -146,6 +146,8 @@ export class Exchange implements SideOwner {
   /** The client was answered by us; nothing more is relayed. */
   refuse(status: number): void {
     this.#status = status;
+    // What came of the body will never be granted back: a client that went on sending would wait for ever.
+    if (!this.#isRequestOver) this.#down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
 

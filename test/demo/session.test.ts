@@ -24,6 +24,7 @@ function newScene() {
     leastMs: 1,
     mostMs: 2,
     chunkBytes: 1_000,
+    isEdgy: false,
     windowBytes: 50_000,
   });
   const apiserver = new Apiserver({ store: newCluster(world), clock: world, name: "one" });

@@ -30,6 +30,12 @@ test("it leaves a backend that is suspect, draining, dead or was tried already",
   assert.is(chosen({ a: "ready", b: "ready" }, { bound: "a", tried: ["a"] }), "b");
 });
 
+test("where nobody else is left, a ready backend that refused one stream is asked again", () => {
+  assert.is(chosen({ a: "ready", b: "dead" }, { bound: "a", tried: ["a"] }), "a");
+  assert.is(chosen({ a: "ready", b: "suspect" }, { tried: ["a"] }), "b");
+  assert.instance(chosen({ a: "suspect" }, { tried: ["a"] }), Failure);
+});
+
 test("suspect is better than nothing, dead never is", () => {
   assert.is(chosen({ a: "suspect", b: "dead" }), "a");
   const failure = chosen({ a: "dead", b: "dead" });

@@ -138,6 +138,19 @@ test("GOAWAY retires a lane: what it has goes on, what is new travels on another
   assert.equal([watch.body, later.body], ["served", "later"]);
 });
 
+test("a removed backend that hangs is found out: who waits on it hears within seconds", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  const write = client.ask("DELETE", "/api/v1/namespaces/n/pods/p", [bearer("t")]);
+  path.settle();
+  const name = ["a", "b"].find((one) => path.backend(one).asked.length > 0) ?? "";
+  for (const { cable } of path.backend(name).sessions) cable.blackHole();
+  path.reconcile(["a", "b"].filter((one) => one !== name));
+  path.clock.advance(3000);
+  assert.is(write.status, "502");
+  assert.is(path.exchanges.size, 0);
+});
+
 test("sharing none gives every client lanes of its own", () => {
   const path = new PlayedPath(["a"], { sharing: "none" });
   for (const token of ["t", "u"]) path.client().ask("GET", "/api", [bearer(token)]);

@@ -53,6 +53,31 @@ test("a body goes up as it comes, and what the backend reads is granted to the c
   assert.ok(path.backend("a").last.isEnded);
 });
 
+test("a slow reader gets an early answer to its end before it is told to stop its upload", () => {
+  const { path, ear } = asked("PUT", "/api/v1/namespaces/n/pods/p", false);
+  ear.isReading = false;
+  const answer = "x".repeat(600_000);
+  path.backend("a").last.answer(413, answer);
+  path.settle();
+  path.backend("a").last.side?.reset(errorCode.NO_ERROR);
+  path.settle();
+  assert.is(ear.resetCode, undefined);
+  ear.isReading = true;
+  ear.stream.grant(ear.body.length);
+  path.settle();
+  assert.equal([ear.body.length, ear.isEnded, ear.resetCode], [answer.length, true, errorCode.NO_ERROR]);
+});
+
+test("a refused upload is stopped, and gives its client's window back", () => {
+  const { path, ear } = asked("PUT", "/api/v1/namespaces/n/pods/p", false);
+  ear.say(Buffer.alloc(400_000));
+  path.settle();
+  path.backend("a").kill();
+  path.settle();
+  assert.equal([ear.status, ear.isEnded, ear.resetCode], ["502", true, errorCode.NO_ERROR]);
+  assert.is(ear.stream.isClosed, true);
+});
+
 test("interim heads, trailers and an early answer pass", () => {
   const { path, ear } = asked("POST", "/x", false);
   const { side } = path.backend("a").last;

@@ -80,6 +80,17 @@ test("a stream above GOAWAY's last id was never processed, so even a write goes 
   assert.is(write.status, "201");
 });
 
+test("a stream that the only backend refused is sent to it again, on the lane that follows", () => {
+  const path = new PlayedPath(["a"]);
+  const read = path.client().ask("GET", "/read", [bearer("t")]);
+  path.settle();
+  path.backend("a").last.side?.reset(errorCode.REFUSED_STREAM);
+  path.settle();
+  path.backend("a").last.answer(200, "found");
+  path.settle();
+  assert.equal([read.status, read.body], ["200", "found"]);
+});
+
 test("a body that began to go is not sent twice", () => {
   const path = new PlayedPath(["a", "b"]);
   const write = path.client().ask("POST", "/write", [bearer("t")], false);

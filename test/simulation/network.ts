@@ -12,9 +12,13 @@ import type { World } from "./world.ts";
 /** Above it a socket of Node's says "drain" once it has written everything. */
 const highWaterMark = 16_384;
 const keepaliveMs = 3_000;
+/** Then the kernel gives up what was never acknowledged, be it only a FIN. Linux takes some fifteen minutes. */
+const retransmitMs = 20_000;
 /** A client begins with "PRI * HTTP/2.0...", which is no frame. */
 const firstOfPreface = 0x50;
 const prefaceBytes = 24;
+/** A frame's header, a PING, a full DATA frame: one octet less, just so, one more. */
+const edges = [8, 9, 10, 17, 16_383, 16_384, 16_392, 16_393, 16_394, 32_786] as const;
 const nobody: WireOwner = { receive() {}, drained() {}, closed() {} };
 
 /** How one connection behaves; both directions alike. */
@@ -22,6 +26,8 @@ export type Weather = {
   readonly leastMs: number;
   readonly mostMs: number;
   readonly chunkBytes: number;
+  /** Chunks end at or beside the places where frames do. */
+  readonly isEdgy: boolean;
   /** What may be under way in one direction before the writer has to wait. */
   readonly windowBytes: number;
 };
@@ -148,7 +154,7 @@ export class End implements Wire {
 
   /** As much as this moment's chunk holds, copied as the kernel would. */
   #takeChunk(): Buffer {
-    const size = Math.min(1 + this.#network.random.size(this.#weather.chunkBytes), this.#queuedBytes);
+    const size = this.#chunkSize();
     const chunk = Buffer.allocUnsafeSlow(size);
     let at = 0;
     while (at < size) {
@@ -161,6 +167,14 @@ export class End implements Wire {
     }
     this.#queuedBytes -= size;
     return chunk;
+  }
+
+  /** However small the chunks, a backlog shrinks by a part with each: megabytes octet by octet teach nothing new. */
+  #chunkSize(): number {
+    const { random } = this.#network;
+    const { chunkBytes, isEdgy } = this.#weather;
+    const drawn = isEdgy ? random.pick(edges) : 1 + random.size(chunkBytes);
+    return Math.min(Math.max(drawn, this.#queuedBytes >> 6), this.#queuedBytes);
   }
 
   #send(chunk: Buffer): void {
@@ -251,7 +265,10 @@ export class Network {
 
   /** From now on nothing arrives, either way, and nobody is told. */
   makeHole(end: End): void {
-    end.isHole = true;
-    if (end.peer !== undefined) end.peer.isHole = true;
+    for (const one of [end, end.peer]) {
+      if (one === undefined) continue;
+      one.isHole = true;
+      this.world.after(retransmitMs, () => one.breakSoon());
+    }
   }
 }

@@ -1,0 +1,209 @@
+/**
+ * One simulated apiserver: the embedded one for watches and lists, and planned answers for everything tagged. Checks
+ * what it is sent as strictly as the client checks what it gets.
+ */
+import { Apiserver } from "../../src/demo/apiserver.ts";
+import { answerStream } from "../../src/demo/session.ts";
+import type { Store } from "../../src/demo/store.ts";
+import { Field } from "../../src/h2/field.ts";
+import type { RequestHead } from "../../src/h2/fields.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
+import { Session } from "../../src/h2/session.ts";
+import type { SideOwner } from "../../src/h2/side.ts";
+import type { Stream } from "../../src/h2/stream.ts";
+import { Turn } from "../../src/h2/turn.ts";
+import type { End } from "./network.ts";
+import { astray, digest, payload } from "./payload.ts";
+import { headOf, interimHeadOf, type Plan } from "./plan.ts";
+import type { Run } from "./run-state.ts";
+
+export type BackendOptions = {
+  readonly name: string;
+  readonly run: Run;
+  readonly store: Store;
+  readonly maxStreams: number;
+};
+
+export class Backend {
+  readonly name: string;
+  readonly #options: BackendOptions;
+  readonly #apiserver: Apiserver;
+  readonly #turn: Turn;
+  readonly sessions = new Map<End, Session>();
+  /** Nobody listens. */
+  isDown = false;
+
+  constructor(options: BackendOptions) {
+    this.name = options.name;
+    this.#options = options;
+    const { run, store, name } = options;
+    this.#apiserver = new Apiserver({ store, clock: run.world, name });
+    this.#turn = new Turn(run.world);
+  }
+
+  get watchCount(): number {
+    return this.#apiserver.watchCount;
+  }
+
+  accept(end: End): void {
+    const session = new Session({
+      role: "server",
+      clock: this.#options.run.world,
+      turn: this.#turn,
+      maxStreams: this.#options.maxStreams,
+      owner: {
+        opened: (stream, request, isWhole) => this.#opened(session, stream, request, isWhole),
+        write: (buffers) => end.write(buffers),
+        changed() {},
+        ponged() {},
+        ended: (error) => {
+          // The proxy is to keep every rule: a backend that has to end a session for it has found a bug.
+          if (error !== undefined)
+            this.#options.run.wrong(`${this.name} was sent a violation: ${error.message}`);
+          session.flush();
+          end.end();
+        },
+      },
+    });
+    this.sessions.set(end, session);
+    end.owner = {
+      receive: (chunk) => session.receive(chunk),
+      drained: () => session.drained(),
+      closed: () => {
+        this.sessions.delete(end);
+        session.lose();
+      },
+    };
+  }
+
+  #opened(session: Session, stream: Stream, request: RequestHead, isWhole: boolean): SideOwner {
+    const { run } = this.#options;
+    const tag = Number(request.fields.find(({ name }) => name === "x-tag")?.value);
+    const plan = run.plans.get(tag);
+    if (plan === undefined)
+      return answerStream(stream, request, isWhole, (ask, answer) => this.#apiserver.handle(ask, answer));
+    this.#checkRequest(plan, request);
+    const seen = run.attempted(plan);
+    run.tell(() => `${this.name} is asked ${tag}`);
+    const answering = new Answering(plan, stream, { run, isRefused: plan.fate === "refuse" && seen === 1 });
+    if (plan.fate === "unauthorized") run.world.after(0, () => session.goAway());
+    if (isWhole) answering.whole();
+    else if (plan.answersEarly) answering.begin();
+    return answering;
+  }
+
+  #checkRequest(plan: Plan, request: RequestHead): void {
+    const { run } = this.#options;
+    if (request.method !== plan.method || request.path !== plan.path)
+      run.wrong(`tag ${plan.tag} arrived as ${request.method} ${request.path}`);
+    const pairs = request.fields.map(({ name, value }) => [name, value] as const);
+    const ours = pairs.filter(([name]) => !name.startsWith(":") && name !== "x-forwarded-for");
+    const seen = digest(ours);
+    if (seen !== run.sent.get(plan.tag))
+      run.wrong(`tag ${plan.tag} arrived with other fields than were sent`);
+  }
+}
+
+type Circumstances = { readonly run: Run; readonly isRefused: boolean };
+
+/** Reads one request's body and gives the planned answer. */
+class Answering implements SideOwner {
+  readonly #plan: Plan;
+  readonly #stream: Stream;
+  readonly #circumstances: Circumstances;
+  #received = 0;
+  #sent = 0;
+  #pieces = 0;
+  #hasBegun = false;
+  #isGone = false;
+
+  constructor(plan: Plan, stream: Stream, circumstances: Circumstances) {
+    this.#plan = plan;
+    this.#stream = stream;
+    this.#circumstances = circumstances;
+  }
+
+  headers(): void {
+    this.whole();
+  }
+
+  data(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    const { run } = this.#circumstances;
+    run.astray += astray({ tag: this.#plan.tag, of: "request" }, this.#received, bytes, [start, end]);
+    this.#received += end - start;
+    // A slow reader, so that bodies wait in the proxy.
+    if (this.#plan.readMs === 0) this.#stream.grant(end - start);
+    else run.world.after(this.#plan.readMs, () => this.#stream.grant(end - start));
+    if (isLast) this.whole();
+  }
+
+  reset(code: number): void {
+    this.#circumstances.run.tell(() => `the backend is reset ${this.#plan.tag} ${code}`);
+    this.#isGone = true;
+  }
+
+  sent(): void {}
+
+  /** The request is whole. */
+  whole(): void {
+    const { run } = this.#circumstances;
+    if (this.#received !== this.#plan.uploadBytes)
+      run.wrong(
+        `tag ${this.#plan.tag}: ${this.#received} of ${this.#plan.uploadBytes} bytes passed as the whole body`,
+      );
+    this.begin();
+  }
+
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { run, isRefused } = this.#circumstances;
+    const { fate, thinkMs } = this.#plan;
+    if (isRefused) run.world.after(0, () => this.#reset(errorCode.REFUSED_STREAM));
+    else if (fate === "reset-early") run.world.after(thinkMs, () => this.#reset(errorCode.INTERNAL_ERROR));
+    else run.world.after(thinkMs, () => this.#head());
+  }
+
+  #reset(code: number): void {
+    this.#circumstances.run.tell(() => `the backend resets ${this.#plan.tag} with ${code}`);
+    if (!this.#isGone) this.#stream.reset(code);
+    this.#isGone = true;
+  }
+
+  #head(): void {
+    if (this.#isGone) return;
+    const { answerBytes, hasTrailers, interimHeads, method } = this.#plan;
+    for (let count = 0; count < interimHeads; count += 1)
+      this.#stream.sendHeaders(fieldsOf(interimHeadOf(this.#plan)), false);
+    const isBodiless = method === "HEAD" || (answerBytes === 0 && !hasTrailers);
+    this.#stream.sendHeaders(fieldsOf(headOf(this.#plan)), isBodiless);
+    if (!isBodiless) this.#piece();
+    else this.#isGone = true;
+  }
+
+  #piece(): void {
+    if (this.#isGone) return;
+    const { tag, answerBytes, pieces, thinkMs, fate } = this.#plan;
+    this.#pieces += 1;
+    const isLast = this.#pieces >= pieces;
+    if (fate === "reset-late" && isLast) return this.#reset(errorCode.INTERNAL_ERROR);
+    const upTo = isLast ? answerBytes : Math.floor((answerBytes * this.#pieces) / pieces);
+    const bytes = payload({ tag, of: "answer" }, this.#sent, upTo);
+    this.#sent = upTo;
+    this.#write(bytes, isLast);
+    if (isLast) this.#isGone = true;
+    else this.#circumstances.run.world.after(thinkMs, () => this.#piece());
+  }
+
+  /** The end goes with the last bytes, or with trailers after them. */
+  #write(bytes: Buffer, isLast: boolean): void {
+    const { tag, hasTrailers } = this.#plan;
+    const endsHere = isLast && !hasTrailers;
+    if (bytes.length > 0 || endsHere) this.#stream.sendData(bytes, 0, bytes.length, endsHere, false);
+    if (isLast && hasTrailers) this.#stream.sendHeaders([new Field("x-trailer", String(tag))], true);
+  }
+}
+
+function fieldsOf(pairs: readonly (readonly [string, string])[]): Field[] {
+  return pairs.map(([name, value]) => new Field(name, value));
+}

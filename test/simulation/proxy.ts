@@ -1,0 +1,106 @@
+/** The proxy of a run: the real path on simulated wires. This is its other wiring, beside src/main.ts. */
+import { Failure } from "../../src/failure.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { Client } from "../../src/proxy/client.ts";
+import { Downstream } from "../../src/proxy/downstream.ts";
+import { Path } from "../../src/proxy/path.ts";
+import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
+import type { End } from "./network.ts";
+import type { World } from "./world.ts";
+
+export type ProxyOptions = {
+  readonly world: World;
+  readonly backends: readonly string[];
+  /** A new connection to a backend, or undefined: nobody listens there. */
+  readonly dial: (backend: string) => End | undefined;
+  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly sharing: "lanes" | "none";
+  readonly tell: (entry: Entry) => void;
+  /** What the path threw: always a bug. */
+  readonly thrown: (error: unknown) => void;
+};
+
+/** Far more than a run ever holds back: what happens when memory is scarce has a test of its own (proxy/path). */
+const bufferBytes = 1024 * 1024 * 1024;
+const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000 };
+
+export class SimulatedProxy {
+  readonly path: Path;
+  readonly entries: Entry[] = [];
+  readonly downstreams = new Set<Downstream>();
+  readonly #options: ProxyOptions;
+  #clients = 0;
+  #stopChecks = (): void => {};
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    const { world: clock, lanes, sharing } = options;
+    const journal = new Journal(clock);
+    journal.subscribe((entry) => {
+      this.entries.push(entry);
+      options.tell(entry);
+    });
+    const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
+    this.path = new Path({ clock, journal, lanes, sharing, ping, connect, bufferBytes });
+    this.path.reconcile(options.backends);
+    this.#check();
+  }
+
+  /** A client's connection arrives. */
+  accept(end: End): void {
+    this.#clients += 1;
+    const client = new Client({
+      address: `10.0.0.${this.#clients % 250}`,
+      port: 40_000 + this.#clients,
+      listener: "kube",
+      alpn: "h2",
+      isTls: true,
+      isTrustedForwarder: false,
+      hasCertificate: false,
+    });
+    const downstream: Downstream = new Downstream(client, this.path, (owner) =>
+      this.#guarded(end, owner, () => this.downstreams.delete(downstream)),
+    );
+    this.downstreams.add(downstream);
+  }
+
+  stop(): void {
+    this.#stopChecks();
+    for (const downstream of this.downstreams) downstream.cut();
+    this.path.reconcile([]);
+  }
+
+  #dial(backend: string, owner: WireOwner): Wire {
+    const end = this.#options.dial(backend);
+    if (end !== undefined) return this.#guarded(end, owner, () => {});
+    const failure = new Failure("backend-refused", "backend", "connect ECONNREFUSED");
+    this.#options.world.after(1, () => owner.closed(failure));
+    return { write: () => true, end() {}, destroy() {} };
+  }
+
+  /** What socket.ts does with a socket: a session that throws is cut, and here it is told. */
+  #guarded(end: End, owner: WireOwner, onClose: () => void): Wire {
+    const guarded = (work: () => void): void => {
+      try {
+        work();
+      } catch (error) {
+        this.#options.thrown(error);
+        end.destroy();
+      }
+    };
+    end.owner = {
+      receive: (chunk) => guarded(() => owner.receive(chunk)),
+      drained: () => guarded(() => owner.drained()),
+      closed: (failure) => {
+        onClose();
+        guarded(() => owner.closed(failure));
+      },
+    };
+    return end;
+  }
+
+  #check(): void {
+    for (const downstream of this.downstreams) downstream.check();
+    this.#stopChecks = this.#options.world.after(1_000, () => this.#check());
+  }
+}

@@ -1,0 +1,45 @@
+/** What everybody in a run shares: its time and choices, what was planned, and what was found wrong. */
+import type { Plan } from "./plan.ts";
+import type { Random } from "./random.ts";
+import type { World } from "./world.ts";
+
+export class Run {
+  readonly world: World;
+  readonly random: Random;
+  readonly plans = new Map<number, Plan>();
+  /** Digest of the fields that each tag's client sent. */
+  readonly sent = new Map<number, string>();
+  /** How often backends saw each tag. */
+  readonly #attempts = new Map<number, number>();
+  readonly problems: string[] = [];
+  /** Bytes that arrived where they do not belong. */
+  astray = 0;
+
+  readonly #trace: ((line: string) => void) | undefined;
+
+  constructor(world: World, random: Random, trace?: (line: string) => void) {
+    this.world = world;
+    this.random = random;
+    this.#trace = trace;
+  }
+
+  /** For whoever replays a seed to see what happened. */
+  tell(line: () => string): void {
+    this.#trace?.(`${this.world.now().toFixed(1)} ${line()}`);
+  }
+
+  wrong(what: string): void {
+    if (this.problems.length < 20) this.problems.push(`at ${this.world.now().toFixed(1)} ms: ${what}`);
+  }
+
+  /** A backend has a request in hand; returns how many times this one has been by now. */
+  attempted({ tag, method, fate }: Plan): number {
+    const seen = (this.#attempts.get(tag) ?? 0) + 1;
+    this.#attempts.set(tag, seen);
+    // A refused stream was not processed; anything else that writes must be seen once, whatever was lost.
+    const most = fate === "refuse" ? 2 : 1;
+    const isSafe = method === "GET" || method === "HEAD";
+    if (!isSafe && seen > most) this.wrong(`tag ${tag}: ${method} was sent ${seen} times`);
+    return seen;
+  }
+}

@@ -1,0 +1,311 @@
+/** One run: a proxy between clients and backends, in calm or stormy weather, and what must hold at its end. */
+import { newCluster } from "../../src/demo/cluster.ts";
+import type { KubeObject } from "../../src/demo/json.ts";
+import type { Store } from "../../src/demo/store.ts";
+import { limits } from "../../src/limits.ts";
+import { Backend } from "./backend.ts";
+import { type Asking, SimulatedClient, type Watching } from "./client.ts";
+import { type End, Network, type Weather } from "./network.ts";
+import { isUntouched } from "./payload.ts";
+import { newHabits, newPlan } from "./plan.ts";
+import { SimulatedProxy } from "./proxy.ts";
+import { Random } from "./random.ts";
+import { Run } from "./run-state.ts";
+import { runErrands, storm } from "./storm.ts";
+import { World } from "./world.ts";
+
+export type Figures = {
+  readonly seed: number;
+  readonly requests: number;
+  readonly watches: number;
+  readonly events: number;
+  readonly decisions: number;
+  readonly frames: number;
+  readonly bytes: number;
+  readonly astray: number;
+  readonly queuedBytes: number;
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly problems: readonly string[];
+};
+
+/** Everything is asked within this; then it may take so long until all is quiet. */
+const busyMs = 1_500;
+const patienceMs = 120_000;
+
+export function play(seed: number, trace?: (line: string) => void): Figures {
+  return new Scene(seed, trace).play();
+}
+
+export class Scene {
+  readonly seed: number;
+  readonly run: Run;
+  readonly network: Network;
+  readonly store: Store;
+  readonly proxy: SimulatedProxy;
+  readonly backends: readonly Backend[];
+  readonly clients: readonly SimulatedClient[];
+  readonly isStormy: boolean;
+  readonly #askings: Asking[] = [];
+  readonly #watchings: Watching[] = [];
+  /** Every change of the watched configmaps, in order. */
+  readonly #truth: { readonly version: number; readonly text: string }[] = [];
+  /** Clients that the storm has hit: what they lose is their own doing. */
+  readonly struck = new Set<SimulatedClient>();
+  /** A backend was away for a while, so there may have been nobody to ask. */
+  hasCrashed = false;
+  #queuedBytes = 0;
+  #troubles = 0;
+
+  constructor(seed: number, trace?: (line: string) => void) {
+    this.seed = seed;
+    const random = new Random(seed);
+    const world = new World(random);
+    this.run = new Run(world, random, trace);
+    this.network = new Network(world, random);
+    this.isStormy = seed % 2 === 1;
+    this.store = newCluster(world);
+    this.store.subscribe(({ type, version, resource, object: { metadata } }) => {
+      if (resource === "configmaps" && metadata.namespace === "default")
+        this.#truth.push({ version, text: `${type} ${metadata.name}@${version}` });
+    });
+    const maxStreams = random.chance(0.5) ? 100 : random.whole(1, 10);
+    this.backends = Array.from({ length: random.whole(2, 3) }, (_, at) => {
+      return new Backend({ name: `cp-${at + 1}`, run: this.run, store: this.store, maxStreams });
+    });
+    this.proxy = new SimulatedProxy({
+      world,
+      backends: this.backends.map(({ name }) => name),
+      dial: (name) => this.#dialBackend(name, weatherOf(random)),
+      lanes: { streams: random.chance(0.5) ? 80 : random.whole(1, 6), warm: random.whole(0, 2) },
+      sharing: random.chance(0.8) ? "lanes" : "none",
+      tell: (entry) => this.run.tell(() => JSON.stringify(entry)),
+      thrown: (error) => this.run.wrong(`thrown: ${error instanceof Error ? error.stack : String(error)}`),
+    });
+    this.clients = Array.from({ length: random.whole(1, 5) }, (_, at) => {
+      const weather = weatherOf(random);
+      return new SimulatedClient(`client-${at + 1}`, this.run, () => this.#dialProxy(weather));
+    });
+  }
+
+  play(): Figures {
+    const { world } = this.run;
+    this.#schedule();
+    runErrands(this, busyMs);
+    if (this.isStormy) storm(this, busyMs);
+    world.runUntil(() => world.now() >= busyMs, busyMs);
+    const isQuiet = world.runUntil(() => this.#isAnswered(), patienceMs);
+    if (!isQuiet) this.#tellHanging();
+    this.#settleWatches();
+    this.#close();
+    this.#judge();
+    return this.#figures();
+  }
+
+  // --- what happens ---
+
+  #schedule(): void {
+    const { world, random } = this.run;
+    const habits = newHabits(random);
+    for (let tag = 1; tag <= habits.requests; tag += 1) {
+      world.after(random.next() * busyMs, () => {
+        const plan = newPlan(tag, random, habits);
+        if (plan.fate === "unauthorized") this.#troubles += 1;
+        this.#askings.push(random.pick(this.clients).ask(plan));
+      });
+    }
+    for (let count = random.whole(0, 8); count > 0; count -= 1) {
+      world.after(random.next() * busyMs, () => {
+        const watching = random.pick(this.clients).watch(this.store.revision);
+        this.#watchings.push(watching);
+        if (random.chance(0.3)) world.after(random.next() * busyMs, () => watching.cancel());
+      });
+    }
+    for (let count = random.whole(0, 60); count > 0; count -= 1)
+      world.after(random.next() * busyMs, () => this.#write());
+    const look = (): void => {
+      const queued = this.#queuedNow();
+      this.#queuedBytes = Math.max(this.#queuedBytes, queued);
+      // One window on its way in, and one that waits to go out.
+      const streams = this.#openStreams() + this.#openUpstream();
+      if (queued > 2 * limits.streamWindowBytes * streams)
+        this.run.wrong(`${queued} bytes queued for ${streams} streams`);
+      if (world.now() < busyMs) world.after(20, look);
+    };
+    look();
+  }
+
+  #write(): void {
+    const { random } = this.run;
+    const name = `c-${random.whole(1, 5)}`;
+    const namespace = random.chance(0.8) ? "default" : "kube-system";
+    if (random.chance(0.2)) this.store.remove("configmaps", namespace, name);
+    else this.store.put("configmaps", configMap(namespace, name, "x".repeat(random.size(20_000))));
+  }
+
+  #dialBackend(name: string, weather: Weather): End | undefined {
+    const backend = this.backends.find((one) => one.name === name);
+    if (backend === undefined || backend.isDown) return undefined;
+    const [ours, theirs] = this.network.pair(weather);
+    backend.accept(theirs);
+    return ours;
+  }
+
+  #dialProxy(weather: Weather): End {
+    const [ours, theirs] = this.network.pair(weather);
+    this.proxy.accept(theirs);
+    return ours;
+  }
+
+  // --- its end ---
+
+  #isAnswered(): boolean {
+    const isFresh = (watching: Watching): boolean =>
+      watching.outcome !== "waiting" || watching.events.length === this.#expected(watching).length;
+    return this.#askings.every(({ outcome }) => outcome !== "waiting") && this.#watchings.every(isFresh);
+  }
+
+  #tellHanging(): void {
+    for (const { outcome, description } of this.#askings)
+      if (outcome === "waiting") this.run.wrong(`hangs: ${description}`);
+    for (const watching of this.#watchings) {
+      const missing = this.#expected(watching).length - watching.events.length;
+      if (watching.outcome === "waiting" && missing > 0)
+        this.run.wrong(`a watch hangs: ${missing} events missing`);
+    }
+  }
+
+  #expected({ from }: Watching): string[] {
+    return this.#truth.filter(({ version }) => version > from).map(({ text }) => text);
+  }
+
+  /** Each one was told the truth from its start on, in order, without a gap, as far as it lived. */
+  #settleWatches(): void {
+    for (const watching of this.#watchings) {
+      const expected = this.#expected(watching);
+      const wrong = watching.events.findIndex((event, at) => event !== expected[at]);
+      if (wrong >= 0)
+        this.run.wrong(
+          `a watch from ${watching.from} was told ${watching.events[wrong]}, not ${expected[wrong]}`,
+        );
+      const mayEnd = this.isStormy || watching.outcome === "waiting" || watching.outcome === "cancelled";
+      if (!mayEnd) this.run.wrong(`a watch was ${watching.outcome} with ${watching.status} in calm weather`);
+      // Whatever happens to its backend, a watch ends between two events and never with a reset (D5).
+      const isClean = ["waiting", "cancelled", "whole"].includes(watching.outcome);
+      if (!isClean && !this.hasCrashed && !this.struck.has(watching.client))
+        this.run.wrong(`a watch was ${watching.outcome} with ${watching.status}`);
+      watching.cancel();
+    }
+    this.run.world.runUntil(() => false, 10_000);
+  }
+
+  #close(): void {
+    const { run, proxy, backends, network } = this;
+    const nothing = (count: number, what: string): void => {
+      if (count !== 0) run.wrong(`${count} ${what} left at the end`);
+    };
+    nothing(proxy.path.exchanges.size, "exchanges");
+    nothing(this.#openUpstream(), "upstream streams");
+    for (const backend of backends) nothing(backend.watchCount, "watches of a backend");
+    nothing(this.#openStreams(), "downstream streams");
+    nothing(this.#queuedNow(), "queued bytes");
+    this.#checkWindows();
+    for (const client of this.clients) client.goAway();
+    proxy.stop();
+    run.world.runUntil(() => run.world.isStill, 30_000);
+    nothing(network.open.size, "sockets");
+    if (!run.world.isStill) run.wrong("a timer was left running");
+  }
+
+  /** With nothing under way, every session has its window back, but for what is saved up for the next update. */
+  #checkWindows(): void {
+    for (const end of this.network.open) {
+      const { size, lent } = end.window;
+      if (lent * 4 > size && !end.isHole)
+        this.run.wrong(`${lent} of a session's window of ${size} were not given back`);
+    }
+  }
+
+  #openUpstream(): number {
+    let sum = 0;
+    for (const lanes of this.proxy.path.upstreams.all.values()) sum += lanes.openStreams;
+    return sum;
+  }
+
+  #openStreams(): number {
+    let sum = 0;
+    for (const { session } of this.proxy.downstreams) sum += session.openCount;
+    return sum;
+  }
+
+  #queuedNow(): number {
+    return this.proxy.path.buffered.bytes;
+  }
+
+  #judge(): void {
+    const { run } = this;
+    if (run.astray > 0) run.wrong(`${run.astray} bytes astray`);
+    if (!isUntouched()) run.wrong("bytes that were only lent were written over");
+    for (const asking of this.#askings)
+      if (!this.#mayEndSo(asking)) run.wrong(`ended wrongly: ${asking.description}`);
+  }
+
+  /** What was lost must have had a reason; that nothing false was passed on is checked on the way. */
+  #mayEndSo(asking: Asking): boolean {
+    const { plan, outcome } = asking;
+    if (outcome === "whole" || outcome === "cancelled" || plan.fate.startsWith("reset")) return true;
+    // A body that began to go cannot be sent again: its client is told that it was refused.
+    const mayBeRefused = plan.uploadBytes > 0 && (plan.fate === "refuse" || this.#troubles > 0);
+    if (mayBeRefused && outcome === "reset") return true;
+    return this.isStormy && this.#mayBeLost(asking);
+  }
+
+  /** An answer that had begun is cut with its connection, and a write is never repeated. */
+  #mayBeLost({ plan, status, client }: Asking): boolean {
+    if (this.struck.has(client) || this.hasCrashed || this.#troubles > 0 || status === 200) return true;
+    const isSafe = plan.method === "GET" || plan.method === "HEAD";
+    return !isSafe || plan.path.includes("/log") || plan.path.includes("/proxy");
+  }
+
+  #figures(): Figures {
+    const outcomes: Record<string, number> = {};
+    for (const { outcome } of [...this.#askings, ...this.#watchings])
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    return {
+      seed: this.seed,
+      requests: this.#askings.length,
+      watches: this.#watchings.length,
+      events: this.#watchings.reduce((sum, { events }) => sum + events.length, 0),
+      decisions: this.run.world.decisions,
+      frames: this.network.frames,
+      bytes: this.network.bytes,
+      astray: this.run.astray,
+      queuedBytes: this.#queuedBytes,
+      outcomes,
+      problems: this.run.problems,
+    };
+  }
+}
+
+function weatherOf(random: Random): Weather {
+  const leastMs = random.next() * random.pick([1, 1, 40]);
+  return {
+    leastMs,
+    mostMs: leastMs + random.next() * random.pick([1, 20]),
+    chunkBytes: random.pick([1, 100, 2_000, 16_000, 65_536]),
+    isEdgy: random.chance(0.15),
+    windowBytes: random.pick([20_000, 200_000, 2_000_000]),
+  };
+}
+
+function configMap(namespace: string, name: string, value: string): KubeObject {
+  const metadata = {
+    name,
+    namespace,
+    uid: "",
+    resourceVersion: "",
+    creationTimestamp: "2027-01-15T08:00:00Z",
+    labels: {},
+    rest: {},
+  };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata, fields: { data: { value } } };
+}
