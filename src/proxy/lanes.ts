@@ -55,7 +55,7 @@ export type LanesOptions = {
 type Row = { readonly key: LaneKey; readonly lanes: Lane[]; readonly waiting: Set<Waiter> };
 
 /** Kept open even when nobody asks, so that the first request and a mass move find them (D2). */
-const warmKeys: readonly LaneKey[] = [laneKey("proven", "plain"), laneKey("proven", "long")];
+const warmKeys = [laneKey("proven", "plain"), laneKey("proven", "long")] as const;
 
 export class Lanes implements LaneOwner {
   readonly #options: LanesOptions;
@@ -69,6 +69,8 @@ export class Lanes implements LaneOwner {
   #tickedAt: number;
   #names = 0;
   #isStopped = false;
+  /** Since the last lane failed no dial has succeeded. */
+  #isDead = false;
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -147,6 +149,7 @@ export class Lanes implements LaneOwner {
   opened(lane: Lane): void {
     const { backend, journal, learn } = this.#options;
     this.#redialMs = limits.redialFirstMs;
+    this.#isDead = false;
     learn({ kind: "dial", ok: true, reason: "" });
     journal.write({ kind: "lane.opened", backend, lane: lane.name });
   }
@@ -205,6 +208,7 @@ export class Lanes implements LaneOwner {
 
   /** Not one lane is left and the last one failed: those who wait go to another backend, unsent. */
   #allLost(failure: Failure): void {
+    this.#isDead = true;
     this.#options.learn({ kind: "dial", ok: false, reason: failure.message });
     this.#refuseAll(new Failure("backend-refused", "backend", failure.message, failure));
   }
@@ -259,6 +263,8 @@ export class Lanes implements LaneOwner {
       this.#stopRedial = undefined;
       this.#redialMs = Math.min(limits.redialMostMs, this.#redialMs * 2);
       for (const key of warmKeys) this.#keepWarm(this.#row(key));
+      // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
+      if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(warmKeys[0]));
     });
   }
 

@@ -66,6 +66,18 @@ test("81 watches take a second lane, which was dialled before it was needed", ()
   assert.is(lanesOf(path).filter((name) => name === "proven-long").length, 2);
 });
 
+test("a dead backend is dialled again, with no warm lanes configured too", () => {
+  const path = new PlayedPath(["a"], { warm: 0, down: ["a"] });
+  const refused = path.client().ask("GET", "/api");
+  path.settle();
+  assert.is(refused.status, "503");
+  path.backend("a").isDown = false;
+  path.clock.advance(2_000);
+  path.client().ask("GET", "/api");
+  path.settle();
+  assert.is(path.backend("a").asked.length, 1);
+});
+
 test("a lane takes no more streams than its backend allows", () => {
   const path = new PlayedPath([]);
   assert.equal(path.backends.views, []);

@@ -208,7 +208,12 @@ export class PlayedPath extends Path {
 
   constructor(
     names: readonly string[],
-    options: { sharing?: "lanes" | "none"; down?: readonly string[]; bufferBytes?: number } = {},
+    options: {
+      sharing?: "lanes" | "none";
+      down?: readonly string[];
+      bufferBytes?: number;
+      warm?: number;
+    } = {},
   ) {
     const clock = manualClock();
     const journal = new Journal(clock);
@@ -216,7 +221,7 @@ export class PlayedPath extends Path {
       clock,
       journal,
       connect: (backend, owner) => this.backend(backend).connect(owner),
-      lanes: { streams: 80, warm: 1 },
+      lanes: { streams: 80, warm: options.warm ?? 1 },
       sharing: options.sharing ?? "lanes",
       bufferBytes: options.bufferBytes ?? 64 * 1024 * 1024,
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
