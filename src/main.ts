@@ -164,6 +164,7 @@ class Watchkeeper implements Running {
       clock: wallClock,
       journal: this.#around.journal,
       exchanges: this.#path.exchanges,
+      queuedBytes: () => this.#path.buffered.bytes,
       upgrades: () => this.#splices.openCount,
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),

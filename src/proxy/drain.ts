@@ -15,6 +15,8 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: Exchanges;
+  /** What waits for slow readers: the end of an answer may be in there when its exchange is over. */
+  readonly queuedBytes: () => number;
   /** Spliced upgrades that are still open. */
   readonly upgrades: () => number;
   readonly close: () => void;
@@ -36,9 +38,8 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   parts.goAway();
   const deadline = clock.now() + times.timeoutMs;
   const stops = endWatches(parts, times.timeoutMs / 2);
-  while (exchanges.size + parts.upgrades() > 0 && clock.now() < deadline && !hurry.aborted) {
-    await pause(clock, lookMs, hurry);
-  }
+  const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
+  while (isBusy() && clock.now() < deadline && !hurry.aborted) await pause(clock, lookMs, hurry);
   for (const stop of stops) stop();
   const cut = exchanges.size + parts.upgrades();
   for (const exchange of Array.from(exchanges.live)) exchange.cut();

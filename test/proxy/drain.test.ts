@@ -14,6 +14,7 @@ function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
     clock: path.clock,
     journal: path.journal,
     exchanges: path.exchanges,
+    queuedBytes: () => path.buffered.bytes,
     upgrades: () => 0,
     close: () => said.push("close"),
     goAway: () => {
@@ -53,6 +54,25 @@ test("plain requests finish, watches end between two events, then all is over", 
   assert.is(plain.body, "finished");
   assert.ok(watch.isEnded);
   assert.ok(path.entries.some((entry) => entry.kind === "drain.ended" && entry.cut === 0));
+});
+
+test("an answer that waits for a slow reader is read to its end before all is cut", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const slow = client.ask("GET", "/api", [bearer("t")]);
+  slow.isReading = false;
+  path.settle();
+  path.backend("a").last.answer(200, "x".repeat(400_000));
+  path.settle();
+  const said: string[] = [];
+  const done = drain(parts(path, client, said), times, new AbortController().signal);
+  await pass(path, 500);
+  assert.equal([path.exchanges.size, said], [0, ["close", "goAway"]]);
+  slow.isReading = true;
+  slow.stream.grant(slow.body.length);
+  await pass(path, 200);
+  await within(1000, "the drain", done);
+  assert.equal([slow.body.length, slow.isEnded, said.at(-1)], [400_000, true, "cut"]);
 });
 
 test("what is left at the timeout is cut, and counted", async () => {
