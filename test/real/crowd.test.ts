@@ -1,0 +1,180 @@
+/**
+ * Many clients at once on shared lanes: each answer must be the one to its own question, whatever the others do. They
+ * reset streams half way, come with tokens nobody knows (after which an apiserver gives up the whole session), upload,
+ * open watches and leave. CROWD_SECONDS asks for longer.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { startEcho } from "./differential/echo.ts";
+import { ask, order } from "./rig/ask.ts";
+import { type Cluster, startCluster, users } from "./rig/cluster.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+import { Proxy } from "./rig/proxy.ts";
+
+const test = suite("real/crowd");
+const real = testWith(test, clusterNeeds);
+const seconds = Number(process.env["CROWD_SECONDS"] ?? 15);
+
+let cluster: Cluster;
+let proxy: Proxy;
+let echo: Server;
+
+test.before(async () => {
+  if (!real.canRun) return;
+  cluster = await startCluster({ apiservers: 2, pods: true });
+  const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+  proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+  echo = startEcho(cluster.node.forwardPort, cluster.node.address);
+  const create = (path: string, body: object): Promise<string> =>
+    order(cluster.admin, { method: "POST", path: `/api/v1/namespaces/default/${path}`, body });
+  for (let number = 0; number < 50; number++) {
+    const data = { text: String(number).repeat(1 + number * 400) };
+    await create("configmaps", { metadata: { name: `thing-${number}` }, data });
+  }
+  const spec = {
+    nodeName: cluster.node.name,
+    hostNetwork: true,
+    containers: [{ name: "main", image: "none" }],
+  };
+  await create("pods", { metadata: { name: "echo" }, spec });
+  while ((await ask(cluster.admin, { path: `${echoPath()}/echo` })).status !== 200) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+});
+
+test.after(async () => {
+  if (!real.canRun) return;
+  echo.close();
+  echo.closeAllConnections();
+  await proxy.stop();
+  await cluster.stop();
+});
+
+function echoPath(): string {
+  return `/api/v1/namespaces/default/pods/http:echo:${cluster.node.forwardPort}/proxy`;
+}
+
+type Told = { readonly status: number; readonly body: string; readonly retryAfter: string | undefined };
+
+type Question = {
+  readonly method?: string;
+  readonly path: string;
+  readonly token?: string;
+  readonly body?: Buffer;
+  readonly tag?: string;
+};
+
+/** Rejects when the stream ends in any other way than whole. */
+function tell(
+  session: ClientHttp2Session,
+  { method = "GET", path, token, body, tag }: Question,
+): Promise<Told> {
+  const { promise, resolve, reject } = Promise.withResolvers<Told>();
+  const fields = { ":method": method, ":path": path, authorization: `Bearer ${token ?? users.admin.token}` };
+  const stream = session.request({ ...fields, ...(tag === undefined ? {} : { "x-tag": tag }) });
+  let status = 0;
+  let retryAfter: string | undefined;
+  const chunks: Buffer[] = [];
+  stream.setTimeout(20_000, () => reject(new Error(`${path}: silent for 20 s`)));
+  stream.on("response", (reply) => {
+    status = reply[":status"] ?? 0;
+    retryAfter = reply["retry-after"];
+  });
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  stream.on("end", () => resolve({ status, body: Buffer.concat(chunks).toString(), retryAfter }));
+  stream.on("error", (error) => reject(new Error(`${method} ${path}: ${error.message}`)));
+  stream.on("close", () => reject(new Error(`${method} ${path}: reset ${stream.rstCode}`)));
+  stream.end(body);
+  return promise;
+}
+
+/** Opens a stream and resets it at some moment, early or late. */
+async function leave(session: ClientHttp2Session, path: string): Promise<void> {
+  const stream = session.request({ ":path": path, authorization: `Bearer ${users.admin.token}` });
+  stream.on("error", () => undefined); // it is meant to break
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
+  stream.close(8);
+}
+
+function below(limit: number): number {
+  return Math.floor(Math.random() * limit);
+}
+
+const collection = "/api/v1/namespaces/default/configmaps";
+
+/** One thing a client does, and what must come of it. */
+const acts: readonly ((session: ClientHttp2Session) => Promise<void>)[] = [
+  async (session) => {
+    const number = below(50);
+    const { status, body } = await tell(session, { path: `${collection}/thing-${number}` });
+    assert.is(status, 200, body);
+    const { metadata, data } = JSON.parse(body) as { metadata: { name: string }; data: { text: string } };
+    assert.is(metadata.name, `thing-${number}`);
+    assert.is(data.text, String(number).repeat(1 + number * 400));
+  },
+  async (session) => {
+    const { status, body } = await tell(session, { path: `${collection}?limit=20` });
+    assert.is(status, 200, body);
+    assert.is((JSON.parse(body) as { items: unknown[] }).items.length, 20);
+  },
+  async (session) => {
+    const tag = createHash("sha256").update(String(Math.random())).digest("hex");
+    const body = Buffer.from(tag.repeat(below(3_000)));
+    const told = await tell(session, { method: "POST", path: `${echoPath()}/echo`, tag, body });
+    assert.is(told.status, 200, told.body);
+    const seen = JSON.parse(told.body) as { rawHeaders: string[]; length: number; text: string };
+    assert.is(seen.rawHeaders[seen.rawHeaders.indexOf("X-Tag") + 1], tag);
+    assert.is(seen.length, body.length);
+    if (seen.text !== "") assert.is(seen.text, body.toString());
+  },
+  async (session) => {
+    const token = `unknown-${below(1_000_000)}`;
+    const { status, retryAfter } = await tell(session, { path: `${collection}/thing-1`, token });
+    // Each 401 costs a session to the apiserver, so the unknown get only so many a second and are told to come again.
+    if (status === 503) assert.match(retryAfter ?? "", /^\d+$/);
+    else assert.is(status, 401);
+  },
+  async (session) => {
+    const { status } = await tell(session, { path: `${collection}/thing-1`, token: users.bob.token });
+    assert.is(status, 403);
+  },
+  (session) => leave(session, `${collection}?watch=true`),
+  (session) => leave(session, `${echoPath()}/bytes/1000000`),
+  (session) => leave(session, collection),
+];
+
+real(`40 clients for ${seconds} s get their own answers`, async () => {
+  const until = Date.now() + seconds * 1_000;
+  const problems = new Map<string, number>();
+  let done = 0;
+  const client = async (): Promise<void> => {
+    while (Date.now() < until) {
+      const options = { ca: readFileSync(cluster.caFile), servername: "localhost" };
+      const session = connect(proxy.url, options);
+      session.on("error", (error) => problems.set(error.message, (problems.get(error.message) ?? 0) + 1));
+      for (let rounds = 0; rounds < 20 && Date.now() < until && !session.closed; rounds++) {
+        const several = Array.from({ length: 1 + below(8) }, () => acts[below(acts.length)]);
+        for (const outcome of await Promise.allSettled(several.map((act) => act?.(session)))) {
+          if (outcome.status === "fulfilled") done++;
+          else {
+            const { message, stack = "", actual } = outcome.reason as Error & { actual?: unknown };
+            const at = /crowd\.test\.ts:\d+/.exec(stack)?.[0] ?? "";
+            const what = `${message.slice(0, 200)} (${at}, got ${String(actual).slice(0, 300)})`;
+            problems.set(what, (problems.get(what) ?? 0) + 1);
+          }
+        }
+      }
+      session.close();
+    }
+  };
+  await Promise.all(Array.from({ length: 40 }, client));
+  figure(`crowd ${done} answers right in ${seconds} s, ${problems.size} kinds of problem`);
+  const told = [...problems].map(([what, times]) => `${times} × ${what}`).slice(0, 20);
+  assert.is(problems.size, 0, `${told.join("\n")}\n${proxy.tail()}`);
+});
+
+test.run();
