@@ -13,6 +13,12 @@ import { limits } from "../limits.ts";
 export const trustClasses = ["proven", "unproven", "private"] as const;
 export type TrustClass = (typeof trustClasses)[number];
 
+/**
+ * What the apiserver reads as a bearer (k8s.io/apiserver, bearertoken.go). Anything else it answers as anonymous, often
+ * with 403: taken for a proof, that would let the sender's GOAWAYs hit the proven.
+ */
+const bearerForm = /^bearer [^ ]/i;
+
 /** A credential by its salted hash; never the credential. */
 export type Bearer = { provenUntil: number };
 
@@ -35,6 +41,7 @@ export class Trust {
   credentialOf(request: RequestHead, memo: CredentialMemo): Credential {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
+      if (!bearerForm.test(field.value)) return undefined;
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
         memo.value = field.value;

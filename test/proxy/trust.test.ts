@@ -52,4 +52,14 @@ test("it remembers a bounded number of bearers, and none of them readable", () =
   assert.is(trust.classOf(trust.credentialOf(request("very-secret"), memo())), "unproven");
 });
 
+test("what the apiserver does not read as a bearer is anonymous to it, and so to us", () => {
+  const trust = new Trust(manualClock());
+  for (const value of ["Basic dTpw", "Bearer", "Bearer  t", "token"]) {
+    const fields = [new Field("authorization", value)];
+    const credential = trust.credentialOf({ ...request(""), fields }, memo());
+    trust.learn(credential, 403);
+    assert.is(trust.classOf(credential), "unproven", value);
+  }
+});
+
 test.run();
