@@ -106,6 +106,8 @@ export const limits = {
   tunnelProbeMs: 250,
   /** Requests that wait for a lane of one backend; more are told to come back. */
   waitingExchanges: 10_000,
+  /** How long each waits: a dial that fails and some room to spare. Then the next attempt begins. */
+  laneWaitMs: 2500,
   /** A lane beyond the warm ones that has had no stream for so long is sent away. */
   idleLaneMs: 60_000,
   /** Backends that one request is tried on before its client is told. */

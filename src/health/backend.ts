@@ -1,9 +1,10 @@
 /**
  * What we hold of one backend, and how evidence changes it.
  *
- *     unknown --dial ok--> ready --dial failed, lane silent--> dead --dial ok--> ready
+ *     unknown --dial ok--> ready --a lane silent--> suspect --none silent any more--> ready
+ *     any but dead --no lane left, dial failed--> dead --dial ok--> ready
  *
- * suspect and draining are the verdicts of detectors that come with probing; choose and the page know them already.
+ * draining is the verdict of a detector that comes with probing; choose and the page know it already.
  */
 import type { Evidence } from "./evidence.ts";
 
@@ -21,6 +22,8 @@ export function judge(state: BackendState, evidence: Evidence): BackendState {
       return "dead";
     case "silence":
       return state === "dead" ? "dead" : "suspect";
+    case "answer":
+      return state === "suspect" ? "ready" : state;
     default:
       evidence satisfies never;
       return state;
@@ -31,5 +34,6 @@ export function judge(state: BackendState, evidence: Evidence): BackendState {
 export function reasonOf(evidence: Evidence): string {
   if (evidence.kind === "dial")
     return evidence.ok ? "a new session answered" : `dial failed: ${evidence.reason}`;
+  if (evidence.kind === "answer") return "PINGs are answered again";
   return `PING unanswered for ${Math.round(evidence.ms)} ms`;
 }

@@ -3,4 +3,6 @@ export type Evidence =
   /** A fresh socket to it: TCP, TLS and the first SETTINGS. */
   | { readonly kind: "dial"; readonly ok: boolean; readonly reason: string }
   /** A live lane left a PING unanswered for so long. */
-  | { readonly kind: "silence"; readonly ms: number };
+  | { readonly kind: "silence"; readonly ms: number }
+  /** No lane is silent any more, and one answers. */
+  | { readonly kind: "answer" };

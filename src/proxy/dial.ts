@@ -7,7 +7,7 @@
 import type { Failure } from "../failure.ts";
 import type { Client } from "./client.ts";
 import type { Lane } from "./lane.ts";
-import type { LaneKind, Waiter } from "./lanes.ts";
+import type { LaneKey, LaneKind, Waiter } from "./lanes.ts";
 import type { TrustClass } from "./trust.ts";
 import type { Upstreams } from "./upstreams.ts";
 
@@ -22,21 +22,24 @@ export type Departing = {
 
 export type Wanted = { readonly trust: TrustClass; readonly kind: LaneKind };
 
-/** `refused` is called when nothing was sent and nothing will be: another backend may be asked. */
+/**
+ * `wanted` is asked again while the request waits. `refused` is called when nothing was sent and nothing will be:
+ * another backend may be asked.
+ */
 export function dial(
   upstreams: Upstreams,
   exchange: Departing,
-  wanted: Wanted,
+  wanted: () => Wanted,
   refused: (failure: Failure) => void,
 ): void {
   const lanes = upstreams.lanesOf(exchange.backend);
   if (lanes === undefined) return refused(upstreams.unknown(exchange.backend));
-  const key = upstreams.keyFor(wanted, exchange.order.client);
-  const waiter: Waiter = {
-    ready: (lane) => exchange.start(lane),
-    refused,
-  };
-  const lane = lanes.take(key, waiter);
-  if (lane === undefined) exchange.stopWaiting = () => lanes.forget(key, waiter);
-  else exchange.start(lane);
+  const keyNow = (): LaneKey => upstreams.keyFor(wanted(), exchange.order.client);
+  const key = keyNow();
+  const lane = lanes.take(key);
+  if (lane !== undefined) return exchange.start(lane);
+  const waiter: Waiter = { key, wanted: keyNow, ready: (ready) => exchange.start(ready), refused };
+  // Before the wait begins: it may be refused at once, and the next backend's wait must not be overwritten.
+  exchange.stopWaiting = () => lanes.forget(waiter);
+  lanes.wait(waiter);
 }

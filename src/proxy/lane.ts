@@ -23,6 +23,8 @@ export type LaneOwner = {
   changed(lane: Lane): void;
   /** Its oldest unanswered PING is this old. Told at every tick beyond the first deadline. */
   silent(lane: Lane, ms: number): void;
+  /** Its oldest PING was answered. */
+  answered(lane: Lane): void;
   /** A fault of ours cost one of its streams. */
   faulted(error: unknown): void;
   /** Over; told once. The failure says why, when it is one. */
@@ -110,8 +112,14 @@ export class Lane implements WireOwner {
     return !this.#isOpened && !this.#isClosed;
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
+  /** Did its first SETTINGS come? */
+  get isOpened(): boolean {
+    return this.#isOpened;
+  }
+
+  /** It takes no more streams, for good. */
+  get isRetiring(): boolean {
+    return !this.#session.isOpen;
   }
 
   get openCount(): number {
@@ -206,6 +214,7 @@ export class Lane implements WireOwner {
     if (number < this.#pingNumber) return;
     this.rttMs = this.#options.clock.now() - this.#pingedAt;
     this.#pingNumber = 0;
+    this.#options.owner.answered(this);
   }
 
   #ended(error: ProtocolError | undefined): void {

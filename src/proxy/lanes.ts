@@ -33,7 +33,14 @@ export function laneKey(trust: TrustClass, kind: LaneKind, owner = ""): LaneKey 
 }
 
 /** Someone who waits for a lane: told exactly one of the two. */
-export type Waiter = { ready(lane: Lane): void; refused(failure: Failure): void };
+export type Waiter = {
+  /** Where it waits. */
+  key: LaneKey;
+  /** Which lanes it may use by now: a credential may be proven while it waits. */
+  wanted(): LaneKey;
+  ready(lane: Lane): void;
+  refused(failure: Failure): void;
+};
 
 export type LanesOptions = {
   readonly backend: string;
@@ -52,7 +59,12 @@ export type LanesOptions = {
   };
 };
 
-type Row = { readonly key: LaneKey; readonly lanes: Lane[]; readonly waiting: Set<Waiter> };
+type Row = {
+  readonly key: LaneKey;
+  readonly lanes: Lane[];
+  /** With the time since when each waits. */
+  readonly waiting: Map<Waiter, number>;
+};
 
 /** Kept open even when nobody asks, so that the first request and a mass move find them (D2). */
 const warmKeys = [laneKey("proven", "plain"), laneKey("proven", "long")] as const;
@@ -63,6 +75,8 @@ export class Lanes implements LaneOwner {
   readonly #dials: Budget;
   readonly #unprovenDials: Budget;
   readonly #rowOf = new Map<Lane, Row>();
+  /** Lanes with a PING unanswered beyond the first deadline. */
+  readonly #silent = new Set<Lane>();
   #redialMs: number = limits.redialFirstMs;
   #stopRedial: (() => void) | undefined;
   #stopTick: () => void = () => {};
@@ -100,34 +114,32 @@ export class Lanes implements LaneOwner {
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
-  /** Destroys what `stop` left to end by itself. */
-  destroy(): void {
-    for (const lane of Array.from(this.#rowOf.keys()))
-      lane.fail(new Failure("draining", "proxy", "The proxy ends"));
-  }
-
-  /** A lane with room, or undefined: then the waiter is told later. */
-  take(key: LaneKey, waiter: Waiter): Lane | undefined {
+  /** A lane with room, or undefined: then one may wait for it. */
+  take(key: LaneKey): Lane | undefined {
     const row = this.#row(key);
     for (const lane of row.lanes) {
       if (lane.room <= 0) continue;
       if (lane.room === 1) this.#dialAhead(row);
       return lane;
     }
+    return undefined;
+  }
+
+  wait(waiter: Waiter): void {
+    const row = this.#row(waiter.key);
     if (row.waiting.size >= limits.waitingExchanges) {
       waiter.refused(
         new Failure("overload", "proxy", `Too many requests wait for backend ${this.#options.backend}`),
       );
-      return undefined;
+      return;
     }
-    row.waiting.add(waiter);
+    row.waiting.set(waiter, this.#options.clock.now());
     this.#dial(row);
-    return undefined;
   }
 
   /** The waiter has gone: its client hung up. */
-  forget(key: LaneKey, waiter: Waiter): void {
-    this.#rows.get(key.name)?.waiting.delete(waiter);
+  forget(waiter: Waiter): void {
+    this.#rows.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
   get openStreams(): number {
@@ -157,7 +169,7 @@ export class Lanes implements LaneOwner {
   changed(lane: Lane): void {
     const row = this.#rowOf.get(lane);
     if (row === undefined || row.waiting.size === 0) return;
-    for (const waiter of Array.from(row.waiting)) {
+    for (const waiter of Array.from(row.waiting.keys())) {
       if (lane.room <= 0) break;
       row.waiting.delete(waiter);
       waiter.ready(lane);
@@ -170,10 +182,15 @@ export class Lanes implements LaneOwner {
     // The first deadline adapts to how far the backend is; a far one answers late and is well (F10).
     const suspectAfterMs = Math.max(ping.suspectAfterMs, 8 * Math.max(0, lane.rttMs));
     if (ms < suspectAfterMs) return;
+    this.#silent.add(lane);
     // Whether it is well is nobody's question any more once it is removed.
     if (!this.#isStopped) learn({ kind: "silence", ms });
     if (ms < Math.max(ping.deadAfterMs, 2 * suspectAfterMs)) return;
     lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(ms)} ms`));
+  }
+
+  answered(lane: Lane): void {
+    if (this.#silent.delete(lane) && !this.#isStopped) this.#endSuspicion();
   }
 
   faulted(error: unknown): void {
@@ -193,7 +210,8 @@ export class Lanes implements LaneOwner {
       reason,
     });
     if (this.#isStopped) return this.#rowOf.size === 0 ? this.#stopTick() : undefined;
-    if (failure !== undefined && this.#rowOf.size === 0) this.#allLost(failure);
+    if (this.#silent.delete(lane)) this.#endSuspicion();
+    if (failure !== undefined) this.#lost(lane, row, failure);
     this.#dialOrForget(row);
     this.#redialSoon();
   }
@@ -206,25 +224,38 @@ export class Lanes implements LaneOwner {
     else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
   }
 
-  /** Not one lane is left and the last one failed: those who wait go to another backend, unsent. */
-  #allLost(failure: Failure): void {
-    this.#isDead = true;
-    this.#options.learn({ kind: "dial", ok: false, reason: failure.message });
-    this.#refuseAll(new Failure("backend-refused", "backend", failure.message, failure));
+  /** No lane is silent any more: if one is left that answers, the backend is well. */
+  #endSuspicion(): void {
+    const hasAnswering = this.#rowOf.keys().some((lane) => lane.isOpened);
+    if (this.#silent.size === 0 && hasAnswering) this.#options.learn({ kind: "answer" });
+  }
+
+  /** Those who waited for this lane go to another backend, unsent; when it was the last, all who wait do. */
+  #lost(lane: Lane, row: Row, failure: Failure): void {
+    const refusal = new Failure("backend-refused", "backend", failure.message, failure);
+    if (this.#rowOf.size === 0) {
+      this.#isDead = true;
+      this.#options.learn({ kind: "dial", ok: false, reason: failure.message });
+      this.#refuseAll(refusal);
+    } else if (!lane.isOpened && !row.lanes.some((other) => other.isOpening)) {
+      this.#refuse(row, refusal);
+    }
   }
 
   #refuseAll(failure: Failure): void {
-    for (const row of this.#rows.values()) {
-      const waiting = [...row.waiting];
-      row.waiting.clear();
-      for (const waiter of waiting) waiter.refused(failure);
-    }
+    for (const row of this.#rows.values()) this.#refuse(row, failure);
+  }
+
+  #refuse(row: Row, failure: Failure): void {
+    const waiting = Array.from(row.waiting.keys());
+    row.waiting.clear();
+    for (const waiter of waiting) waiter.refused(failure);
   }
 
   #row(key: LaneKey): Row {
     let row = this.#rows.get(key.name);
     if (row === undefined) {
-      row = { key, lanes: [], waiting: new Set() };
+      row = { key, lanes: [], waiting: new Map() };
       this.#rows.set(key.name, row);
     }
     return row;
@@ -235,8 +266,9 @@ export class Lanes implements LaneOwner {
     const opening = row.lanes.filter((lane) => lane.isOpening).length;
     if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
     const isUnproven = row.key.trust === "unproven";
-    const most = isUnproven ? limits.unprovenLanes : limits.lanes;
-    if (row.lanes.length >= most) return;
+    // Those that retire take nobody any more, and may have watches for an hour: they hold up no successor.
+    const taking = row.lanes.filter((lane) => !lane.isRetiring).length;
+    if (row.lanes.length >= limits.lanes || (isUnproven && taking >= limits.unprovenLanes)) return;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
     if (!(isUnproven ? this.#unprovenDials : this.#dials).take()) return;
     this.#names += 1;
@@ -284,10 +316,32 @@ export class Lanes implements LaneOwner {
     for (const lane of Array.from(this.#rowOf.keys())) lane.tick(stalledMs);
     if (this.#isStopped) return this.#rowOf.size > 0 ? this.#schedule() : undefined;
     for (const row of this.#rows.values()) {
+      this.#attend(row, now);
       if (row.waiting.size > 0) this.#dial(row);
       this.#retireIdle(row, now);
     }
     this.#schedule();
+  }
+
+  /** Nobody waits for ever: who may use better lanes by now goes there, who has waited too long goes elsewhere. */
+  #attend(row: Row, now: number): void {
+    for (const [waiter, since] of row.waiting) {
+      const key = waiter.wanted();
+      if (key.name !== row.key.name) this.#move(waiter, since, key);
+      else if (now - since > limits.laneWaitMs) {
+        row.waiting.delete(waiter);
+        const message = `Backend ${this.#options.backend} had no room in ${limits.laneWaitMs} ms`;
+        waiter.refused(new Failure("overload", "proxy", message));
+      }
+    }
+  }
+
+  #move(waiter: Waiter, since: number, key: LaneKey): void {
+    this.forget(waiter);
+    waiter.key = key;
+    const lane = this.take(key);
+    if (lane === undefined) this.#row(key).waiting.set(waiter, since);
+    else waiter.ready(lane);
   }
 
   #retireIdle(row: Row, now: number): void {

@@ -17,7 +17,7 @@ import { limits } from "../limits.ts";
 import { choose } from "./choose.ts";
 import { classify } from "./classify.ts";
 import type { Client } from "./client.ts";
-import { dial } from "./dial.ts";
+import { dial, type Wanted } from "./dial.ts";
 import type { Exchanges } from "./exchanges.ts";
 import { identify } from "./identify.ts";
 import { Exchange, type ExchangeEnd, type ExchangeOwner, type Order } from "./relay.ts";
@@ -80,11 +80,11 @@ class Course implements ExchangeOwner {
     if (backend instanceof Failure) return this.failed(exchange, backend);
     client.backend = backend;
     exchange.backend = backend;
-    const key = {
+    const wanted = (): Wanted => ({
       trust: trust.classOf(this.#credential),
       kind: kind === "plain" ? "plain" : "long",
-    } as const;
-    dial(upstreams, exchange, key, (failure) => this.replace(exchange, failure));
+    });
+    dial(upstreams, exchange, wanted, (failure) => this.replace(exchange, failure));
   }
 
   /** Nothing was sent, or nothing was processed: the next backend is asked, a few times at most. */

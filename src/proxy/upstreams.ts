@@ -29,16 +29,17 @@ export class Upstreams {
 
   /** Opens lanes for newcomers and lets go of those that are gone; the others are not touched. */
   reconcile(backends: readonly string[]): void {
-    for (const [name, lanes] of this.#lanes) {
-      if (backends.includes(name)) continue;
-      this.#lanes.delete(name);
-      lanes.stop();
-    }
     for (const name of backends) {
       if (this.#lanes.has(name)) continue;
       const lanes = this.#options.lanesFor(name);
       this.#lanes.set(name, lanes);
       lanes.start();
+    }
+    // After the newcomers: who waits for one that goes is sent to one of those.
+    for (const [name, lanes] of this.#lanes) {
+      if (backends.includes(name)) continue;
+      this.#lanes.delete(name);
+      lanes.stop();
     }
   }
 

@@ -1,8 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { limits } from "../../src/limits.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/lanes");
+const json = new Field("content-type", "application/json");
 
 function lanesOf(path: PlayedPath): string[] {
   return (path.upstreams.lanesOf("a")?.rows ?? []).flatMap((row) =>
@@ -188,6 +191,101 @@ test("a client that hangs up while it waits leaves no trace", () => {
   path.settle();
   assert.is(path.exchanges.size, 0);
   assert.is(path.backend("a").asked.length, 0);
+});
+
+test("a backend whose PINGs are answered late is ready again as soon as they are", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(300);
+  const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "suspect");
+  releases[0]?.();
+  path.clock.advance(100);
+  assert.is(path.backends.views[0]?.state, "suspect");
+  releases[1]?.();
+  path.clock.advance(100);
+  assert.is(path.backends.views[0]?.state, "ready");
+});
+
+test("when the one silent lane of a backend has died, the others speak for it", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("GET", "/api", [bearer("new")]);
+  path.settle();
+  path
+    .backend("a")
+    .sessions.find(({ session }) => session.openCount > 0)
+    ?.cable.blackHole();
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "suspect");
+  path.clock.advance(2000);
+  assert.is(path.backends.views[0]?.state, "ready");
+});
+
+test("those who wait for a backend that is replaced go to its successor", () => {
+  const path = new PlayedPath(["a"]);
+  path.played.set("b", path.backend("a"));
+  path.backend("a").isMute = true;
+  const write = path.client().ask("POST", "/x", [bearer("t")]);
+  path.settle();
+  path.backend("a").isMute = false;
+  path.reconcile(["b"]);
+  path.settle();
+  path.backend("a").last.answer(201);
+  path.settle();
+  assert.is(write.status, "201");
+});
+
+test("lanes that retire hold up no successor, however many watches they still have", () => {
+  const path = new PlayedPath(["a"]);
+  for (let index = 0; index <= limits.unprovenLanes; index += 1) {
+    path.client().ask("GET", "/api/v1/pods?watch=1");
+    path.clock.advance(300);
+    assert.is(path.backend("a").asked.length, index + 1);
+    for (const { session } of path.backend("a").sessions) if (session.openCount > 0) session.goAway();
+    path.settle();
+  }
+});
+
+test("when a lane cannot be opened, those who wait for it go to the next backend, whatever other lanes live", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  client.ask("GET", "/bind", [bearer("t")]);
+  path.settle();
+  const [bound, other] = path.backend("a").asked.length > 0 ? ["a", "b"] : ["b", "a"];
+  path.backend(bound).last.answer(200);
+  path.settle();
+  path.backend(bound).isDown = true;
+  client.ask("POST", "/long/proxy", [bearer("new")]);
+  client.ask("GET", "/api/v1/pods?watch=1", [bearer("new")]);
+  path.settle();
+  assert.is(path.backends.views.find(({ name }) => name === bound)?.state, "ready");
+  assert.is(path.backend(other).asked.length, 1);
+});
+
+test("who waits for an unproven lane takes a proven one as soon as its bearer is", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").maxStreams = 1;
+  const client = path.client();
+  const watch = (): void => void client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  for (let index = 0; index < limits.unprovenLanes + 1; index += 1) watch();
+  path.clock.advance(1000);
+  assert.is(path.backend("a").asked.length, limits.unprovenLanes);
+  path.backend("a").asked[0]?.side?.sendHeaders([new Field(":status", "200"), json], false);
+  path.clock.advance(1000);
+  assert.is(path.backend("a").asked.length, limits.unprovenLanes + 1);
+});
+
+test("nobody waits for a lane for ever: after its attempts it is refused, with Retry-After if it is safe", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").maxStreams = 1;
+  for (let index = 0; index < limits.unprovenLanes; index += 1)
+    path.client().ask("GET", "/api/v1/pods?watch=1");
+  path.clock.advance(1000);
+  const late = path.client().ask("GET", "/api/v1/pods?watch=1");
+  path.clock.advance(limits.laneWaitMs);
+  assert.is(late.status, "");
+  path.clock.advance(limits.attempts * limits.laneWaitMs);
+  assert.equal([late.status, late.heads[0]?.some(({ name }) => name === "retry-after")], ["429", true]);
 });
 
 test.run();

@@ -10,6 +10,8 @@ export type Cable = {
   cut(reason: string): void;
   /** What is written from now on vanishes, without a word: a black hole. */
   blackHole(): void;
+  /** What is written from now on waits, until the returned function lets it go on. */
+  hold(): () => void;
 };
 
 type End = { owner: WireOwner | undefined; isClosed: boolean };
@@ -20,6 +22,7 @@ export function cable(clock: ManualClock): Cable {
     { owner: undefined, isClosed: false },
   ];
   let isHole = false;
+  let held: (() => void)[] | undefined;
   const close = (end: End, failure: Failure | undefined): void => {
     if (end.isClosed) return;
     end.isClosed = true;
@@ -31,9 +34,11 @@ export function cable(clock: ManualClock): Cable {
       write(buffers) {
         const bytes = Buffer.concat([...buffers]);
         if (!own.isClosed && !isHole) {
-          clock.soon(() => {
+          const deliver = (): void => {
             if (!other.isClosed && !isHole) other.owner?.receive(bytes);
-          });
+          };
+          if (held === undefined) clock.soon(deliver);
+          else held.push(deliver);
         }
         return true;
       },
@@ -59,6 +64,14 @@ export function cable(clock: ManualClock): Cable {
     },
     blackHole() {
       isHole = true;
+    },
+    hold() {
+      held = [];
+      return () => {
+        const waiting = held ?? [];
+        held = undefined;
+        for (const deliver of waiting) clock.soon(deliver);
+      };
     },
   };
 }
