@@ -1,0 +1,177 @@
+/**
+ * The path alone, as one JSON line: microseconds of CPU an exchange, from the octets of a request to those of its
+ * answer and back, between ends in memory. No TLS, no kernel; the ends' own work, about a microsecond, is in it.
+ * The best of five rounds hardly changes when the machine is busy.
+ *
+ * node bench/path.ts
+ */
+
+import { wallClock } from "../src/clock.ts";
+import { putFrameHeader, u8, u24, u32 } from "../src/h2/bytes.ts";
+import { Field } from "../src/h2/field.ts";
+import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame.ts";
+import { HpackEncoder } from "../src/h2/hpack-encoder.ts";
+import { Journal } from "../src/journal.ts";
+import { Client } from "../src/proxy/client.ts";
+import { Downstream } from "../src/proxy/downstream.ts";
+import { Path } from "../src/proxy/path.ts";
+import type { Wire, WireOwner } from "../src/proxy/wire.ts";
+import { encode } from "../test/support/hpack.ts";
+
+const clients = 8;
+const streams = 16;
+const rounds = 5;
+const roundMs = 600;
+const body = Buffer.alloc(2048, "x");
+
+/** What arrives next, and where: delivered in turns, as the event loop would. */
+let arrivals: (() => void)[] = [];
+let soon: (() => void)[] = [];
+const clock = { ...wallClock, after: () => () => {}, soon: (run: () => void) => void soon.push(run) };
+
+/** Lets everything under way arrive. */
+function settle(): void {
+  while (soon.length + arrivals.length > 0) {
+    const [due, arrived] = [soon, arrivals];
+    [soon, arrivals] = [[], []];
+    for (const run of [...due, ...arrived]) run();
+  }
+}
+
+function frame(type: number, flags: number, id: number, payload: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);
+  putFrameHeader(bytes, 0, payload.length, type, flags, id);
+  payload.copy(bytes, frameHeaderBytes);
+  return bytes;
+}
+
+function settings(id: number, value: number): Buffer {
+  const entry = Buffer.alloc(6);
+  entry.writeUInt16BE(id, 0);
+  entry.writeUInt32BE(value, 2);
+  return frame(frameType.SETTINGS, 0, 0, entry);
+}
+
+function increment(octets: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(octets, 0);
+  return frame(frameType.WINDOW_UPDATE, 0, 0, payload);
+}
+
+/** Calls `hear` for each frame of what was written; the preface, if any, has been cut off. */
+function read(buffers: readonly Buffer[], hear: (type: number, flags: number, id: number) => void): void {
+  const bytes = buffers.length === 1 ? (buffers[0] ?? body) : Buffer.concat(buffers);
+  for (let at = 0; at < bytes.length; at += frameHeaderBytes + u24(bytes, at))
+    hear(u8(bytes, at + 3), u8(bytes, at + 4), u32(bytes, at + 5));
+}
+
+const fieldsOf = (pairs: readonly (readonly [string, string])[]): Field[] =>
+  pairs.map(([name, value]) => new Field(name, value));
+
+/** A backend that answers every request with two kilobytes. */
+function backend(owner: WireOwner): Wire {
+  const encoder = new HpackEncoder();
+  const head = fieldsOf([
+    [":status", "200"],
+    ["content-type", "application/json"],
+    ["content-length", "2048"],
+    ["cache-control", "no-cache, private"],
+  ]);
+  const [first, next] = [encode(encoder, head), encode(encoder, head)];
+  let answered = 0;
+  let isNew = true;
+  arrivals.push(() => owner.receive(settings(3, 100)));
+  return {
+    write(buffers) {
+      const out: Buffer[] = [];
+      const all = isNew ? [Buffer.concat([...buffers]).subarray(clientPreface.length)] : buffers;
+      isNew = false;
+      read(all, (type, _flags, id) => {
+        if (type !== frameType.HEADERS) return;
+        out.push(frame(frameType.HEADERS, flag.END_HEADERS, id, answered === 0 ? first : next));
+        out.push(frame(frameType.DATA, flag.END_STREAM, id, body));
+        answered += 1;
+      });
+      if (out.length > 0) arrivals.push(() => owner.receive(Buffer.concat(out)));
+      return true;
+    },
+    end() {},
+    destroy() {},
+  };
+}
+
+let done = 0;
+
+/** A client that keeps its streams busy; returns what it does each turn. */
+function client(path: Path, number: number): () => void {
+  const encoder = new HpackEncoder();
+  const headOf = (name: number): Field[] =>
+    fieldsOf([
+      [":method", "GET"],
+      [":scheme", "https"],
+      [":authority", "10.0.0.1:6443"],
+      [":path", `/api/v1/namespaces/kube-system/pods/coredns-${name}?resourceVersion=12345`],
+      ["user-agent", "kubelet/v1.36.1 (linux/amd64) kubernetes/0ab1cde"],
+      ["accept", "application/vnd.kubernetes.protobuf,application/json"],
+      ["accept-encoding", "gzip"],
+      ["authorization", "Bearer bench1.0123456789abcdef0123456789abcdef"],
+    ]);
+  const first = encode(encoder, headOf(0));
+  const blocks = Array.from({ length: 64 }, (_, name) => encode(encoder, headOf(name)));
+  let [nextId, open, octets] = [1, 0, 0];
+  const wire = {
+    write(buffers: readonly Buffer[]) {
+      read(buffers, (type, flags) => {
+        if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
+        if (type !== frameType.DATA || (flags & flag.END_STREAM) === 0) return;
+        open -= 1;
+        done += 1;
+        octets += body.length;
+      });
+      return true;
+    },
+    end() {},
+    destroy() {},
+  };
+  const known = { port: 1, listener: "bench", alpn: "h2", isTls: true } as const;
+  const options = { ...known, address: `10.0.0.${number}`, isTrustedForwarder: false, hasCertificate: false };
+  const down = new Downstream(new Client(options), path, () => wire);
+  down.receive(Buffer.concat([clientPreface, settings(4, 1 << 30), increment(1 << 24)]));
+  return () => {
+    const out: Buffer[] = octets > 1 << 20 ? [increment(octets)] : [];
+    if (out.length > 0) octets = 0;
+    for (; open < streams; open++, nextId += 2) {
+      const block = nextId === 1 ? first : (blocks[nextId % blocks.length] ?? first);
+      out.push(frame(frameType.HEADERS, flag.END_HEADERS | flag.END_STREAM, nextId, block));
+    }
+    down.receive(Buffer.concat(out));
+  };
+}
+
+/** Microseconds of CPU an exchange, over so many milliseconds. */
+function measure(turns: readonly (() => void)[], ms: number): number {
+  const [doneBefore, cpuBefore, until] = [done, process.cpuUsage(), performance.now() + ms];
+  while (performance.now() < until) {
+    for (const turn of turns) turn();
+    settle();
+  }
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return (user + system) / (done - doneBefore);
+}
+
+const path = new Path({
+  clock,
+  journal: new Journal(clock),
+  connect: (_, owner) => backend(owner),
+  lanes: { streams: 80, warm: 1 },
+  sharing: "lanes",
+  bufferBytes: 1 << 30,
+  ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
+});
+path.reconcile(["one"]);
+settle();
+const turns = Array.from({ length: clients }, (_, number) => client(path, number));
+measure(turns, 2 * roundMs);
+const figures = Array.from({ length: rounds }, () => measure(turns, roundMs));
+const best = Math.round(Math.min(...figures) * 100) / 100;
+process.stdout.write(`${JSON.stringify({ bench: "path", unit: "us/exchange", best })}\n`);
