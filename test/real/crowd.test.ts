@@ -147,27 +147,32 @@ const acts: readonly ((session: ClientHttp2Session) => Promise<void>)[] = [
   (session) => leave(session, collection),
 ];
 
+/** What a failed act came to, without what differs from time to time. */
+function problemOf(reason: unknown): string {
+  const { message, stack = "", actual } = reason as Error & { actual?: unknown };
+  const at = /crowd\.test\.ts:\d+/.exec(stack)?.[0] ?? "";
+  return `${message.slice(0, 200)} (${at}, got ${String(actual).slice(0, 300)})`;
+}
+
 real(`40 clients for ${seconds} s get their own answers`, async () => {
   const until = Date.now() + seconds * 1_000;
   const problems = new Map<string, number>();
   let done = 0;
+  const note = (what: string): unknown => problems.set(what, (problems.get(what) ?? 0) + 1);
+  const several = async (session: ClientHttp2Session): Promise<void> => {
+    const chosen = Array.from({ length: 1 + below(8) }, () => acts[below(acts.length)] ?? acts[0]);
+    const outcomes = await Promise.allSettled(chosen.map(async (act) => act?.(session)));
+    for (const outcome of outcomes) {
+      if (outcome.status === "fulfilled") done++;
+      else note(problemOf(outcome.reason));
+    }
+  };
   const client = async (): Promise<void> => {
     while (Date.now() < until) {
-      const options = { ca: readFileSync(cluster.caFile), servername: "localhost" };
-      const session = connect(proxy.url, options);
-      session.on("error", (error) => problems.set(error.message, (problems.get(error.message) ?? 0) + 1));
-      for (let rounds = 0; rounds < 20 && Date.now() < until && !session.closed; rounds++) {
-        const several = Array.from({ length: 1 + below(8) }, () => acts[below(acts.length)]);
-        for (const outcome of await Promise.allSettled(several.map((act) => act?.(session)))) {
-          if (outcome.status === "fulfilled") done++;
-          else {
-            const { message, stack = "", actual } = outcome.reason as Error & { actual?: unknown };
-            const at = /crowd\.test\.ts:\d+/.exec(stack)?.[0] ?? "";
-            const what = `${message.slice(0, 200)} (${at}, got ${String(actual).slice(0, 300)})`;
-            problems.set(what, (problems.get(what) ?? 0) + 1);
-          }
-        }
-      }
+      const session = connect(proxy.url, { ca: readFileSync(cluster.caFile), servername: "localhost" });
+      session.on("error", (error) => note(error.message));
+      for (let rounds = 0; rounds < 20 && Date.now() < until && !session.closed; rounds++)
+        await several(session);
       session.close();
     }
   };
