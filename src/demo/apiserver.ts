@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import type { Answer, Ask } from "./ask.ts";
 import { documentAt } from "./discovery.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "./form.ts";
 import type { JsonMap } from "./json.ts";
@@ -17,26 +18,6 @@ import { WatchStream } from "./watch-stream.ts";
 const json = "application/json";
 /** `--min-request-timeout`: a watch without timeoutSeconds lives for 1800 to 3600 s. */
 const watchFloorMs = 1_800_000;
-
-/** A whole request. The host stops collecting a body beyond `limits.demoBodyBytes`: what it passes on is refused. */
-export type Ask = {
-  readonly method: string;
-  /** With its query, as it came. */
-  readonly path: string;
-  readonly fields: readonly (readonly [string, string])[];
-  readonly body: Buffer;
-};
-
-/** Where the answer goes. After `end()`, or once the asker is gone, nothing more is written. */
-export type Answer = {
-  head(status: number, fields: readonly (readonly [string, string])[]): void;
-  write(bytes: Buffer): void;
-  end(): void;
-  /** Bytes written but not yet taken by the asker. */
-  queued(): number;
-  /** At most one: runs when the asker is gone before the end. */
-  onGone(run: () => void): void;
-};
 
 type Options = {
   readonly store: Store;

@@ -201,10 +201,11 @@ function readBody({ contentType, body }: Request, expected: string): Json | Refu
   return parseJson(body.toString()) ?? badRequest("the body of the request is not JSON");
 }
 
-/** What the real one's controllers would fill in at once. */
-function withDefaults(resource: Resource, object: KubeObject): KubeObject {
-  if (resource !== namespaces) return object;
-  const status = { phase: "Active" };
-  const labels = { ...object.metadata.labels, "kubernetes.io/metadata.name": object.metadata.name };
-  return { ...object, metadata: { ...object.metadata, labels }, fields: { ...object.fields, status } };
+/** What the real one's defaulting and controllers would fill in at once. */
+function withDefaults({ plural }: Resource, object: KubeObject): KubeObject {
+  const { metadata, fields } = object;
+  if (plural === "secrets") return { ...object, fields: { type: "Opaque", ...fields } };
+  if (plural !== namespaces.plural) return object;
+  const labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name };
+  return { ...object, metadata: { ...metadata, labels }, fields: { ...fields, status: { phase: "Active" } } };
 }

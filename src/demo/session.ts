@@ -11,7 +11,7 @@ import type { Stream } from "../h2/stream.ts";
 import type { Turn } from "../h2/turn.ts";
 import { limits } from "../limits.ts";
 import type { Wire, WireOwner } from "../proxy/wire.ts";
-import type { Answer, Ask } from "./apiserver.ts";
+import type { Answer, Ask } from "./ask.ts";
 
 /** What kube-apiserver allows (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxStreams = 100;

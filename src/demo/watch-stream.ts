@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import type { Answer } from "./apiserver.ts";
+import type { Answer } from "./ask.ts";
 import { type Form, renderObject } from "./form.ts";
 import type { JsonMap, KubeObject } from "./json.ts";
 import { apiVersionOf } from "./resources.ts";

@@ -117,6 +117,15 @@ test("a list is selected, versioned, and refuses versions that are not there yet
   assert.equal(reasonIn(verb(`GET ${configmaps}?fieldSelector=spec.x%3D1`)), [400, "BadRequest"]);
 });
 
+test("a secret without a type is Opaque, as a typed client expects", () => {
+  const verb = newVerb();
+  const typeOf = (more: object): unknown =>
+    jsonBody(verb("POST /api/v1/namespaces/default/secrets", { metadata: { generateName: "s-" }, ...more }))[
+      "type"
+    ];
+  assert.equal([typeOf({}), typeOf({ type: "kubernetes.io/tls" })], ["Opaque", "kubernetes.io/tls"]);
+});
+
 test("preconditions of a delete are held to", () => {
   const verb = newVerb();
   verb(`POST ${configmaps}`, { metadata: { name: "a" } });
