@@ -163,7 +163,8 @@ export class Lane implements WireOwner {
         this.fail(new Failure("backend-refused", "backend", "No session in time"));
       return;
     }
-    this.#session.check();
+    // After a stall of our own, what the backend sent in time may still be unread (F11).
+    if (stalledMs === 0) this.#session.check();
     this.#resetUnwanted();
     if (this.#pingNumber === 0) {
       this.#pingNumber = this.#session.sendPing();
