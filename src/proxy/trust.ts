@@ -20,7 +20,7 @@ export type TrustClass = (typeof trustClasses)[number];
 const bearerForm = /^bearer [^ ]/i;
 
 /** A credential by its salted hash; never the credential. */
-export type Bearer = { provenUntil: number };
+export type Bearer = { readonly key: string; provenUntil: number };
 
 /** What serve remembers of a request's credential, to report the answer's status; undefined is anonymous. */
 export type Credential = Bearer | undefined;
@@ -57,19 +57,25 @@ export class Trust {
 
   /** A backend answered: anything but 401 proves the credential for ten minutes. */
   learn(credential: Credential, status: number): void {
-    if (credential !== undefined)
-      credential.provenUntil = status === 401 ? 0 : this.#clock.now() + limits.provenMs;
+    if (credential === undefined) return;
+    credential.provenUntil = status === 401 ? 0 : this.#clock.now() + limits.provenMs;
+    if (status !== 401 && !this.#bearers.has(credential.key)) this.#remember(credential);
   }
 
   #bearer(value: string): Bearer {
     const key = hash("sha256", this.#salt + value);
-    const bearer = this.#bearers.get(key) ?? { provenUntil: 0 };
+    const known = this.#bearers.get(key);
+    if (known === undefined) return { key, provenUntil: 0 };
     this.#bearers.delete(key);
-    this.#bearers.set(key, bearer);
-    if (this.#bearers.size > limits.bearers) {
-      const [oldest] = this.#bearers.keys();
-      if (oldest !== undefined) this.#bearers.delete(oldest);
-    }
-    return bearer;
+    this.#bearers.set(key, known);
+    return known;
+  }
+
+  /** Only what was accepted: ten thousand invented tokens must not push out one that is good (A43). */
+  #remember(bearer: Bearer): void {
+    this.#bearers.set(bearer.key, bearer);
+    if (this.#bearers.size <= limits.bearers) return;
+    const [oldest] = this.#bearers.keys();
+    if (oldest !== undefined) this.#bearers.delete(oldest);
   }
 }

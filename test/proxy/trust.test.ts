@@ -48,7 +48,8 @@ test("it remembers a bounded number of bearers, and none of them readable", () =
   const first = trust.credentialOf(request("very-secret"), memo());
   trust.learn(first, 200);
   assert.not.match(inspect(trust, { depth: 9, showHidden: true }), "very-secret");
-  for (let index = 0; index < limits.bearers; index += 1) trust.credentialOf(request(String(index)), memo());
+  for (let index = 0; index < limits.bearers; index += 1)
+    trust.learn(trust.credentialOf(request(String(index)), memo()), 200);
   assert.is(trust.classOf(trust.credentialOf(request("very-secret"), memo())), "unproven");
 });
 
@@ -60,6 +61,14 @@ test("what the apiserver does not read as a bearer is anonymous to it, and so to
     trust.learn(credential, 403);
     assert.is(trust.classOf(credential), "unproven", value);
   }
+});
+
+test("bearers that nobody accepted push out none that was (A43)", () => {
+  const trust = new Trust(manualClock());
+  trust.learn(trust.credentialOf(request("good"), memo()), 200);
+  for (let index = 0; index < 2 * limits.bearers; index += 1)
+    trust.learn(trust.credentialOf(request(String(index)), memo()), 401);
+  assert.is(trust.classOf(trust.credentialOf(request("good"), memo())), "proven");
 });
 
 test.run();
