@@ -45,6 +45,7 @@ export type ExchangeOwner = {
 
 export type ExchangeEnd = "complete" | "client-gone" | "backend-gone" | "refused";
 
+const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 /** Methods whose repetition changes nothing (RFC 9110 §9.2.1); they are the ones we may ask a second backend. */
 const safeMethods = new Set(["GET", "HEAD"]);
 
@@ -281,8 +282,14 @@ export class Exchange implements SideOwner {
     else this.#resetDown(code);
   }
 
+  /**
+   * A client must not mistake what broke off: Node's takes NO_ERROR and CANCEL for an orderly end (nodejs/node 35209),
+   * and after a head REFUSED_STREAM would say that nothing was processed.
+   */
   #resetDown(code: number): void {
-    this.#down.reset(code === lost ? errorCode.INTERNAL_ERROR : code);
+    const isRefusal = code === errorCode.REFUSED_STREAM;
+    const isFalse = isRefusal ? this.isAnswered : mistakable.has(code);
+    this.#down.reset(isFalse ? errorCode.INTERNAL_ERROR : code);
     this.#end("backend-gone");
   }
 

@@ -107,6 +107,19 @@ test("a truncated answer is reset, never ended (F9)", () => {
   assert.equal([ear.body, ear.isEnded, ear.resetCode], ["half a li", false, errorCode.INTERNAL_ERROR]);
 });
 
+test("a code that a client takes for an orderly end never reaches it (F9, nodejs/node 35209)", () => {
+  for (const code of [errorCode.NO_ERROR, errorCode.CANCEL, errorCode.REFUSED_STREAM]) {
+    const path = new PlayedPath(["a"]);
+    const ear = path.client().ask("GET", "/list");
+    path.settle();
+    path.backend("a").last.side?.sendHeaders([new Field(":status", "200")], false);
+    path.backend("a").last.say("half a li");
+    path.backend("a").last.side?.reset(code);
+    path.settle();
+    assert.equal([ear.isEnded, ear.resetCode], [false, errorCode.INTERNAL_ERROR]);
+  }
+});
+
 test("the backend's own reset code reaches the client", () => {
   const { path, ear } = asked("GET", "/x");
   path.backend("a").last.side?.reset(errorCode.ENHANCE_YOUR_CALM);
