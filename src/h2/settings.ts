@@ -34,7 +34,8 @@ function applyOne(into: PeerSettings, id: number, value: number): void {
   const [least, most] = ranges.get(id) ?? [0, 0xffff_ffff];
   if (value < least || value > most) {
     const code = id === setting.INITIAL_WINDOW_SIZE ? errorCode.FLOW_CONTROL_ERROR : errorCode.PROTOCOL_ERROR;
-    throw new ProtocolError(code, "session", `SETTINGS with ${value} for ${id}`);
+    // Without the value: the message becomes a metric's label (A54).
+    throw new ProtocolError(code, "session", `SETTINGS out of range for ${id}`);
   }
   if (id === setting.HEADER_TABLE_SIZE) into.headerTableBytes = value;
   if (id === setting.MAX_CONCURRENT_STREAMS) into.maxStreams = value;

@@ -37,6 +37,21 @@ export class Scene {
     return scene;
   }
 
+  /** Waits until this backend is one that new clients go to. */
+  async ready(backend: string): Promise<void> {
+    const line = `watchkeeper_backend_ready{backend="${backend}"} 1`;
+    for (let tries = 0; tries < 100; tries += 1) {
+      if ((await this.metrics()).includes(line)) return;
+      await pause(50);
+    }
+    throw new Error(`Backend ${backend} is not ready`);
+  }
+
+  async metrics(): Promise<string> {
+    const answer = await fetch(`http://127.0.0.1:${this.proxy.place.adminPort}/metrics`);
+    return answer.text();
+  }
+
   /** An attacker over TLS. */
   async attacker(first?: Frame | null): Promise<RawH2> {
     const { port, ca } = this.proxy.place;

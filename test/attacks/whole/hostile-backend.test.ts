@@ -1,0 +1,146 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Scene } from "../../support/attack.ts";
+import {
+  continued,
+  data,
+  type Frame,
+  headers,
+  ping,
+  raw,
+  reset,
+  settings,
+  windowUpdate,
+} from "../../support/h2-frames.ts";
+import { blockOf, RawBackend } from "../../support/raw-backend.ts";
+import type { RawH2 } from "../../support/raw-h2.ts";
+
+const test = suite("attacks/whole/hostile-backend");
+
+let hostile: RawBackend;
+let scene: Scene;
+test.before(async () => {
+  hostile = await RawBackend.start();
+  // The bystander asks before the hostile backend is there to be chosen: it is on the other one.
+  scene = await Scene.open({ targets: [hostile] });
+});
+test.after.each(async () => {
+  hostile.play = () => {};
+  hostile.greeting = [settings()];
+  await scene.settled();
+});
+test.after(async () => {
+  await scene.close();
+  hostile.stop();
+});
+
+/** A client whose requests go to the hostile backend, which has fewer streams than the bystander's. */
+async function client(first?: Frame): Promise<RawH2> {
+  await scene.ready("hostile");
+  return scene.attacker(first ?? settings({ INITIAL_WINDOW_SIZE: 0x7fff_ffff }));
+}
+
+type Play = (id: number) => readonly (Frame | Frame[])[];
+const ok: [string, string] = ["content-type", "application/json"];
+
+/** The stream is reset, and never ends as if it were whole. */
+const cut: Record<string, readonly [Play, RegExp]> = {
+  "a head of 1,100 fields": [
+    (id) => [headers(id).status(200, ...bomb(1100, 1))],
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+  "twenty interim heads": [
+    (id) => Array.from({ length: 20 }, () => headers(id).status(103, ["link", "x"])),
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+  "DATA beyond the window": [
+    (id) => [headers(id).status(200), ...Array.from({ length: 20 }, () => data(id, Buffer.alloc(16_384)))],
+    /RST_STREAM 1 FLOW_CONTROL_ERROR/,
+  ],
+  "less than its content-length": [
+    (id) => [headers(id).status(200, ["content-length", "100"]), data(id, "0123456789", "end")],
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+  "more than its content-length": [
+    (id) => [headers(id).status(200, ["content-length", "3"]), data(id, "0123456789", "end")],
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+  "RST_STREAM(NO_ERROR) in the middle": [
+    (id) => [headers(id).status(200, ok), data(id, "half"), reset(id, "NO_ERROR")],
+    /RST_STREAM 1 INTERNAL_ERROR/,
+  ],
+  "RST_STREAM(CANCEL) in the middle": [
+    (id) => [headers(id).status(200, ok), data(id, "half"), reset(id, "CANCEL")],
+    /RST_STREAM 1 INTERNAL_ERROR/,
+  ],
+  "RST_STREAM(REFUSED_STREAM) in the middle": [
+    (id) => [headers(id).status(200, ok), data(id, "half"), reset(id, "REFUSED_STREAM")],
+    /RST_STREAM 1 INTERNAL_ERROR/,
+  ],
+  "RST_STREAM(NO_ERROR) instead of an answer": [
+    (id) => [reset(id, "NO_ERROR")],
+    /RST_STREAM 1 INTERNAL_ERROR/,
+  ],
+  "a line feed in a field": [
+    (id) => [headers(id).status(200, ["x-a", "b\r\nset-cookie: evil"])],
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+  "a connection field": [
+    (id) => [headers(id).status(200, ["connection", "close"])],
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+  "a body before its head": [(id) => [data(id, "x")], /RST_STREAM 1 PROTOCOL_ERROR/],
+  "status 101": [(id) => [headers(id).status(101)], /RST_STREAM 1 PROTOCOL_ERROR/],
+  "status 20": [(id) => [headers(id).status(20)], /RST_STREAM 1 PROTOCOL_ERROR/],
+  "two statuses": [(id) => [headers(id).status(200, [":status", "200"])], /RST_STREAM 1 PROTOCOL_ERROR/],
+  "204 with a body": [(id) => [headers(id).status(204), data(id, "x", "end")], /RST_STREAM 1 PROTOCOL_ERROR/],
+  "a pseudo-field in trailers": [
+    (id) => [headers(id).status(200), data(id, "x"), headers(id).trailers([":status", "200"])],
+    /RST_STREAM 1 PROTOCOL_ERROR/,
+  ],
+};
+
+function bomb(count: number, size: number): [string, string][] {
+  return Array.from({ length: count }, (_, at) => [`x-${at}`, "y".repeat(size)]);
+}
+
+for (const [what, [play, line]] of Object.entries(cut)) {
+  test(`A60, A37, F9: an answer with ${what} never looks whole`, async () => {
+    hostile.play = ({ id, say }) => say(...play(id).flat());
+    const own = await client(settings({ INITIAL_WINDOW_SIZE: what.includes("beyond") ? 0 : 65_535 }));
+    own.send(headers(1).get("/api/v1/pods"));
+    await own.expect(line);
+    assert.is(own.count(/^(DATA|HEADERS) 1 .*END$/), 0);
+  });
+}
+
+/** The lane dies; a GET that was not answered yet is answered by the other backend. */
+const deadly: Record<string, Play> = {
+  PUSH_PROMISE: (id) => [raw(5, 4, id, Buffer.from([0, 0, 0, 2, 0x88]))],
+  "MAX_FRAME_SIZE=0": () => [settings({ MAX_FRAME_SIZE: 0 })],
+  "a window beyond 2^31 - 1": () => [windowUpdate(0, 0x7fff_ffff)],
+  "broken HPACK": (id) => [blockOf(id, Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]))],
+  "a flood of SETTINGS": () => Array.from({ length: 1000 }, () => settings()),
+  "a flood of PINGs": () => Array.from({ length: 1000 }, (_, at) => ping(at)),
+  "an ALTSVC flood": (id) => Array.from({ length: 200 }, () => raw(10, 0, id, Buffer.alloc(16_000))),
+  "an answer to nobody": () => [headers(1001).statusOnly(200)],
+  "a head of 200 KiB": (id) => [
+    continued(headers(id).status(200, ...bomb(50, 4000)), ...Array.from({ length: 12 }, () => 16_000)),
+  ],
+  "endless CONTINUATION": (id) => [
+    raw(1, 0, id, "\x88"),
+    ...Array.from({ length: 20 }, () => raw(9, 0, id, "")),
+  ],
+};
+
+for (const [what, play] of Object.entries(deadly)) {
+  test(`A60: ${what} ends that lane, and a GET on it is answered elsewhere`, async () => {
+    hostile.play = ({ id, say }) => say(...play(id).flat());
+    const own = await client();
+    own.send(headers(1).get("/api/v1/pods"));
+    await own.expect(/HEADERS 1 :status=200/);
+    await own.expect(/DATA 1 .*END/);
+  });
+}
+
+test.run();
