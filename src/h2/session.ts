@@ -256,11 +256,14 @@ export class Session implements FrameSink {
     this.#writer.ping(bytes, start, true);
   }
 
+  /** A lane's PINGs are as many as its owner likes, and so are their answers; a client is asked for one in its life. */
   pong(bytes: Buffer, start: number): void {
+    if (this.#role === "server") this.#floods.charge("control");
     this.#owner.ponged(bytes.readUInt32BE(start + 4));
   }
 
   goAwayReceived(lastId: number): void {
+    this.#floods.charge("control");
     this.#isPeerGoing = true;
     // A client's GOAWAY names pushed streams, of which there are none: what it opened itself lives on (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);

@@ -393,6 +393,15 @@ test("a protocol error tells the peer its last stream, and every owner", () => {
   assert.equal(rig.last.ear.lines, ["GET /a end", `reset ${lost}`]);
 });
 
+test("a client's PONGs and GOAWAYs cost it like its PINGs (A14)", () => {
+  for (const frame of [pong(1), goAway(0)]) {
+    const rig = serverRig();
+    rig.peer.sends(headers(1).get("/a"));
+    rig.peer.sends(...Array.from({ length: limits.controlBurst + 1 }, () => frame));
+    endedWith(rig, "ENHANCE_YOUR_CALM", 1);
+  }
+});
+
 test("a client opens odd streams, each two above the one before", () => {
   const rig = clientRig();
   assert.ok(rig.session.isOpen);

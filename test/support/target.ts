@@ -21,6 +21,7 @@ export class Target implements PlayedTarget {
   askedLong = 0;
   /** Octets of `/big` that were handed to HTTP/2. */
   sentBytes = 0;
+  readonly #paths: string[] = [];
   readonly #server: http2.Http2SecureServer;
   readonly #sessions = new Set<http2.ServerHttp2Session>();
 
@@ -41,6 +42,7 @@ export class Target implements PlayedTarget {
       raw: string[],
     ): void => {
       this.asked += 1;
+      if (this.#paths.length < 10_000) this.#paths.push(String(headers[":path"]));
       stream.on("error", () => {});
       stream.on("aborted", () => {
         this.resets += 1;
@@ -72,6 +74,11 @@ export class Target implements PlayedTarget {
   stop(): void {
     for (const session of this.#sessions) session.destroy();
     this.#server.close();
+  }
+
+  /** How often this path was asked for. */
+  seen(path: string): number {
+    return this.#paths.filter((asked) => asked === path).length;
   }
 
   #answer(stream: http2.ServerHttp2Stream, path: string, raw: readonly string[]): void {
