@@ -9,8 +9,14 @@ const verbs = new Set(
 
 export type Count = { readonly verb: string; readonly code: number; readonly backend: string; count: number };
 
+/** The unread are looked through when they are this many, and again when they are twice as many as were left. */
+const sweptSize = 64;
+
 export class Exchanges {
   readonly #live = new Set<Exchange>();
+  /** Over, with an answer that a slow reader has not taken yet: they hold memory, and can be cut like the living. */
+  readonly #unread = new Set<Exchange>();
+  #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
     complete: 0,
     "client-gone": 0,
@@ -29,6 +35,7 @@ export class Exchanges {
 
   remove(exchange: Exchange, end: ExchangeEnd): void {
     this.#live.delete(exchange);
+    if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
     this.#ended.events += exchange.events;
     if (exchange.order.kind === "watch") this.#ended.bytes += exchange.sentBytes;
@@ -48,6 +55,25 @@ export class Exchanges {
     count.count += 1;
     this.#counts.set(key, count);
     this.#lastCount = count;
+  }
+
+  /** Nobody tells when the last octet has left, so those that have none are found in passing. */
+  #keepUnread(exchange: Exchange): void {
+    this.#unread.add(exchange);
+    if (this.#unread.size >= this.#sweepAt) this.#sweep();
+  }
+
+  #sweep(): void {
+    for (const exchange of this.#unread) if (exchange.queuedBytes === 0) this.#unread.delete(exchange);
+    this.#sweepAt = Math.max(sweptSize, 2 * this.#unread.size);
+  }
+
+  /** Whoever holds octets, the most first. */
+  get holders(): readonly Exchange[] {
+    this.#sweep();
+    return [...this.#live, ...this.#unread]
+      .filter((exchange) => exchange.queuedBytes > 0)
+      .toSorted((a, b) => b.queuedBytes - a.queuedBytes);
   }
 
   get size(): number {

@@ -113,7 +113,7 @@ export class H1Side implements Side {
     if (this.#state === "waiting" && code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend took the request for malformed");
     // The answer is whole and the rest of the request is not wanted (Go's server resets so): the socket may live on.
-    if (this.#state === "ended") {
+    if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
     }

@@ -94,8 +94,7 @@ export class Path {
     this.#isRelieving = true;
     this.clock.soon(() => {
       this.#isRelieving = false;
-      const largest = Array.from(this.exchanges.live).toSorted((a, b) => b.queuedBytes - a.queuedBytes);
-      for (const exchange of largest) {
+      for (const exchange of this.exchanges.holders) {
         if (!this.buffered.isOver) return;
         const { queuedBytes } = exchange;
         const message = `Too much waits in this process: ${queuedBytes} bytes of it for one exchange`;

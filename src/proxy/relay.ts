@@ -164,7 +164,9 @@ export class Exchange implements SideOwner {
 
   /** Ends it now, whatever it is: the process is going, or memory is short and this one holds the most of it. */
   cut(): void {
-    if (this.#isEnded || this.endWatch()) return;
+    // Over, but its answer is not: a slow reader has not taken all of it.
+    if (this.#isEnded) return this.#down.reset(errorCode.INTERNAL_ERROR);
+    if (this.endWatch()) return;
     if (this.#up !== undefined) this.#lane?.cancel(this.#up, this.isAnswered);
     this.#resetDown(this.isAnswered ? lost : errorCode.REFUSED_STREAM);
   }

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { PlayedPath } from "../support/path.ts";
+import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/exchanges");
 
@@ -27,6 +27,21 @@ test("whatever clients and backends invent, the counts stay few (A54)", () => {
     path.settle();
   }
   assert.ok(path.exchanges.counts.length <= 510, String(path.exchanges.counts.length));
+});
+
+test("who has left with all octets taken is not kept, however many come", () => {
+  const path = new PlayedPath(["a"]);
+  for (let index = 0; index < 200; index += 1) {
+    const ear = path.client().ask("GET", "/x", [bearer("t")]);
+    ear.isReading = false;
+    path.settle();
+    path.backend("a").last.answer(200, "x".repeat(300_000));
+    path.settle();
+    assert.is(path.exchanges.holders.length, 1);
+    ear.stream.reset(8);
+    path.settle();
+  }
+  assert.is(path.exchanges.holders.length, 0);
 });
 
 test.run();

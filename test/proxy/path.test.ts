@@ -52,6 +52,30 @@ test("when too much waits, the exchange that holds the most ends, and the others
   assert.ok(path.entries.some((entry) => entry.kind === "exchange.failed" && entry.code === "overload"));
 });
 
+test("an answer that is over and unread goes before a live one that holds less", () => {
+  const path = new PlayedPath(["a"], { bufferBytes: 400_000 });
+  const ask = (target: string) => {
+    const ear = path.client().ask("GET", target, [bearer("t")]);
+    ear.isReading = false;
+    path.settle();
+    return ear;
+  };
+  const unread = ["/one", "/two"].map((target) => {
+    const ear = ask(target);
+    path.backend("a").last.answer(200, "x".repeat(440_000));
+    path.settle();
+    return ear;
+  });
+  assert.is(path.exchanges.size, 0);
+  const honest = ask("/log");
+  path.backend("a").last.side?.sendHeaders([new Field(":status", "200")], false);
+  path.backend("a").last.say(Buffer.alloc(320_000));
+  path.settle();
+  assert.ok(path.buffered.bytes <= 400_000, String(path.buffered.bytes));
+  assert.is(honest.resetCode, undefined);
+  assert.is(unread.filter(({ resetCode }) => resetCode === errorCode.INTERNAL_ERROR).length, 1);
+});
+
 test("everything that waited is counted off again", () => {
   const path = new PlayedPath(["a"]);
   const ear = path.client().ask("POST", "/x", [bearer("t")], false);
