@@ -278,9 +278,12 @@ export class Exchange implements SideOwner {
     return code === lost && isBodiless && safeMethods.has(method) && kind !== "long-running";
   }
 
-  /** A truncated answer never looks whole (F9); only a watch may be ended between two events (D5). */
+  /**
+   * A truncated answer never looks whole (F9). Only a watch may be ended between two events, and always is: a reset of
+   * any code makes client-go list everything again (D5).
+   */
   #cutAnswer(code: number): void {
-    if (code === lost && this.#events?.isReadable === true) this.#owner.watchLost(this, this.#events.events);
+    if (this.#events?.isReadable === true) this.#owner.watchLost(this, this.#events.events);
     else this.#resetDown(code);
   }
 

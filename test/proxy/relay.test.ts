@@ -163,6 +163,17 @@ test("a watch whose backend dies ends between two events (D5)", () => {
   assert.equal([ear.body, ear.isEnded, ear.resetCode], [event("one"), true, undefined]);
 });
 
+test("a watch that its backend resets ends between two events: a reset would make client-go relist (D5)", () => {
+  const { path, ear } = asked("GET", watchPath);
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  last.say(event("one") + event("two").slice(0, 20));
+  path.settle();
+  last.side?.reset(errorCode.INTERNAL_ERROR);
+  path.settle();
+  assert.equal([ear.body, ear.isEnded, ear.resetCode], [event("one"), true, undefined]);
+});
+
 test("an early end of a watch without events waits until it is 1.1 s old (D5)", () => {
   const { path, ear } = asked("GET", watchPath);
   const backend = path.backend("a");
