@@ -1,7 +1,7 @@
 /**
  * Step 4 of 7: who answers?
  *
- * Pure: what health knows goes in, one backend's name or a Failure comes out.
+ * Pure: what health knows goes in, one backend's name or a Failure comes out. Next: dial.
  */
 import { Failure } from "../failure.ts";
 import type { BackendState, BackendView } from "../health/backend.ts";

@@ -2,7 +2,7 @@
  * Step 3 of 7: who asks, and what does the backend learn of it?
  *
  * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
- * number, with X-Forwarded-For and Audit-ID put right.
+ * number, with X-Forwarded-For and Audit-ID put right. Next: choose.
  */
 import { randomBytes } from "node:crypto";
 import { Failure } from "../failure.ts";

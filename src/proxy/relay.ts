@@ -3,7 +3,8 @@
  *
  * An Exchange stands between a downstream side and an upstream stream. Credit flows against the bytes: what has left
  * towards one side is granted to the other, so a slow client is felt by the apiserver and by nobody else. What a
- * broken upstream means for the client is decided in `upstreamGone`; who is asked next is serve's business.
+ * broken upstream means for the client is decided in `upstreamGone`; who is asked next is serve's business. Next:
+ * respond.
  */
 import { Failure } from "../failure.ts";
 import type { Buffered } from "../h2/buffered.ts";
