@@ -38,6 +38,10 @@ export type ListenParts = DownstreamParts & {
 /** Deadlines of ten seconds and more need no finer look. */
 const checkMs = 1000;
 
+/** Descriptors are the process's, so all its listeners count together. */
+const mostSockets = Math.floor(openFilesLimit() * limits.connectionShare);
+let sockets = 0;
+
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #parts: ListenParts;
@@ -61,7 +65,6 @@ export class Listener {
     this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
       this.#accept(socket),
     );
-    this.#server.maxConnections = Math.floor(openFilesLimit() * limits.connectionShare);
   }
 
   /** Binds, and returns the address with the port that it got. */
@@ -112,6 +115,12 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
+    // Closed at once rather than left in the kernel's queue, where it would take the place of one that leaves (A24).
+    if (sockets >= mostSockets) return void socket.destroy();
+    sockets += 1;
+    socket.on("close", () => {
+      sockets -= 1;
+    });
     this.#sockets.add(socket);
     socket.on("close", () => {
       this.#sockets.delete(socket);
