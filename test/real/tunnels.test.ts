@@ -58,6 +58,8 @@ async function exec(): Promise<Exec> {
 
 /** Two, which the proxy puts on two apiservers. */
 async function pair(): Promise<[Exec, Exec]> {
+  // With one still suspect after the fault before, both would go to the other.
+  await proxy.settled(2);
   const first = await exec();
   return [first, await exec()];
 }

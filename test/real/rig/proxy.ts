@@ -124,6 +124,18 @@ export class Proxy {
     return this.#child?.isRunning ?? true;
   }
 
+  /** Resolves when the proxy itself takes `count` backends for ready: it learns of a mended one later than the rig. */
+  async settled(count: number, ms = 20_000): Promise<void> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      const text = await (await fetch(`${this.metricsUrl}/metrics`)).text();
+      const ready = [...text.matchAll(/^watchkeeper_backend_ready\{.*\} 1$/gm)].length;
+      if (ready === count) return;
+      if (Date.now() > deadline) throw new Error(`Waited ${ms} ms for ${count} ready backends: ${ready} are`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
   /** The end of its log, for a failed assertion's message. */
   tail(): string {
     return this.#child?.tail() ?? "";
