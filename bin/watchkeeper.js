@@ -32,7 +32,10 @@ if (isNewEnough(process.versions.node)) {
     process.stderr.write(`watchkeeper needs Node >= 24.21, this is ${process.version}: install one, or run npm ci\n`);
     process.exit(2);
   }
-  const child = spawn(node, ["--disable-sigusr1", fileURLToPath(entry), ...process.argv.slice(2)], { stdio: "inherit" });
+  const child = spawn(node, ["--disable-sigusr1", fileURLToPath(entry), ...process.argv.slice(2)], {
+    // The channel carries nothing: its end tells the child that this process is gone, even by SIGKILL.
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+  });
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 1;

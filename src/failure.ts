@@ -35,7 +35,13 @@ const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFO
 /** The one place where a caught value becomes a Failure: the message keeps Node's code, never its stack. */
 export function failureFrom(reason: unknown, origin: Origin): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
-  const message = reason instanceof Error ? reason.message : String(reason);
+  const message = messageOf(reason);
   if (origin === "client") return new Failure("client-lost", origin, message, reason);
   return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
+}
+
+/** OpenSSL's errors have a sentence of their own; the rest of their message is addresses and file names. */
+function messageOf(reason: unknown): string {
+  if (!(reason instanceof Error)) return String(reason);
+  return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
 }

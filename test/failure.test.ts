@@ -19,4 +19,12 @@ test("whatever a client does is charged to the client", () => {
   assert.equal([failure.code, failure.origin, failure.message], ["client-lost", "client", "gone"]);
 });
 
+test("OpenSSL's errors are told in their own words, without addresses and file names", () => {
+  const reason = Object.assign(new Error("40ED020B:error:0A000460:SSL routines:…ssl/record.c:918"), {
+    library: "SSL routines",
+    reason: "tlsv1 alert no application protocol",
+  });
+  assert.is(failureFrom(reason, "backend").message, "TLS: tlsv1 alert no application protocol");
+});
+
 test.run();

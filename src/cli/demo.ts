@@ -53,10 +53,11 @@ function optionsOf(args: string[]): Options | Failure {
   }
 }
 
-function introduce({ address, backendPorts }: Demo): void {
+function introduce({ address, adminAddress, backendPorts }: Demo): void {
   say("watchkeeper demo: everything runs in this process");
   backendPorts.forEach((port, index) => say(`  apiserver-${index + 1}  https://127.0.0.1:${port}`));
   say(`  proxy        https://${address}  serving ${process.uptime().toFixed(2)} s after the start`);
+  say(`  metrics      http://${adminAddress}/metrics`);
   say("\nA client writes and watches through the proxy:");
 }
 

@@ -8,11 +8,9 @@ import { Journal } from "../journal.ts";
 import { type Running, startWatchkeeper } from "../main.ts";
 import { isProblems, lineOf, type Problem } from "../problem.ts";
 
-const usage = "usage: watchkeeper run --config FILE\n";
-
 export async function run(args: string[]): Promise<number> {
-  const file = fileFrom(args);
-  if (file === undefined) return complain(usage);
+  const { config: file } = parseArgs({ args, options: { config: { type: "string", short: "c" } } }).values;
+  if (file === undefined) return complain("Cannot run without a configuration: --config FILE\n");
   const config = loadConfig(file);
   if (isProblems(config)) return complain(`${config.map(lineOf).join("\n")}\n`);
   const journal = new Journal(wallClock);
@@ -21,27 +19,27 @@ export async function run(args: string[]): Promise<number> {
   const signals = listenForSignals();
   const reloads = new Reloads(config.file, journal);
   const running = await startWatchkeeper(config, { journal, droppedLogLines: () => log.dropped });
-  if (running instanceof Failure) return complain(`${running.message}\n`);
+  if (running instanceof Failure) {
+    reloads.stop();
+    exitSoon(2);
+    return complain(`${running.message}\n`);
+  }
   reloads.apply(running);
   await signals.first;
   reloads.stop();
   await running.stop(signals.hurry);
-  // What still holds the loop has been cut, but lines of the log may be under way in a pipe.
-  wallClock.after(100, () => process.exit(0));
+  exitSoon(0);
   return 0;
+}
+
+/** What still holds the loop has been cut, but lines of the log may be under way in a pipe. */
+function exitSoon(code: number): void {
+  wallClock.after(100, () => process.exit(code));
 }
 
 function complain(text: string): number {
   process.stderr.write(text);
   return 2;
-}
-
-function fileFrom(args: string[]): string | undefined {
-  try {
-    return parseArgs({ args, options: { config: { type: "string", short: "c" } } }).values.config;
-  } catch {
-    return undefined; // an unknown flag: the usage line says what there is
-  }
 }
 
 /** A bad file changes nothing but the log; the last good one serves on (D10). */

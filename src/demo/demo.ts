@@ -18,6 +18,8 @@ export class Demo {
   readonly #files: DemoFiles;
   readonly #hosts: readonly Host[];
   readonly #journal: Journal;
+  /** Where metrics and probes are. */
+  readonly adminAddress: string;
   readonly #running: Running;
   /** Where the proxy is reached, as host:port. */
   readonly address: string;
@@ -37,6 +39,7 @@ export class Demo {
     this.#running = parts.running;
     this.backendPorts = parts.ports;
     this.address = parts.running.addresses.get("kube") ?? "";
+    this.adminAddress = parts.running.adminAddress;
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 

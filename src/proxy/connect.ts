@@ -1,7 +1,7 @@
 /** Opens sockets to backends: TLS verified against the cluster's CA and name, ALPN h2; plain TCP on loopback only. */
 import net from "node:net";
 import tls from "node:tls";
-import { Failure } from "../failure.ts";
+import { Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import type { Met } from "./fate.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
@@ -75,7 +75,9 @@ export function connectUpgrade(
   return new Promise((resolve) => {
     const fail = (reason: Error): void => {
       socket.destroy();
-      resolve(new Failure("backend-refused", "backend", reason.message, reason));
+      const { message } = failureFrom(reason, "backend");
+      const text = `Cannot open an http/1.1 socket to backend ${address.name} for the Upgrade: ${message}`;
+      resolve(new Failure("backend-refused", "backend", text, reason));
     };
     socket.once("error", fail);
     socket.once("timeout", () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
@@ -79,6 +79,38 @@ test("a bad file is told with all its problems and exit code 2", () => {
   assert.match(stderr.toString(), /bad\.yaml:4:1: unknown field "upstrem"/);
   assert.match(stderr.toString(), 'did you mean "upstream"');
   assert.match(stderr.toString(), /bad\.yaml:3:\d+: listeners/);
+});
+
+test("what cannot start says why and ends, it does not stay behind without serving", () => {
+  const file = join(directory, "no-ca.yaml");
+  const text = readFileSync(configFile("base.yaml"), "utf8").replace(
+    'upstream: {backends: [{name: a, url: "http://127.0.0.1:1"}]}',
+    'upstream: {backends: [{name: a, url: "https://127.0.0.1:1"}], tls: {caFile: absent.crt}}',
+  );
+  writeFileSync(file, text);
+  const { status, signal, stderr } = spawnSync(
+    process.execPath,
+    ["bin/watchkeeper.js", "run", "--config", file],
+    {
+      timeout: 10_000,
+    },
+  );
+  assert.equal([status, signal], [2, null]);
+  assert.match(stderr.toString(), 'absent.crt": does not exist');
+});
+
+test("a wrong flag is named, and every command explains itself", () => {
+  const said = (...args: string[]): string => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", ...args]);
+    return `${String(status)} ${stdout.toString()}${stderr.toString()}`;
+  };
+  assert.match(said("run", "--confg", "x"), /^2 Unknown option '--confg'/);
+  assert.match(said("bogus"), /^2 Unknown command "bogus"/);
+  assert.match(said("config", "extra"), /^2 /);
+  for (const name of ["run", "check", "config", "demo", "version"]) {
+    assert.match(said(name, "--help"), new RegExp(`^0 usage: watchkeeper ${name}`), name);
+  }
+  assert.match(said("--version"), /^0 watchkeeper \d/);
 });
 
 test("no file, and a file that is not there, are usage and config errors", () => {

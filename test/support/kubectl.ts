@@ -1,6 +1,6 @@
 /** The machine's own kubectl, if it has one, kept away from its user's configuration. */
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -8,6 +8,7 @@ export const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status =
 
 /** A home of its own: kubectl caches discovery there. */
 const home = mkdtempSync(join(tmpdir(), "watchkeeper-kubectl-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 const env = { ...process.env, HOME: home, KUBECONFIG: join(home, "none") };
 
 /** What it printed on both outputs; `input` is its stdin. Never rejects: a failure is text too. */
