@@ -22,7 +22,12 @@ export type BackendOptions = {
   readonly run: Run;
   readonly store: Store;
   readonly maxStreams: number;
+  /** Is every session one client's own? */
+  readonly isPrivate: boolean;
 };
+
+/** What came on one session: whose requests, and of which trust (D2). */
+type Carried = { readonly clients: Set<string>; readonly trust: Set<"proven" | "unproven"> };
 
 export class Backend {
   readonly name: string;
@@ -30,6 +35,7 @@ export class Backend {
   readonly #apiserver: Apiserver;
   readonly #turn: Turn;
   readonly sessions = new Map<End, Session>();
+  readonly #carried = new WeakMap<Session, Carried>();
   /** Nobody listens. */
   isDown = false;
 
@@ -83,6 +89,7 @@ export class Backend {
     if (plan === undefined)
       return answerStream(stream, request, isWhole, (ask, answer) => this.#apiserver.handle(ask, answer));
     this.#checkRequest(plan, request);
+    this.#checkCompany(plan, session);
     const seen = run.attempted(plan);
     run.tell(() => `${this.name} is asked ${tag}`);
     const answering = new Answering(plan, stream, { run, isRefused: plan.fate === "refuse" && seen === 1 });
@@ -90,6 +97,20 @@ export class Backend {
     if (isWhole) answering.whole();
     else if (plan.answersEarly) answering.begin();
     return answering;
+  }
+
+  /** Whoever could bring a GOAWAY upon a session travels with his like only (D2). */
+  #checkCompany({ tag, credential }: Plan, session: Session): void {
+    const { run, isPrivate } = this.#options;
+    const asked = run.asked.get(tag);
+    const carried = this.#carried.get(session) ?? { clients: new Set(), trust: new Set() };
+    this.#carried.set(session, carried);
+    carried.clients.add(asked?.client ?? "");
+    // A token that nobody has taken yet may travel either way: it may have been taken meanwhile.
+    if (credential !== "own") carried.trust.add("unproven");
+    else if (asked?.isProven === true) carried.trust.add("proven");
+    if (isPrivate && carried.clients.size > 1) run.wrong(`tag ${tag} came on another client's session`);
+    if (!isPrivate && carried.trust.size > 1) run.wrong(`tag ${tag} shares a session across trust`);
   }
 
   #checkRequest(plan: Plan, request: RequestHead): void {
@@ -112,12 +133,13 @@ class Answering implements SideOwner {
   readonly #stream: Stream;
   readonly #circumstances: Circumstances;
   #received = 0;
-  #sent = 0;
+  readonly #said = { sentBytes: 0, hasEnded: false };
   #pieces = 0;
   #hasBegun = false;
   #isGone = false;
 
   constructor(plan: Plan, stream: Stream, circumstances: Circumstances) {
+    circumstances.run.answered.set(plan.tag, this.#said);
     this.#plan = plan;
     this.#stream = stream;
     this.#circumstances = circumstances;
@@ -160,8 +182,8 @@ class Answering implements SideOwner {
     const { run, isRefused } = this.#circumstances;
     const { fate, thinkMs } = this.#plan;
     if (isRefused) run.world.after(0, () => this.#reset(errorCode.REFUSED_STREAM));
-    else if (fate === "reset-early") run.world.after(thinkMs, () => this.#reset(errorCode.INTERNAL_ERROR));
-    else run.world.after(thinkMs, () => this.#head());
+    else if (fate === "reset-early") run.world.after(thinkMs, () => this.#reset(this.#plan.resetCode));
+    else if (fate !== "silence") run.world.after(thinkMs, () => this.#head());
   }
 
   #reset(code: number): void {
@@ -176,9 +198,10 @@ class Answering implements SideOwner {
     for (let count = 0; count < interimHeads; count += 1)
       this.#stream.sendHeaders(fieldsOf(interimHeadOf(this.#plan)), false);
     const isBodiless = method === "HEAD" || (answerBytes === 0 && !hasTrailers);
+    if (isBodiless) this.#said.hasEnded = true;
     this.#stream.sendHeaders(fieldsOf(headOf(this.#plan)), isBodiless);
-    if (!isBodiless) this.#piece();
-    else this.#isGone = true;
+    if (isBodiless) this.#ended();
+    else this.#piece();
   }
 
   #piece(): void {
@@ -186,13 +209,22 @@ class Answering implements SideOwner {
     const { tag, answerBytes, pieces, thinkMs, fate } = this.#plan;
     this.#pieces += 1;
     const isLast = this.#pieces >= pieces;
-    if (fate === "reset-late" && isLast) return this.#reset(errorCode.INTERNAL_ERROR);
+    if (fate === "reset-late" && isLast) return this.#reset(this.#plan.resetCode);
     const upTo = isLast ? answerBytes : Math.floor((answerBytes * this.#pieces) / pieces);
-    const bytes = payload({ tag, of: "answer" }, this.#sent, upTo);
-    this.#sent = upTo;
+    const bytes = payload({ tag, of: "answer" }, this.#said.sentBytes, upTo);
+    this.#said.sentBytes = upTo;
+    if (isLast) this.#said.hasEnded = true;
     this.#write(bytes, isLast);
-    if (isLast) this.#isGone = true;
+    if (isLast) this.#ended();
     else this.#circumstances.run.world.after(thinkMs, () => this.#piece());
+  }
+
+  #ended(): void {
+    const { run } = this.#circumstances;
+    this.#isGone = true;
+    if (this.#plan.fate !== "stop") return;
+    run.tell(() => `the backend wants no more of ${this.#plan.tag}`);
+    run.world.after(run.random.size(20), () => this.#stream.reset(errorCode.NO_ERROR));
   }
 
   /** The end goes with the last bytes, or with trailers after them. */

@@ -1,7 +1,7 @@
 /** Simulated clients: they ask what is planned, follow watches, and check every byte that they are given. */
 import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/json.ts";
 import { Field } from "../../src/h2/field.ts";
-import { errorCode } from "../../src/h2/protocol-error.ts";
+import { errorCode, lost } from "../../src/h2/protocol-error.ts";
 import { Session } from "../../src/h2/session.ts";
 import type { SideOwner } from "../../src/h2/side.ts";
 import type { Stream } from "../../src/h2/stream.ts";
@@ -20,6 +20,12 @@ export class SimulatedClient {
   readonly #turn: Turn;
   #session: Session | undefined;
   end: End | undefined;
+  /** A backend has taken its token. */
+  isProven = false;
+  /** The storm has hit it: what it loses is its own doing. */
+  isStruck = false;
+  /** Its watches may end within their first second, or seem to: its socket stood still, or a stop does not wait. */
+  isRushed = false;
 
   constructor(name: string, run: Run, dial: () => End) {
     this.name = name;
@@ -31,8 +37,12 @@ export class SimulatedClient {
   ask(plan: Plan): Asking {
     const { method, path, extra, uploadBytes, cancelAfterMs } = plan;
     this.#run.plans.set(plan.tag, plan);
+    this.#run.asked.set(plan.tag, { client: this.name, isProven: this.isProven });
+    const token = plan.credential === "own" ? this.name : `${plan.tag}-bad`;
+    const credential: (readonly [string, string])[] =
+      plan.credential === "none" ? [] : [["authorization", `Bearer ${token}`]];
     const fields: (readonly [string, string])[] = [
-      ["authorization", `Bearer ${plan.fate === "unauthorized" ? "bad" : this.name}`],
+      ...credential,
       ["user-agent", "simulated"],
       ["audit-id", `audit-${plan.tag}`],
       ...extra,
@@ -118,6 +128,9 @@ export class Asking implements SideOwner {
   #stream: Stream | undefined;
   outcome: Outcome = "waiting";
   status = 0;
+  /** A planned backend made this answer, so its bytes are known. */
+  #isPlanned = false;
+  resetCode: number | undefined;
   #received = 0;
   /** Of the body: handed to the stream, and gone from it. */
   #given = 0;
@@ -162,7 +175,9 @@ export class Asking implements SideOwner {
     this.status = status;
     this.#run.tell(() => `${this.client.name} is answered ${this.plan.tag} ${status}`);
     const isInterim = status < 200;
-    if (!this.#isPlanned && !isInterim && !pairs.some(([name]) => name === "x-tag")) return;
+    this.#isPlanned = pairs.some(([name]) => name === "x-tag");
+    if (!this.#isPlanned && !isInterim) return;
+    if (!isInterim && this.plan.credential === "own") this.client.isProven = true;
     const expected = isInterim ? interimHeadOf(this.plan) : headOf(this.plan);
     if (digest(pairs) !== digest(expected))
       this.#run.wrong(`tag ${this.plan.tag} was given another head: ${JSON.stringify(pairs)}`);
@@ -173,6 +188,8 @@ export class Asking implements SideOwner {
     if (this.#isPlanned)
       this.#run.astray += astray({ tag: this.plan.tag, of: "answer" }, this.#received, bytes, [start, end]);
     this.#received += end - start;
+    if (this.#isPlanned && this.#received > (this.#run.answered.get(this.plan.tag)?.sentBytes ?? 0))
+      this.#run.wrong(`tag ${this.plan.tag} was given more than was sent`);
     const count = end - start;
     const { readMs } = this.plan;
     if (readMs === 0) this.#stream?.grant(count);
@@ -182,17 +199,14 @@ export class Asking implements SideOwner {
 
   reset(code: number): void {
     this.#run.tell(() => `${this.client.name} is reset ${this.plan.tag} ${code}`);
-    if (this.outcome === "waiting") this.outcome = "reset";
+    if (this.outcome !== "waiting") return;
+    this.outcome = "reset";
+    this.resetCode = code;
   }
 
   sent(count: number): void {
     this.#uploaded += count;
     if (this.outcome !== "cancelled") this.#upload();
-  }
-
-  /** A planned backend made this answer, so its bytes are known. */
-  get #isPlanned(): boolean {
-    return this.status === 200 || this.status === 401;
   }
 
   #whole(): void {
@@ -205,6 +219,8 @@ export class Asking implements SideOwner {
     }
     const expected = method === "HEAD" ? 0 : answerBytes;
     if (!this.#isPlanned) return;
+    if (this.#run.answered.get(tag)?.hasEnded !== true)
+      this.#run.wrong(`tag ${tag} ended although its backend had not ended it`);
     if (this.#received !== expected)
       this.#run.wrong(`tag ${tag}: ${this.#received} of ${expected} bytes passed as the whole answer`);
     const isImpossible = fate === "reset-early" || (fate === "reset-late" && expected > 0);
@@ -267,15 +283,17 @@ export class Watching implements SideOwner {
     if (
       this.outcome === "whole" &&
       this.events.length === 0 &&
-      this.#run.world.now() - this.#answeredAt < 1_000
+      this.#run.world.now() - this.#answeredAt < 1_000 &&
+      !this.client.isRushed
     )
       this.#run.wrong("a watch without events was ended within its first second");
   }
 
-  reset(): void {
+  reset(code: number): void {
     if (this.outcome !== "waiting") return;
     this.outcome = "reset";
-    this.#checkWhole();
+    // A socket that was cut may take half an event with it; a stream must not.
+    if (code !== lost || !this.client.isStruck) this.#checkWhole();
   }
 
   sent(): void {}

@@ -54,6 +54,7 @@ export class End implements Wire {
   isClosed = false;
   isHole = false;
   #isPaused = false;
+  #breaksAfter = Number.POSITIVE_INFINITY;
   readonly #inbox: (Buffer | "end")[] = [];
 
   constructor(network: Network, weather: Weather) {
@@ -73,6 +74,11 @@ export class End implements Wire {
 
   get increments(): readonly number[] {
     return this.#increments;
+  }
+
+  /** Something was written: what a peer says first has its place, so nothing may come before it. */
+  get hasBegun(): boolean {
+    return this.#frameLeft >= 0;
   }
 
   write(buffers: readonly Buffer[]): boolean {
@@ -197,9 +203,19 @@ export class End implements Wire {
 
   /** Bytes, or the peer's end. */
   heard(what: Buffer | "end"): void {
-    if (this.isClosed) return;
-    this.#inbox.push(what);
+    if (this.isClosed || this.#breaksAfter < 0) return;
+    const isLast = what !== "end" && what.length > this.#breaksAfter;
+    if (what !== "end") this.#breaksAfter -= what.length;
+    this.#inbox.push(isLast ? what.subarray(0, what.length + this.#breaksAfter) : what);
     this.#read();
+    if (!isLast) return;
+    this.breakSoon();
+    this.peer?.breakSoon();
+  }
+
+  /** The connection breaks when so many more bytes have arrived here, in the middle of whatever they are. */
+  breakAfter(bytes: number): void {
+    this.#breaksAfter = bytes;
   }
 
   #read(): void {

@@ -4,6 +4,10 @@ import type { Random } from "./random.ts";
 export type Fate =
   /** Answered in full. */
   | "answer"
+  /** Answered in full, and then RST_STREAM(NO_ERROR): the rest of the upload is not wanted (RFC 9113 §8.1). */
+  | "stop"
+  /** Never answered: the client gives up. */
+  | "silence"
   /** The first backend to see it refuses the stream; the next answers. */
   | "refuse"
   /** Reset before any head. */
@@ -15,9 +19,14 @@ export type Fate =
 
 export type Plan = {
   readonly tag: number;
-  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly fate: Fate;
+  /** The client's own token, one that is refused, or none (then the apiserver sees nobody). */
+  readonly credential: "own" | "bad" | "none";
+  readonly status: number;
+  /** With which a backend that resets does so. */
+  readonly resetCode: number;
   /** The answer's body. */
   readonly answerBytes: number;
   readonly hasLength: boolean;
@@ -46,7 +55,26 @@ const paths = [
   "/api/v1/namespaces/tagged/services/web/proxy/",
 ] as const;
 
-const fates: readonly Fate[] = ["refuse", "reset-early", "reset-late", "unauthorized"];
+const fates: readonly Fate[] = [
+  "stop",
+  "silence",
+  "refuse",
+  "reset-early",
+  "reset-early",
+  "reset-late",
+  "reset-late",
+  "unauthorized",
+];
+/** REFUSED_STREAM has a fate of its own. */
+const resetCodes = [0, 1, 2, 3, 5, 6, 8, 9, 10, 11, 12, 13, 99] as const;
+const statuses = [
+  200, 200, 200, 200, 201, 202, 204, 301, 304, 400, 403, 404, 409, 422, 429, 500, 503,
+] as const;
+const bodiless = [204, 304];
+/** Around frames, copies, windows: where one octet makes a difference. */
+const edges = [
+  1, 2_047, 2_049, 4_095, 4_096, 16_383, 16_384, 16_385, 65_535, 65_536, 262_143, 262_145,
+] as const;
 
 /** What the requests of one run have in common. */
 export type Habits = {
@@ -62,7 +90,7 @@ export type Habits = {
   readonly methods: readonly Plan["method"][];
 };
 
-const mixed = ["GET", "GET", "GET", "HEAD", "POST", "PUT", "DELETE"] as const;
+const mixed = ["GET", "GET", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 export function newHabits(random: Random): Habits {
   const kind = random.next();
@@ -70,7 +98,7 @@ export function newHabits(random: Random): Habits {
   // Few and large; many uploads of which half are given up; or, mostly, a bit of everything.
   if (kind < 0.1)
     return {
-      mostBytes: 1_000_000,
+      mostBytes: random.pick([1_000_000, 1_000_000, 3_145_728]),
       leastBytes: 1,
       requests: random.whole(2, 8),
       trouble,
@@ -101,26 +129,37 @@ export function newHabits(random: Random): Habits {
 }
 
 export function newPlan(tag: number, random: Random, habits: Habits): Plan {
-  const { mostBytes: most, trouble, cancels } = habits;
   const method = random.pick(habits.methods);
-  const uploads = method === "POST" || method === "PUT";
+  const fate = random.chance(habits.trouble) ? random.pick(fates) : "answer";
+  const uploads = method !== "GET" && method !== "HEAD" && random.chance(method === "DELETE" ? 0.3 : 0.9);
+  const status = fate === "unauthorized" ? 401 : random.pick(statuses);
+  const isBodiless = bodiless.includes(status);
+  const ownOrNone = random.chance(0.1) ? "none" : "own";
+  const cancels = fate === "silence" || random.chance(habits.cancels);
   return {
     tag,
     method,
     path: `${random.pick(paths)}${tag}`,
-    fate: random.chance(trouble) ? random.pick(fates) : "answer",
-    answerBytes: random.size(most),
-    hasLength: random.chance(0.5),
-    hasTrailers: random.chance(0.2),
+    fate,
+    credential: fate === "unauthorized" ? "bad" : ownOrNone,
+    status,
+    resetCode: random.pick(resetCodes),
+    answerBytes: isBodiless ? 0 : length(random, habits.mostBytes),
+    hasLength: !isBodiless && random.chance(0.5),
+    hasTrailers: !isBodiless && random.chance(0.2),
     interimHeads: random.chance(0.1) ? random.whole(1, 3) : 0,
     pieces: random.whole(1, 6),
     thinkMs: random.chance(0.5) ? 0 : random.size(300),
-    uploadBytes: uploads && random.chance(0.9) ? Math.max(habits.leastBytes, 1 + random.size(most)) : 0,
-    answersEarly: random.chance(0.2),
-    cancelAfterMs: random.chance(cancels) ? random.size(500) : undefined,
+    uploadBytes: uploads ? Math.max(habits.leastBytes, 1, length(random, habits.mostBytes)) : 0,
+    answersEarly: fate === "stop" || random.chance(0.2),
+    cancelAfterMs: cancels ? random.size(500) : undefined,
     readMs: random.chance(habits.slowness) ? random.size(habits.slowness * 1_000) : 0,
     extra: extraFields(tag, random),
   };
+}
+
+function length(random: Random, most: number): number {
+  return random.chance(0.2) ? Math.min(most, random.pick(edges)) : random.size(most);
 }
 
 function extraFields(tag: number, random: Random): [string, string][] {
@@ -134,9 +173,9 @@ function extraFields(tag: number, random: Random): [string, string][] {
 }
 
 /** The head of the planned answer: a client must get these fields, in this order, and no others. */
-export function headOf({ tag, fate, hasLength, answerBytes }: Plan): [string, string][] {
+export function headOf({ tag, status, hasLength, answerBytes }: Plan): [string, string][] {
   const head: [string, string][] = [
-    [":status", fate === "unauthorized" ? "401" : "200"],
+    [":status", String(status)],
     ["x-tag", String(tag)],
     ["warning", `299 - "${tag}"`],
     ["warning", '299 - "shared"'],

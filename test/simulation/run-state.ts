@@ -9,6 +9,10 @@ export class Run {
   readonly plans = new Map<number, Plan>();
   /** Digest of the fields that each tag's client sent. */
   readonly sent = new Map<number, string>();
+  /** Who asked each tag, and whether a backend had taken that client's token before. */
+  readonly asked = new Map<number, { readonly client: string; readonly isProven: boolean }>();
+  /** Octets of its answer that a backend sent, and whether it ended it. */
+  readonly answered = new Map<number, { sentBytes: number; hasEnded: boolean }>();
   /** How often backends saw each tag. */
   readonly #attempts = new Map<number, number>();
   readonly problems: string[] = [];

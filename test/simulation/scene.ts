@@ -2,12 +2,14 @@
 import { newCluster } from "../../src/demo/cluster.ts";
 import type { KubeObject } from "../../src/demo/json.ts";
 import type { Store } from "../../src/demo/store.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
+import type { Entry } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
 import { Backend } from "./backend.ts";
 import { type Asking, SimulatedClient, type Watching } from "./client.ts";
 import { type End, Network, type Weather } from "./network.ts";
 import { isUntouched } from "./payload.ts";
-import { newHabits, newPlan } from "./plan.ts";
+import { newHabits, newPlan, type Plan } from "./plan.ts";
 import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";
 import { Run } from "./run-state.ts";
@@ -49,10 +51,10 @@ export class Scene {
   readonly #watchings: Watching[] = [];
   /** Every change of the watched configmaps, in order. */
   readonly #truth: { readonly version: number; readonly text: string }[] = [];
-  /** Clients that the storm has hit: what they lose is their own doing. */
-  readonly struck = new Set<SimulatedClient>();
   /** A backend was away for a while, so there may have been nobody to ask. */
   hasCrashed = false;
+  /** The storm has hit a backend or a connection to one: only then may anybody think ill of one. */
+  hasHitBackends = false;
   #queuedBytes = 0;
   #troubles = 0;
 
@@ -68,21 +70,22 @@ export class Scene {
       if (resource === "configmaps" && metadata.namespace === "default")
         this.#truth.push({ version, text: `${type} ${metadata.name}@${version}` });
     });
+    const isPrivate = random.chance(0.2);
     const maxStreams = random.chance(0.5) ? 100 : random.whole(1, 10);
     this.backends = Array.from({ length: random.whole(2, 3) }, (_, at) => {
-      return new Backend({ name: `cp-${at + 1}`, run: this.run, store: this.store, maxStreams });
+      return new Backend({ name: `cp-${at + 1}`, run: this.run, store: this.store, maxStreams, isPrivate });
     });
     this.proxy = new SimulatedProxy({
       world,
       backends: this.backends.map(({ name }) => name),
-      dial: (name) => this.#dialBackend(name, weatherOf(random)),
+      dial: (name) => this.#dialBackend(name, weatherOf(random, laneWindows)),
       lanes: { streams: random.chance(0.5) ? 80 : random.whole(1, 6), warm: random.whole(0, 2) },
-      sharing: random.chance(0.8) ? "lanes" : "none",
+      sharing: isPrivate ? "none" : "lanes",
       tell: (entry) => this.run.tell(() => JSON.stringify(entry)),
       thrown: (error) => this.run.wrong(`thrown: ${error instanceof Error ? error.stack : String(error)}`),
     });
     this.clients = Array.from({ length: random.whole(1, 5) }, (_, at) => {
-      const weather = weatherOf(random);
+      const weather = weatherOf(random, clientWindows);
       return new SimulatedClient(`client-${at + 1}`, this.run, () => this.#dialProxy(weather));
     });
   }
@@ -121,7 +124,7 @@ export class Scene {
       });
     }
     for (let count = random.whole(0, 60); count > 0; count -= 1)
-      world.after(random.next() * busyMs, () => this.#write());
+      world.after(random.next() * busyMs, () => this.write(random.size(20_000)));
     const look = (): void => {
       const queued = this.#queuedNow();
       this.#queuedBytes = Math.max(this.#queuedBytes, queued);
@@ -134,12 +137,13 @@ export class Scene {
     look();
   }
 
-  #write(): void {
+  /** Something changes in the cluster; with so many octets, when it is not removed. */
+  write(bytes: number): void {
     const { random } = this.run;
     const name = `c-${random.whole(1, 5)}`;
     const namespace = random.chance(0.8) ? "default" : "kube-system";
     if (random.chance(0.2)) this.store.remove("configmaps", namespace, name);
-    else this.store.put("configmaps", configMap(namespace, name, "x".repeat(random.size(20_000))));
+    else this.store.put("configmaps", configMap(namespace, name, "x".repeat(bytes)));
   }
 
   #dialBackend(name: string, weather: Weather): End | undefined {
@@ -191,7 +195,7 @@ export class Scene {
       if (!mayEnd) this.run.wrong(`a watch was ${watching.outcome} with ${watching.status} in calm weather`);
       // Whatever happens to its backend, a watch ends between two events and never with a reset (D5).
       const isClean = ["waiting", "cancelled", "whole"].includes(watching.outcome);
-      if (!isClean && !this.hasCrashed && !this.struck.has(watching.client))
+      if (!isClean && !this.hasCrashed && !watching.client.isStruck)
         this.run.wrong(`a watch was ${watching.outcome} with ${watching.status}`);
       watching.cancel();
     }
@@ -245,14 +249,18 @@ export class Scene {
     const { run } = this;
     if (run.astray > 0) run.wrong(`${run.astray} bytes astray`);
     if (!isUntouched()) run.wrong("bytes that were only lent were written over");
+    if (!this.hasHitBackends) {
+      for (const entry of this.proxy.entries) if (isEvidence(entry)) run.wrong(JSON.stringify(entry));
+    }
     for (const asking of this.#askings)
       if (!this.#mayEndSo(asking)) run.wrong(`ended wrongly: ${asking.description}`);
   }
 
   /** What was lost must have had a reason; that nothing false was passed on is checked on the way. */
   #mayEndSo(asking: Asking): boolean {
-    const { plan, outcome } = asking;
-    if (outcome === "whole" || outcome === "cancelled" || plan.fate.startsWith("reset")) return true;
+    const { plan, outcome, resetCode } = asking;
+    if (outcome === "whole" || outcome === "cancelled") return true;
+    if (plan.fate.startsWith("reset") && outcome === "reset" && resetCode === heardCode(plan)) return true;
     // A body that began to go cannot be sent again: its client is told that it was refused.
     const mayBeRefused = plan.uploadBytes > 0 && (plan.fate === "refuse" || this.#troubles > 0);
     if (mayBeRefused && outcome === "reset") return true;
@@ -261,7 +269,7 @@ export class Scene {
 
   /** An answer that had begun is cut with its connection, and a write is never repeated. */
   #mayBeLost({ plan, status, client }: Asking): boolean {
-    if (this.struck.has(client) || this.hasCrashed || this.#troubles > 0 || status === 200) return true;
+    if (client.isStruck || this.hasCrashed || this.#troubles > 0 || status !== 0) return true;
     const isSafe = plan.method === "GET" || plan.method === "HEAD";
     return !isSafe || plan.path.includes("/log") || plan.path.includes("/proxy");
   }
@@ -286,14 +294,31 @@ export class Scene {
   }
 }
 
-function weatherOf(random: Random): Weather {
+/** The client hears the backend's own code, unless it could take that for an orderly end (relay.ts). */
+function heardCode({ resetCode }: Plan): number {
+  const isMistakable = resetCode === errorCode.NO_ERROR || resetCode === errorCode.CANCEL;
+  return isMistakable ? errorCode.INTERNAL_ERROR : resetCode;
+}
+
+/** Does the journal speak ill of a backend? What clients do must never be the cause. */
+function isEvidence(entry: Entry): boolean {
+  if (entry.kind === "backend.changed") return entry.to === "suspect" || entry.to === "dead";
+  if (entry.kind === "exchange.failed") return entry.origin === "backend";
+  return entry.kind === "lane.closed" && entry.reason !== "ended";
+}
+
+const clientWindows = [20_000, 200_000, 2_000_000] as const;
+/** A lane's backlog, 512 KiB, is through within the deadline of a PING behind it; on slower ways it would not be. */
+const laneWindows = [200_000, 2_000_000] as const;
+
+function weatherOf(random: Random, windows: readonly number[]): Weather {
   const leastMs = random.next() * random.pick([1, 1, 40]);
   return {
     leastMs,
     mostMs: leastMs + random.next() * random.pick([1, 20]),
     chunkBytes: random.pick([1, 100, 2_000, 16_000, 65_536]),
     isEdgy: random.chance(0.15),
-    windowBytes: random.pick([20_000, 200_000, 2_000_000]),
+    windowBytes: random.pick(windows),
   };
 }
 

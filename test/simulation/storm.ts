@@ -2,9 +2,14 @@
  * What may happen to connections, clients and backends while they are busy: errands, which may cost nobody anything,
  * and bad weather.
  */
+import { putFrameHeader } from "../../src/h2/bytes.ts";
+import { frameHeaderBytes, frameType } from "../../src/h2/frame.ts";
+import { setting } from "../../src/h2/settings.ts";
+import { limits } from "../../src/limits.ts";
 import type { Backend } from "./backend.ts";
 import type { SimulatedClient } from "./client.ts";
 import type { End } from "./network.ts";
+import type { Random } from "./random.ts";
 import type { Scene } from "./scene.ts";
 
 type Fault = (scene: Scene) => void;
@@ -12,13 +17,16 @@ type Fault = (scene: Scene) => void;
 const faults: readonly Fault[] = [
   cutLane,
   cutLane,
-  (scene) => withLane(scene, (_backend, end) => scene.network.makeHole(end)),
-  (scene) => withLane(scene, (_backend, end) => end.pause(scene.run.random.size(1_000))),
-  (scene) => withLane(scene, (backend, end) => backend.sessions.get(end)?.goAway()),
+  cutInMidEvent,
+  cutInMidEvent,
+  swallowLane,
+  holdLane,
+  sendAway,
   crash,
-  (scene) => strike(scene, (client) => client.cut()),
-  (scene) => strike(scene, (client) => client.goAway()),
-  (scene) => strike(scene, (client) => client.end?.pause(scene.run.random.size(2_000))),
+  cutClient,
+  endClient,
+  holdClient,
+  stopServing,
 ];
 
 /** Some faults at random moments of the first `withinMs`. */
@@ -27,24 +35,13 @@ export function storm(scene: Scene, withinMs: number): void {
   for (let count = random.whole(1, 4); count > 0; count -= 1) {
     const fault = random.pick(faults);
     world.after(random.next() * withinMs, () => {
-      scene.run.tell(() => `fate: ${fault.name || String(fault)}`);
+      scene.run.tell(() => `fate: ${fault.name}`);
       fault(scene);
     });
   }
 }
 
-const errands: readonly Fault[] = [
-  // A configuration without one of the backends, and later with it again.
-  (scene) => {
-    const names = scene.backends.map(({ name }) => name);
-    const removed = scene.run.random.pick(names);
-    scene.proxy.path.reconcile(names.filter((name) => name !== removed));
-    scene.run.world.after(scene.run.random.size(1_000), () => scene.proxy.path.reconcile(names));
-  },
-  (scene) => {
-    for (const downstream of scene.proxy.downstreams) if (scene.run.random.chance(0.5)) downstream.drain();
-  },
-];
+const errands: readonly Fault[] = [reconfigure, drainSome, changeSettings, changeSettings];
 
 /** Now and then what an operator does in the middle of work. */
 export function runErrands(scene: Scene, withinMs: number): void {
@@ -52,13 +49,95 @@ export function runErrands(scene: Scene, withinMs: number): void {
   if (random.chance(0.6)) return;
   const errand = random.pick(errands);
   world.after(random.next() * withinMs, () => {
-    scene.run.tell(() => `errand: ${String(errand)}`);
+    scene.run.tell(() => `errand: ${errand.name}`);
     errand(scene);
   });
 }
 
+/** A configuration without one of the backends, and later with it again. */
+function reconfigure(scene: Scene): void {
+  const names = scene.backends.map(({ name }) => name);
+  const removed = scene.run.random.pick(names);
+  scene.proxy.path.reconcile(names.filter((name) => name !== removed));
+  scene.run.world.after(scene.run.random.size(1_000), () => scene.proxy.path.reconcile(names));
+}
+
+function drainSome(scene: Scene): void {
+  for (const downstream of scene.proxy.downstreams) if (scene.run.random.chance(0.5)) downstream.drain();
+}
+
+/** A peer changes its mind, within what its own session allows: windows below zero, tables evicted, frames of no use. */
+function changeSettings(scene: Scene): void {
+  const { world, random } = scene.run;
+  const ends = scene.backends.flatMap(({ sessions }) => [...sessions.keys()]);
+  for (const { end } of scene.clients) if (end !== undefined) ends.push(end);
+  for (const end of ends) {
+    if (!end.hasBegun || random.chance(0.5)) continue;
+    const window = random.pick([0, 1, 100, 16_384, 65_535]);
+    const table = random.pick([0, 64, 1_000, 4_096]);
+    end.write([rawFrame(frameType.SETTINGS, 0, settingsOf(table, window)), oddFrame(random)]);
+    world.after(random.size(400), () =>
+      end.write([rawFrame(frameType.SETTINGS, 0, settingsOf(4_096, limits.streamWindowBytes))]),
+    );
+  }
+}
+
+function settingsOf(tableBytes: number, windowBytes: number): Buffer {
+  const payload = Buffer.alloc(12);
+  payload.writeUInt16BE(setting.HEADER_TABLE_SIZE, 0);
+  payload.writeUInt32BE(tableBytes, 2);
+  payload.writeUInt16BE(setting.INITIAL_WINDOW_SIZE, 6);
+  payload.writeUInt32BE(windowBytes, 8);
+  return payload;
+}
+
+/** PRIORITY, PING, a frame that nobody knows. */
+function oddFrame(random: Random): Buffer {
+  const frames = [
+    [frameType.PRIORITY, 1, 5],
+    [frameType.PING, 0, 8],
+    [0xfa, 3, random.size(3_000)],
+  ] as const;
+  const [type, stream, length] = random.pick(frames);
+  return rawFrame(type, stream, Buffer.alloc(length));
+}
+
+function rawFrame(type: number, stream: number, payload: Buffer): Buffer {
+  const frame = Buffer.alloc(frameHeaderBytes + payload.length);
+  putFrameHeader(frame, 0, payload.length, type, 0, stream);
+  payload.copy(frame, frameHeaderBytes);
+  return frame;
+}
+
 function cutLane(scene: Scene): void {
   withLane(scene, (_backend, end) => end.destroy());
+}
+
+/** A large event is under way to all watches when those of one backend lose their connections. */
+function cutInMidEvent(scene: Scene): void {
+  const { random } = scene.run;
+  scene.hasHitBackends = true;
+  const { sessions } = random.pick(scene.backends);
+  for (const { peer } of sessions.keys()) peer?.breakAfter(random.whole(1, 30_000));
+  scene.write(40_000);
+}
+
+function swallowLane(scene: Scene): void {
+  withLane(scene, (_backend, end) => scene.network.makeHole(end));
+}
+
+function holdLane(scene: Scene): void {
+  withLane(scene, (_backend, end) => end.pause(scene.run.random.size(1_000)));
+}
+
+/** GOAWAY, in one step or in two. */
+function sendAway(scene: Scene): void {
+  const { world, random } = scene.run;
+  withLane(scene, (backend, end) => {
+    const session = backend.sessions.get(end);
+    if (random.chance(0.5)) session?.announceEnd();
+    world.after(random.size(100), () => session?.goAway());
+  });
 }
 
 /** All its connections break and nobody listens, for a while. */
@@ -66,6 +145,7 @@ function crash(scene: Scene): void {
   const { world, random } = scene.run;
   const backend = random.pick(scene.backends);
   scene.hasCrashed = true;
+  scene.hasHitBackends = true;
   backend.isDown = true;
   for (const end of backend.sessions.keys()) end.destroy();
   world.after(random.size(3_000), () => {
@@ -73,9 +153,41 @@ function crash(scene: Scene): void {
   });
 }
 
+function cutClient(scene: Scene): void {
+  strike(scene, (client) => client.cut());
+}
+
+function endClient(scene: Scene): void {
+  strike(scene, (client) => client.goAway());
+}
+
+function holdClient(scene: Scene): void {
+  strike(scene, (client) => {
+    client.isRushed = true;
+    client.end?.pause(scene.run.random.size(2_000));
+  });
+}
+
+/** What a graceful stop does to those who are there: the end of their watches, two GOAWAYs, and at last a cut. */
+function stopServing(scene: Scene): void {
+  const { world, random } = scene.run;
+  const { path, downstreams } = scene.proxy;
+  for (const client of scene.clients) {
+    client.isStruck = true;
+    client.isRushed = true;
+  }
+  const present = [...downstreams];
+  for (const downstream of present) downstream.drain();
+  for (const exchange of path.exchanges.live) world.after(random.size(200), () => void exchange.endWatch());
+  world.after(random.size(1_000), () => {
+    for (const exchange of Array.from(path.exchanges.live)) exchange.cut();
+    for (const downstream of present) downstream.cut();
+  });
+}
+
 function strike(scene: Scene, what: (client: SimulatedClient) => void): void {
   const client = scene.run.random.pick(scene.clients);
-  scene.struck.add(client);
+  client.isStruck = true;
   what(client);
 }
 
@@ -83,5 +195,6 @@ function withLane(scene: Scene, what: (backend: Backend, end: End) => void): voi
   const { random } = scene.run;
   const backend = random.pick(scene.backends);
   const ends = [...backend.sessions.keys()];
+  scene.hasHitBackends = true;
   if (ends.length > 0) what(backend, random.pick(ends));
 }

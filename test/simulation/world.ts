@@ -5,6 +5,9 @@
 import type { Clock } from "../../src/clock.ts";
 import type { Random } from "./random.ts";
 
+/** Callbacks of one millisecond: megabytes in chunks of an octet, on a way of microseconds, take 50,000 and more. */
+const busiest = 1_000_000;
+
 type Due = { readonly at: number; readonly order: number; run: (() => void) | undefined };
 
 /** Sockets that become readable within this are often read in one turn of Node's loop. */
@@ -18,6 +21,8 @@ export class World implements Clock {
   #now = 0;
   #orders = 0;
   #decisions = 0;
+  /** Of them, since the present millisecond began. */
+  #busy = 0;
 
   constructor(random: Random) {
     this.#random = random;
@@ -83,8 +88,11 @@ export class World implements Clock {
   #takeOne(): void {
     const due = pop(this.#heap);
     if (due?.run === undefined) return;
+    if (Math.floor(due.at) > this.#now) this.#busy = 0;
     this.#now = Math.max(this.#now, due.at);
     this.#decisions += 1;
+    this.#busy += 1;
+    if (this.#busy > busiest) throw new Error(`Virtual time stands still at ${this.#now} ms`);
     due.run();
   }
 

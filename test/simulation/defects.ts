@@ -1,0 +1,190 @@
+/**
+ * Deliberate faults of the path, each put in at run time by wrapping one method and taken out again. They are the
+ * proof that the simulation can see: a run with one of them must fail.
+ */
+import { Failure } from "../../src/failure.ts";
+import type { Field } from "../../src/h2/field.ts";
+import { errorCode, lost } from "../../src/h2/protocol-error.ts";
+import { Session } from "../../src/h2/session.ts";
+import { Stream } from "../../src/h2/stream.ts";
+import { FrameWriter } from "../../src/h2/writer.ts";
+import { Exchanges } from "../../src/proxy/exchanges.ts";
+import { Lane } from "../../src/proxy/lane.ts";
+import { Exchange } from "../../src/proxy/relay.ts";
+import { Trust } from "../../src/proxy/trust.ts";
+import { WholeEvents } from "../../src/proxy/whole-events.ts";
+
+export type Defect = {
+  readonly name: string;
+  /** Puts it in; returns its undoing. */
+  readonly put: () => () => void;
+};
+
+/** Replaces one method of a class by what is made of it. */
+function wrap<T extends object, K extends keyof T>(
+  prototype: T,
+  name: K,
+  make: (original: T[K]) => T[K],
+): () => void {
+  const original = prototype[name];
+  prototype[name] = make(original);
+  return () => {
+    prototype[name] = original;
+  };
+}
+
+/** True once in so many calls. */
+function everyNth(count: number): () => boolean {
+  let calls = 0;
+  return () => {
+    calls += 1;
+    return calls % count === 0;
+  };
+}
+
+export const defects: readonly Defect[] = [
+  {
+    name: "two streams of a lane are swapped",
+    put: () => {
+      const isDue = everyNth(20);
+      let last: Stream | undefined;
+      return wrap(Lane.prototype, "open", (original) => {
+        return function (this: Lane, ...parameters) {
+          const stream = original.apply(this, parameters);
+          if (last !== undefined && !last.isClosed && isDue())
+            [stream.owner, last.owner] = [last.owner, stream.owner];
+          last = stream;
+          return stream;
+        };
+      });
+    },
+  },
+  {
+    name: "credit is dropped",
+    put: () => {
+      const isDue = everyNth(3);
+      return wrap(Stream.prototype, "grant", (original) => {
+        return function (this: Stream, count) {
+          if (!isDue()) original.call(this, count);
+        };
+      });
+    },
+  },
+  {
+    name: "two DATA frames of a stream change places",
+    put: () => {
+      const isDue = everyNth(50);
+      let kept: { writer: FrameWriter; parameters: Parameters<FrameWriter["data"]> } | undefined;
+      const undoTake = wrap(FrameWriter.prototype, "take", (original) => {
+        return function (this: FrameWriter) {
+          if (kept?.writer === this) kept = undefined;
+          return original.call(this);
+        };
+      });
+      const undoData = wrap(FrameWriter.prototype, "data", (original) => {
+        return function (this: FrameWriter, ...parameters) {
+          const [id, bytes, start, end, endStream] = parameters;
+          const length = end - start;
+          // The same number of octets from elsewhere in the stream: the frame before this one, once more.
+          if (kept?.writer === this && kept.parameters[0] === id && length > 0 && isDue()) {
+            const [, before, from] = kept.parameters;
+            if (from + length <= before.length)
+              return original.call(this, id, Buffer.from(before), from, from + length, endStream, false);
+          }
+          const copy = Buffer.from(bytes.subarray(start, end));
+          kept = { writer: this, parameters: [id, copy, 0, length, endStream, false] };
+          return original.apply(this, parameters);
+        };
+      });
+      return () => {
+        undoTake();
+        undoData();
+      };
+    },
+  },
+  {
+    name: "an answer that was cut off looks whole",
+    put: () =>
+      wrap(Exchange.prototype, "upstreamGone", (original) => {
+        return function (this: Exchange, code) {
+          if (this.isAnswered && !this.isEnded) this.down.sendData(Buffer.alloc(0), 0, 0, true, false);
+          return original.call(this, code);
+        };
+      }),
+  },
+  {
+    name: "a write that was lost is sent again",
+    put: () =>
+      wrap(Exchange.prototype, "upstreamGone", (original) => {
+        return function (this: Exchange, code) {
+          return original.call(this, code === lost && !this.isAnswered ? errorCode.REFUSED_STREAM : code);
+        };
+      }),
+  },
+  {
+    name: "what a closed stream still owes is forgotten",
+    put: () => wrap(Stream.prototype, "settle", () => () => 0),
+  },
+  {
+    name: "a client that gives up takes the lane with it",
+    put: () => {
+      const isDue = everyNth(10);
+      return wrap(Lane.prototype, "cancel", (original) => {
+        return function (this: Lane, ...parameters) {
+          if (isDue()) return this.fail(new Failure("backend-lost", "backend", "Stream reset"));
+          return original.apply(this, parameters);
+        };
+      });
+    },
+  },
+  {
+    name: "half an event goes on",
+    put: () =>
+      wrap(WholeEvents.prototype, "feed", () => (_bytes: Buffer, _start: number, end: number) => end),
+  },
+  {
+    name: "a repeated field is merged",
+    put: () =>
+      wrap(Session.prototype, "open", (original) => {
+        return function (this: Session, fields: readonly Field[], ...rest) {
+          const names = new Set<string>();
+          const once = fields.filter(({ name }) => names.size !== names.add(name).size);
+          return original.call(this, once, ...rest);
+        };
+      }),
+  },
+  {
+    name: "an exchange that is over is not forgotten",
+    put: () => wrap(Exchanges.prototype, "remove", () => () => {}),
+  },
+  {
+    name: "everybody is trusted",
+    put: () => wrap(Trust.prototype, "classOf", () => () => "proven" as const),
+  },
+  {
+    name: "credit is given before the client has read",
+    put: () =>
+      wrap(Exchange.prototype, "upstreamData", (original) => {
+        return function (this: Exchange, ...parameters) {
+          const [, start, end] = parameters;
+          original.apply(this, parameters);
+          this.sent(end - start);
+        };
+      }),
+  },
+  {
+    name: "a buffer that was given away is used again",
+    put: () => {
+      let given: Buffer | undefined;
+      const isDue = everyNth(5);
+      return wrap(FrameWriter.prototype, "take", (original) => {
+        return function (this: FrameWriter) {
+          if (isDue()) given?.fill(0, Math.min(9, given.length));
+          const buffers = original.call(this);
+          given = buffers.find((buffer) => buffer.length > 9);
+          return buffers;
+        };
+      });
+    },
+  },
+];
