@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { Log } from "../admin/log.ts";
 import { wallClock } from "../clock.ts";
 import { type Config, loadConfig, watchConfig } from "../config.ts";
-import { Failure } from "../failure.ts";
+import { Failure, failureFrom } from "../failure.ts";
 import { Journal } from "../journal.ts";
 import { type Running, startWatchkeeper } from "../main.ts";
 import { isProblems, lineOf, type Problem } from "../problem.ts";
@@ -18,6 +18,7 @@ export async function run(args: string[]): Promise<number> {
   // Both from before the start on: a signal or a change that comes during it is not lost.
   const signals = listenForSignals();
   const reloads = new Reloads(config.file, journal);
+  containFaults(journal, signals.raise);
   const running = await startWatchkeeper(config, { journal, droppedLogLines: () => log.dropped });
   if (running instanceof Failure) {
     reloads.stop();
@@ -28,8 +29,27 @@ export async function run(args: string[]): Promise<number> {
   await signals.first;
   reloads.stop();
   await running.stop(signals.hurry);
-  exitSoon(0);
-  return 0;
+  const code = process.exitCode === 1 ? 1 : 0;
+  exitSoon(code);
+  return code;
+}
+
+/**
+ * The outermost ring (D10): a fault that no stream and no session caught leaves the process in a state that nobody
+ * knows. It is journaled, new clients are sent elsewhere, and what is under way is let finish.
+ */
+function containFaults(journal: Journal, drain: () => void): void {
+  const contain = (reason: unknown): void => {
+    journal.write({
+      kind: "fault.contained",
+      ring: "process",
+      message: failureFrom(reason, "proxy").message,
+    });
+    process.exitCode = 1;
+    drain();
+  };
+  process.on("uncaughtException", contain);
+  process.on("unhandledRejection", contain);
 }
 
 /** What still holds the loop has been cut, but lines of the log may be under way in a pipe. */
@@ -75,7 +95,10 @@ class Reloads {
     }
     const running = this.#running;
     // One after the other: a reload opens and closes listeners.
-    this.#last = this.#last.then(async () => this.#tell(loaded, await running.reload(configIn(loaded))));
+    this.#last = this.#last
+      .then(async () => this.#tell(loaded, await running.reload(configIn(loaded))))
+      // What a file makes us throw is our fault, and still only that file's refusal.
+      .catch((reason: unknown) => this.#tell(loaded, failureFrom(reason, "proxy")));
   }
 
   #tell(loaded: Config | readonly Problem[], outcome: readonly string[] | Failure): void {
@@ -92,18 +115,25 @@ function configIn(loaded: Config | readonly Problem[]): Config | undefined {
   return isProblems(loaded) ? undefined : loaded;
 }
 
-/** `first` resolves with the first signal, `hurry` aborts with the second. */
-function listenForSignals(): { readonly first: Promise<void>; readonly hurry: AbortSignal } {
+type Signals = {
+  /** Resolves with the first signal. */
+  readonly first: Promise<void>;
+  /** Aborts with the second. */
+  readonly hurry: AbortSignal;
+  /** Does what a first signal does; a second call changes nothing. */
+  readonly raise: () => void;
+};
+
+function listenForSignals(): Signals {
   const hurry = new AbortController();
-  const first = new Promise<void>((resolve) => {
-    let count = 0;
-    const heard = (): void => {
-      count += 1;
-      if (count > 1) hurry.abort();
-      resolve();
-    };
-    process.on("SIGTERM", heard);
-    process.on("SIGINT", heard);
-  });
-  return { first, hurry: hurry.signal };
+  const first = Promise.withResolvers<undefined>();
+  let count = 0;
+  const heard = (): void => {
+    count += 1;
+    if (count > 1) hurry.abort();
+    first.resolve(undefined);
+  };
+  process.on("SIGTERM", heard);
+  process.on("SIGINT", heard);
+  return { first: first.promise, hurry: hurry.signal, raise: () => first.resolve(undefined) };
 }

@@ -34,13 +34,20 @@ export function identify(request: RequestHead, client: Client): Identified | Fai
   }
   const fields: Field[] = [];
   let auditId = "";
+  let forwardedFor = "";
   for (const field of request.fields) {
-    // Anyone may write X-Forwarded-For, so only a configured forwarder is believed; ours is appended below.
-    if (field.role === role.forwardedFor && !client.isTrustedForwarder) continue;
+    if (field.role === role.forwardedFor) {
+      forwardedFor += `${field.value}, `;
+      continue;
+    }
     if (field.role === role.auditId) auditId = field.value;
     fields.push(field.role === role.scheme ? https : field);
   }
-  fields.push(client.forwardedFor);
+  // Anyone may write X-Forwarded-For, so only a configured forwarder is believed. One list in one field: the
+  // apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs).
+  const isBelieved = forwardedFor !== "" && client.isTrustedForwarder;
+  const { name, value } = client.forwardedFor;
+  fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   if (auditId === "") {
     auditId = newAuditId();
     fields.push(new Field("audit-id", auditId));

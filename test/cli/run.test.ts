@@ -34,8 +34,8 @@ drain: {readyDelay: 200ms, timeout: 1s}
 
 type Started = { readonly child: ChildProcess; readonly said: (word: string) => Promise<string> };
 
-function start(file: string): Started {
-  const child = spawn(process.execPath, ["bin/watchkeeper.js", "run", "--config", file], {
+function start(file: string, flags: readonly string[] = []): Started {
+  const child = spawn(process.execPath, [...flags, "bin/watchkeeper.js", "run", "--config", file], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);
@@ -97,6 +97,16 @@ test("what cannot start says why and ends, it does not stay behind without servi
   );
   assert.equal([status, signal], [2, null]);
   assert.match(stderr.toString(), 'absent.crt": does not exist');
+});
+
+test("a fault that nothing caught drains the process, which ends with 1 (D10)", async () => {
+  const preload = join(directory, "fault.mjs");
+  writeFileSync(preload, 'process.once("SIGUSR2", () => { throw new Error("nobody caught this"); });\n');
+  const { child, said } = start(configFile("fault.yaml"), ["--import", preload]);
+  await said("listener");
+  child.kill("SIGUSR2");
+  assert.match(await said("fault.contained"), "nobody caught this");
+  assert.is(await exitOf(child), 1);
 });
 
 test("a wrong flag is named, and every command explains itself", () => {
