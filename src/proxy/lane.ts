@@ -139,6 +139,8 @@ export class Lane implements WireOwner {
       stream.reset(errorCode.CANCEL);
       return;
     }
+    // Nobody is left whom a full budget could cut for what still waits to go up.
+    stream.dropQueue();
     const drain = new Drain();
     drain.stream = stream;
     stream.owner = drain;

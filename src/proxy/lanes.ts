@@ -118,7 +118,8 @@ export class Lanes implements LaneOwner {
   take(key: LaneKey): Lane | undefined {
     const row = this.#row(key);
     for (const lane of row.lanes) {
-      if (lane.room <= 0) continue;
+      // A silent lane gets nothing new; another one, or a fresh socket, may well answer (D6).
+      if (lane.room <= 0 || this.#silent.has(lane)) continue;
       if (lane.room === 1) this.#dialAhead(row);
       return lane;
     }
@@ -183,8 +184,10 @@ export class Lanes implements LaneOwner {
     const suspectAfterMs = Math.max(ping.suspectAfterMs, 8 * Math.max(0, lane.rttMs));
     if (ms < suspectAfterMs) return;
     this.#silent.add(lane);
-    // Whether it is well is nobody's question any more once it is removed.
-    if (!this.#isStopped) learn({ kind: "silence", ms });
+    // One lane's silence may be that lane's own; a backend is suspect when none of them answers (D6). Whether it is
+    // well is nobody's question any more once it is removed.
+    const isWhole = Array.from(this.#rowOf.keys()).every((one) => one.isOpening || this.#silent.has(one));
+    if (isWhole && !this.#isStopped) learn({ kind: "silence", ms });
     if (ms < Math.max(ping.deadAfterMs, 2 * suspectAfterMs)) return;
     lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(ms)} ms`));
   }
@@ -224,10 +227,10 @@ export class Lanes implements LaneOwner {
     else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
   }
 
-  /** No lane is silent any more: if one is left that answers, the backend is well. */
+  /** A lane that answers speaks for its backend, whatever the others do (D6). */
   #endSuspicion(): void {
-    const hasAnswering = this.#rowOf.keys().some((lane) => lane.isOpened);
-    if (this.#silent.size === 0 && hasAnswering) this.#options.learn({ kind: "answer" });
+    const hasAnswering = this.#rowOf.keys().some((lane) => lane.isOpened && !this.#silent.has(lane));
+    if (hasAnswering) this.#options.learn({ kind: "answer" });
   }
 
   /** Those who waited for this lane go to another backend, unsent; when it was the last, all who wait do. */
