@@ -191,6 +191,7 @@ class Watchkeeper implements Running {
       exchanges,
       upgrades: () => this.#splices.openCount,
       sessions: () => this.#sessions(),
+      handshakeErrors: () => this.#listeners.handshakeErrors,
       queuedBytes: () => this.#path.buffered.bytes,
       config: () => this.#configState,
       certificates: () => this.#listeners.certificates.map((one) => ({ purpose: "serving", ...one })),

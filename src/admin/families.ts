@@ -138,6 +138,13 @@ export const families: readonly Family[] = [
     rows: ({ refusedSessions }) => refusedSessions.map(({ reason, count }) => [[reason], count]),
   },
   {
+    type: "counter",
+    name: "downstream_tls_handshake_errors_total",
+    help: "Sockets of clients whose TLS handshake failed",
+    labels: [],
+    rows: ({ handshakeErrors }) => [[[], handshakeErrors]],
+  },
+  {
     type: "gauge",
     name: "exchanges",
     help: "Requests that are being answered, by kind",

@@ -24,6 +24,7 @@ export type Snapshot = {
   }[];
   /** Clients' sessions; "" for sockets without ALPN. */
   readonly sessions: readonly { readonly alpn: string; readonly open: number }[];
+  readonly handshakeErrors: number;
   readonly exchanges: readonly {
     readonly kind: "plain" | "watch" | "long-running" | "upgrade";
     readonly active: number;

@@ -15,6 +15,7 @@ export type Live = {
   readonly exchanges: Exchanges;
   readonly upgrades: () => number;
   readonly sessions: () => Snapshot["sessions"];
+  readonly handshakeErrors: () => number;
   readonly queuedBytes: () => number;
   readonly config: () => Snapshot["config"];
   readonly certificates: () => Snapshot["certificates"];
@@ -32,6 +33,7 @@ export function snapshots(live: Live): () => Snapshot {
         .views()
         .map(({ name, state }) => ({ name, state, lanes: lanesOf(live.upstreams, name) })),
       sessions: live.sessions(),
+      handshakeErrors: live.handshakeErrors(),
       exchanges: [
         { kind: "plain", active: exchanges.active("plain") },
         { kind: "watch", active: exchanges.active("watch") },

@@ -20,6 +20,7 @@ export class Listeners {
   readonly #parts: ListenParts;
   readonly #keepalive: Keepalive;
   #opened: readonly Opened[] = [];
+  #pastHandshakeErrors = 0;
   /** Closed by a reload, with clients that have not gone yet. */
   readonly #leaving = new Set<Listener>();
 
@@ -39,6 +40,11 @@ export class Listeners {
       h2: counts.reduce((sum, { h2 }) => sum + h2, 0),
       h1: counts.reduce((sum, { h1 }) => sum + h1, 0),
     };
+  }
+
+  /** TLS handshakes that failed, on listeners that are open now or were since the start. */
+  get handshakeErrors(): number {
+    return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
   get certificates(): readonly { readonly name: string; readonly notAfterMs: number }[] {
@@ -92,6 +98,8 @@ export class Listeners {
     certificate?.stop();
     const forget = (): void => {
       this.#leaving.delete(listener);
+      // A counter never falls, also when its listener has gone.
+      this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
     if (listener.socketCount === 0) return forget();

@@ -17,6 +17,7 @@ test("a scrape shows what the path has done", async () => {
     exchanges: path.exchanges,
     upgrades: () => 2,
     sessions: () => [{ alpn: "h2", open: 1 }],
+    handshakeErrors: () => 3,
     queuedBytes: () => 7,
     config: () => ({ isGood: true, loadedAtMs: 1000 }),
     certificates: () => [{ purpose: "serving", name: "kube", notAfterMs: 5000 }],

@@ -55,6 +55,8 @@ test("TLS on the plain port and garbage on either are closed, and the listener s
     await within(3000, "the close", new Promise((resolve) => socket.once("close", resolve)));
   }
   assert.match(await get(proxy.url, proxy.ca, "/still"), "GET /still");
+  const metrics = await fetch(`http://${proxy.running.adminAddress}/metrics`).then((answer) => answer.text());
+  assert.match(metrics, /watchkeeper_downstream_tls_handshake_errors_total [1-9]/);
 });
 
 test("old TLS is refused (A45)", async ({ proxy }) => {

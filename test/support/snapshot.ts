@@ -7,6 +7,7 @@ export const idle: Snapshot = {
   sessions: [],
   exchanges: [],
   requests: [],
+  handshakeErrors: 0,
   refusedSessions: [],
   resets: [],
   watchEvents: 0,
