@@ -78,6 +78,8 @@ export const limits = {
   /** A socket that has ended: time to read what was said last, and how often it may pass without one octet taken. */
   lingerMs: 1000,
   lingerLooks: 5,
+  /** A body up to this long is kept until it is answered, so that a stream that was refused can be asked again. */
+  repeatableBodyBytes: 64 * KiB,
   /** Half an event of a watch, client-go's own limit (D3). */
   eventBytes: 16 * MiB,
 

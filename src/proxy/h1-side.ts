@@ -122,7 +122,8 @@ export class H1Side implements Side {
   }
 
   grant(count: number): void {
-    this.#held -= count;
+    // A body that was sent twice, since a backend refused the first, is granted twice.
+    this.#held = Math.max(0, this.#held - count);
     if (this.#held < limits.h1HeldBytes) this.#request.resume();
   }
 

@@ -32,6 +32,11 @@ export class Held {
     this.#buffered.add(end - start);
   }
 
+  /** All of it, in order, and still held: what is added later does not change these octets. */
+  peek(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
   /** All of it, in order; nothing is held afterwards. */
   take(): Buffer {
     const all = this.#bytes.subarray(0, this.#length);

@@ -61,10 +61,14 @@ export class Exchange implements SideOwner {
   readonly #buffered: Buffered;
   #up: Stream | undefined;
   #lane: Lane | undefined;
-  /** Body that came before there was a lane; bounded by the stream's own receive window, which is not granted back. */
-  #early: Held | undefined;
-  #earlyTrailers: readonly Field[] | undefined;
-  #hasSentBody = false;
+  /**
+   * The request's body as far as it may have to be sent (again): all that came before there was a lane, bounded by the
+   * client's own window; after that while it is short and nothing is answered.
+   */
+  #kept: Held | undefined;
+  #keptTrailers: readonly Field[] | undefined;
+  /** Is all of the body that has gone still here, to be sent once more should the backend refuse the stream? */
+  #isRepeatable = true;
   #isRequestOver: boolean;
   #isAnswerOver = false;
   #isEnded = false;
@@ -111,7 +115,7 @@ export class Exchange implements SideOwner {
 
   /** What waits here on this exchange's account, in either direction. */
   get queuedBytes(): number {
-    const held = (this.#events?.heldBytes ?? 0) + (this.#early?.length ?? 0);
+    const held = (this.#events?.heldBytes ?? 0) + (this.#kept?.length ?? 0);
     return this.#down.queuedBytes + (this.#up?.queuedBytes ?? 0) + held;
   }
 
@@ -132,17 +136,30 @@ export class Exchange implements SideOwner {
     const up = lane.open(fields, isBodiless, new UpstreamEar(this));
     up.isHead = method === "HEAD";
     this.#up = up;
-    if (!isBodiless) this.#sendEarly(up);
+    if (!isBodiless) this.#sendKept(up);
   }
 
-  #sendEarly(up: Stream): void {
-    const body = this.#early?.take();
-    const trailers = this.#earlyTrailers;
+  #sendKept(up: Stream): void {
+    const body = this.#kept?.peek();
+    const trailers = this.#keptTrailers;
     const isLast = this.#isRequestOver && trailers === undefined;
-    this.#hasSentBody = body !== undefined || this.#isRequestOver;
     if (body !== undefined) up.sendData(body, 0, body.length, isLast, false);
     else if (isLast) up.sendData(Buffer.alloc(0), 0, 0, true, false);
     if (trailers !== undefined) up.sendHeaders(trailers, true);
+    this.#forgetLongBody();
+  }
+
+  #keep(bytes: Buffer, start: number, end: number): void {
+    this.#kept ??= new Held(this.#buffered);
+    this.#kept.add(bytes, start, end);
+  }
+
+  /** A long body is not kept for a second sending: it is the client's to repeat. */
+  #forgetLongBody(): void {
+    if (this.#kept === undefined || this.#kept.length <= limits.repeatableBodyBytes) return;
+    this.#isRepeatable = false;
+    this.#kept.take();
+    this.#kept = undefined;
   }
 
   /** The client was answered by us; nothing more is relayed. */
@@ -177,8 +194,8 @@ export class Exchange implements SideOwner {
   /** The request's trailers. */
   headers(fields: Field[]): void {
     this.#isRequestOver = true;
-    if (this.#up === undefined) this.#earlyTrailers = fields;
-    else this.#up.sendHeaders(fields, true);
+    this.#keptTrailers = fields;
+    this.#up?.sendHeaders(fields, true);
     this.#endIfOver();
   }
 
@@ -187,10 +204,12 @@ export class Exchange implements SideOwner {
     if (this.#isEnded) {
       this.#down.grant(end - start);
     } else if (this.#up === undefined) {
-      this.#early ??= new Held(this.#buffered);
-      this.#early.add(bytes, start, end);
+      this.#keep(bytes, start, end);
     } else {
-      this.#hasSentBody = true;
+      if (this.#isRepeatable && !this.isAnswered) {
+        this.#keep(bytes, start, end);
+        this.#forgetLongBody();
+      }
       this.#up.sendData(bytes, start, end, endStream, hasRoom);
       this.#endIfOver();
     }
@@ -219,6 +238,8 @@ export class Exchange implements SideOwner {
       const status = Number(fields[0]?.value);
       if (status < 200) return this.#down.sendHeaders(fields, false);
       this.#status = status;
+      this.#kept?.take();
+      this.#kept = undefined;
       this.#owner.answered(this, status);
       if (this.order.kind === "watch" && status === 200 && !end)
         this.#events = WholeEvents.of(fields, this.#buffered);
@@ -270,10 +291,10 @@ export class Exchange implements SideOwner {
 
   /**
    * watch.md §10: a stream that the backend refused was never processed; a request that was lost may be asked again
-   * only if it is safe. Either way its body must still be ours, so bodies that began to go are not sent twice.
+   * only if it is safe. Either way the whole of its body must still be here.
    */
   #maySendAgain(code: number): boolean {
-    if (this.#hasSentBody) return false;
+    if (!this.#isRepeatable) return false;
     if (code === errorCode.REFUSED_STREAM) return true;
     const { method, kind, isBodiless } = this.order;
     return code === lost && isBodiless && safeMethods.has(method) && kind !== "long-running";
@@ -349,7 +370,7 @@ export class Exchange implements SideOwner {
   #end(end: ExchangeEnd): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#early?.take();
+    this.#kept?.take();
     this.stopWaiting();
     this.#owner.ended(this, end);
     this.#events?.take();

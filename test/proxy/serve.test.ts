@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../src/h2/protocol-error.ts";
+import { limits } from "../../src/limits.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/serve");
@@ -91,16 +92,39 @@ test("a stream that the only backend refused is sent to it again, on the lane th
   assert.equal([read.status, read.body], ["200", "found"]);
 });
 
-test("a body that began to go is not sent twice", () => {
+test("a short body whose stream was refused is sent again, whole and once, and what follows goes behind it", () => {
   const path = new PlayedPath(["a", "b"]);
   const write = path.client().ask("POST", "/write", [bearer("t")], false);
-  write.say("half");
+  write.say("first half, ");
   path.settle();
+  const [refused] = [...path.backend("a").asked, ...path.backend("b").asked];
+  refused?.side?.reset(errorCode.REFUSED_STREAM);
+  path.settle();
+  write.say("second half", true);
+  path.settle();
+  const [taken] = [...path.backend("a").asked, ...path.backend("b").asked].filter(
+    (asked) => asked !== refused,
+  );
+  assert.equal([taken?.body, taken?.isEnded], ["first half, second half", true]);
+  taken?.answer(201);
+  path.settle();
+  assert.is(write.status, "201");
+  assert.is(path.buffered.bytes, 0);
+});
+
+test("a long body that began to go is not sent twice: the client hears that it may repeat it", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const write = path.client().ask("POST", "/write", [bearer("t")], false);
+  for (let sent = 0; sent <= limits.repeatableBodyBytes; sent += 10_000) {
+    write.say(Buffer.alloc(10_000));
+    path.settle();
+  }
   const asked = [...path.backend("a").asked, ...path.backend("b").asked];
   asked[0]?.side?.reset(errorCode.REFUSED_STREAM);
   path.settle();
   assert.is(write.resetCode, errorCode.REFUSED_STREAM);
   assert.is(path.backend("a").asked.length + path.backend("b").asked.length, 1);
+  assert.is(path.buffered.bytes, 0);
 });
 
 test("a client certificate is refused by name", () => {
