@@ -26,6 +26,11 @@ function problemOf(seed: number): string | undefined {
   }
 }
 
+// First of all: the defect that uses a buffer twice leaves the writers' pool with one that two of them hold.
+test("without them the same seeds are clean", () => {
+  for (let seed = 1; seed <= 20; seed += 1) assert.equal(play(seed).problems, []);
+});
+
 for (const { name, put } of defects) {
   test(`it is seen that ${name}`, () => {
     const undo = put();
@@ -38,9 +43,5 @@ for (const { name, put } of defects) {
     }
   });
 }
-
-test("without them the same seeds are clean", () => {
-  for (let seed = 1; seed <= 20; seed += 1) assert.equal(play(seed).problems, []);
-});
 
 test.run();
