@@ -2,7 +2,6 @@
  * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
  * running proxy comes out, or why there is none.
  */
-import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { createMetrics } from "./admin/metrics.ts";
 import type { Readiness } from "./admin/probes.ts";
@@ -25,6 +24,7 @@ import { Listeners } from "./proxy/listeners.ts";
 import { Path } from "./proxy/path.ts";
 import { respond } from "./proxy/respond.ts";
 import { Splices } from "./proxy/splice.ts";
+import { ownVersion } from "./version.ts";
 
 /** A proxy that serves. */
 export type Running = {
@@ -255,9 +255,4 @@ function fixedParts({ upstream, health, admin, logging }: Config): Record<string
 function changedParts(before: Config, after: Config): readonly string[] {
   const [was, is] = [fixedParts(before), fixedParts(after)];
   return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
-}
-
-function ownVersion(): string {
-  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
-  return /"version": "([^"]+)"/.exec(text)?.[1] ?? "unknown";
 }

@@ -24,6 +24,7 @@ const onlookers = new Set(["admin", "cli", "demo"]);
 
 /** The only files that may open a socket, a file or a child process; folders end in a slash. */
 const io = [
+  "src/version.ts",
   "src/main.ts",
   "src/read-text.ts",
   "src/watch-files.ts",

@@ -1,9 +1,7 @@
-import { readFileSync } from "node:fs";
+import { ownVersion } from "../version.ts";
 
 /** `watchkeeper version`: ours and Node's, on one line. */
 export function version(): Promise<number> {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  const ours = /"version": "([^"]+)"/.exec(text)?.[1] ?? "unknown";
-  process.stdout.write(`watchkeeper ${ours} (node ${process.versions.node})\n`);
+  process.stdout.write(`watchkeeper ${ownVersion()} (node ${process.versions.node})\n`);
   return Promise.resolve(0);
 }

@@ -4,6 +4,7 @@
  */
 import { role } from "../h2/field.ts";
 import type { Side } from "../h2/side.ts";
+import { statusJson } from "./status.ts";
 
 /** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
 const reasons = {
@@ -17,8 +18,7 @@ export type RefusalCode = keyof typeof reasons;
 /** A whole HTTP/1.1 answer that ends its connection. The message must not quote field values: they may be secrets. */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code };
-  const body = `${JSON.stringify(status)}\n`;
+  const body = statusJson({ message, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,
     "content-type: application/json",

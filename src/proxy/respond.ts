@@ -6,6 +6,7 @@
 import type { Failure, FailureCode } from "../failure.ts";
 import { Field } from "../h2/field.ts";
 import type { Side } from "../h2/side.ts";
+import { statusJson } from "./status.ts";
 
 type Reply = { readonly status: number; readonly reason: string };
 
@@ -53,5 +54,5 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
   const { status, reason } = replies[failure.code];
   const details = mayRetry ? { retryAfterSeconds: 1 } : undefined;
   const message = `watchkeeper: ${failure.message}`;
-  return `${JSON.stringify({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, details, code: status })}\n`;
+  return statusJson({ message, reason, details, code: status });
 }

@@ -1,0 +1,7 @@
+/** Our own version, from package.json: read once, when somebody asks. */
+import { readFileSync } from "node:fs";
+
+export function ownVersion(): string {
+  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return /"version": "([^"]+)"/.exec(text)?.[1] ?? "unknown";
+}
