@@ -2,6 +2,7 @@
  * Loaded before the proxy (`--expose-gc --import`), never part of it: answers each connection to the socket named by
  * WATCHKEEPER_GC_PROBE with one line of JSON about this process: live heap after a forced collection, and the like.
  */
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
@@ -34,6 +35,8 @@ function probe(): Probed {
 
 if (path !== undefined) {
   loop.enable();
+  // The proxy's bin begins anew with flags of its own, and this is loaded a second time.
+  rmSync(path, { force: true });
   createServer((socket) => socket.end(`${JSON.stringify(probe())}\n`))
     .listen(path)
     .unref();

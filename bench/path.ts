@@ -82,7 +82,7 @@ function backend(owner: WireOwner): Wire {
   let isNew = true;
   arrivals.push(() => owner.receive(settings(3, 100)));
   return {
-    write(buffers) {
+    write(buffers, written) {
       const out: Buffer[] = [];
       const all = isNew ? [Buffer.concat([...buffers]).subarray(clientPreface.length)] : buffers;
       isNew = false;
@@ -92,6 +92,7 @@ function backend(owner: WireOwner): Wire {
         out.push(frame(frameType.DATA, flag.END_STREAM, id, body));
         answered += 1;
       });
+      written?.();
       if (out.length > 0) arrivals.push(() => owner.receive(Buffer.concat(out)));
       return true;
     },
@@ -120,7 +121,7 @@ function client(path: Path, number: number): () => void {
   const blocks = Array.from({ length: 64 }, (_, name) => encode(encoder, headOf(name)));
   let [nextId, open, octets] = [1, 0, 0];
   const wire = {
-    write(buffers: readonly Buffer[]) {
+    write(buffers: readonly Buffer[], written?: () => void) {
       read(buffers, (type, flags) => {
         if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
         if (type !== frameType.DATA || (flags & flag.END_STREAM) === 0) return;
@@ -128,13 +129,14 @@ function client(path: Path, number: number): () => void {
         done += 1;
         octets += body.length;
       });
+      written?.();
       return true;
     },
     end() {},
     destroy() {},
   };
   const known = { port: 1, listener: "bench", alpn: "h2", isTls: true } as const;
-  const options = { ...known, address: `10.0.0.${number}`, isTrustedForwarder: false, hasCertificate: false };
+  const options = { ...known, address: `10.0.0.${number}`, isTrustedForwarder: false };
   const down = new Downstream(new Client(options), path, () => wire);
   down.receive(Buffer.concat([clientPreface, settings(4, 1 << 30), increment(1 << 24)]));
   return () => {

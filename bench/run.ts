@@ -20,6 +20,7 @@ import { type Medians, mediansOf, tableOf } from "./report.ts";
 import { startRig } from "./rig.ts";
 import { runRounds } from "./rounds.ts";
 import type { Scenario } from "./scenario.ts";
+import { scenario as fanout } from "./scenarios/fanout.ts";
 import { scenario as handshake } from "./scenarios/handshake.ts";
 import { scenario as idle } from "./scenarios/idle.ts";
 import { scenario as idleClients } from "./scenarios/idle-clients.ts";
@@ -42,6 +43,7 @@ const scenarios = [
   upload,
   handshake,
   watches,
+  fanout,
   idleClients,
   idle,
 ];

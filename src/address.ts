@@ -1,7 +1,7 @@
 /**
  * Addresses as an operator writes them. No name is looked up here: node:net only says what is an IP address.
  */
-import { BlockList, isIP } from "node:net";
+import { BlockList, isIP, SocketAddress } from "node:net";
 
 /** Where to listen, or whom to dial. An IPv6 host has no brackets. */
 export type Address = { readonly host: string; readonly port: number };
@@ -45,6 +45,14 @@ export function parseAddress(text: string): Address | undefined {
   return isIpAddress(host) || host === "localhost" ? { host, port } : undefined;
 }
 
+/** Is a bound socket the one that is meant? Port 0 means any. */
+export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
+  if (typeof bound !== "object" || bound === null || !("address" in bound) || !("port" in bound))
+    return false;
+  const isHere = bound.address === host || (host === "localhost" && isLoopback(String(bound.address)));
+  return isHere && (port === 0 || bound.port === port);
+}
+
 /** Scheme, host and port and nothing else: what URL would tolerate (a user, a path, "https:10.1") is refused (A57). */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
   const [, scheme, host = "", port] =
@@ -56,8 +64,55 @@ export function parseBackendUrl(text: string): BackendAddress | undefined {
   return { isEncrypted, host: checkedHost, port: checkedPort };
 }
 
+/** As `parseAddress` reads it. */
+export function textOf({ host, port }: Address): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 export function isLoopback(host: string): boolean {
   return host === "localhost" || loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
+}
+
+/** An IP address as 4 or 16 octets; undefined for any other text, and for a zone, which is one machine's own affair. */
+export function octetsOf(address: string): readonly number[] | undefined {
+  const family = address.includes("%") ? 0 : isIP(address);
+  if (family === 4) return address.split(".").map(Number);
+  return family === 6 ? octetsOfV6(address) : undefined;
+}
+
+function octetsOfV6(address: string): readonly number[] {
+  // The last 32 bits may be written as IPv4 (RFC 4291 §2.2).
+  const groups = address
+    .replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...octets) => {
+      const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
+      return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+    })
+    .split("::")
+    .map((half) => (half === "" ? [] : half.split(":").map((group) => Number.parseInt(group, 16))));
+  const [high = [], low = []] = groups;
+  const gap = Array.from({ length: groups.length === 1 ? 0 : 8 - high.length - low.length }, () => 0);
+  return [...high, ...gap, ...low].flatMap((group) => [group >> 8, group & 0xff]);
+}
+
+/** 4 or 16 octets as the text that sockets have for them too. */
+export function addressOfOctets(octets: Uint8Array): string {
+  if (octets.length === 4) return octets.join(".");
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    (((octets[2 * at] ?? 0) << 8) | (octets[2 * at + 1] ?? 0)).toString(16),
+  );
+  const { address } = new SocketAddress({ address: groups.join(":"), family: "ipv6" });
+  return withoutMapping(address);
+}
+
+/** "::ffff:10.0.0.1" is 10.0.0.1 on a dual-stack socket. */
+export function withoutMapping(address: string): string {
+  return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
+}
+
+/** May one host stand behind this address? Not behind "any", a group, or a link's own (where clouds keep their secrets). */
+export function isUnicast(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && !noHost.check(address, family === 6 ? "ipv6" : "ipv4");
 }
 
 /** A set of networks, as lists of trusted forwarders need it. */
@@ -86,3 +141,12 @@ export function isNetwork(text: string): boolean {
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
+
+const noHost = new BlockList();
+noHost.addSubnet("0.0.0.0", 8, "ipv4");
+noHost.addSubnet("169.254.0.0", 16, "ipv4");
+// Multicast, reserved and broadcast.
+noHost.addSubnet("224.0.0.0", 3, "ipv4");
+noHost.addAddress("::", "ipv6");
+noHost.addSubnet("fe80::", 10, "ipv6");
+noHost.addSubnet("ff00::", 8, "ipv6");

@@ -1,19 +1,22 @@
 /** What no schema can say: fields that must agree with each other. Pure. */
 import { type Address, isLoopback, parseAddress, parseBackendUrl } from "./address.ts";
+import { passthroughBreaches } from "./config-passthrough.ts";
 import type { Written } from "./config-schema.ts";
 import { parseDuration } from "./duration.ts";
-import { quote } from "./problem.ts";
-
-/** A problem whose place is still a JSON pointer. */
-export type Breach = { readonly pointer: string; readonly message: string };
+import { type Breach, quote } from "./problem.ts";
 
 /** All rules' breaches at once. `written` has passed the schema. */
 export function checkRules(written: Written): readonly Breach[] {
   return [
     ...repeatedNames("/listeners", written.listeners),
-    ...repeatedNames("/upstream/backends", written.upstream.backends),
+    ...repeatedNames("/upstream/backends", written.upstream.backends ?? []),
+    ...fallbackBreaches(written),
     ...listenerBreaches(written),
+    ...proxyProtocolBreaches(written),
+    ...identityBreaches(written),
+    ...passthroughBreaches(written),
     ...backendBreaches(written),
+    ...discoveryBreaches(written),
     ...pingBreaches(written),
   ];
 }
@@ -29,13 +32,17 @@ function repeatedNames(pointer: string, named: readonly { readonly name: string 
 /** Without TLS, bearer tokens would cross the network readable. */
 function listenerBreaches(written: Written): Breach[] {
   const taken: Address[] = [];
-  const admin = { pointer: "/admin/metricsAddress", text: written.admin.metricsAddress, isPlainHttp: false };
-  const listeners = written.listeners.map(({ address, tls }, index) => ({
+  const { address: api, metricsAddress } = written.admin;
+  const admin = [
+    { pointer: "/admin/metricsAddress", text: metricsAddress, isPlainHttp: false },
+    { pointer: "/admin/address", text: api, isPlainHttp: true },
+  ];
+  const listeners = written.listeners.map(({ address, tls, mode }, index) => ({
     pointer: `/listeners/${index}/address`,
     text: address,
-    isPlainHttp: tls === undefined,
+    isPlainHttp: tls === undefined && mode === "http",
   }));
-  return [...listeners, admin].flatMap(({ pointer, text, isPlainHttp }) => {
+  return [...listeners, ...admin].flatMap(({ pointer, text, isPlainHttp }) => {
     const address = parseAddress(text) ?? { host: "", port: 0 };
     const breaches: Breach[] = [];
     if (taken.some((other) => overlaps(other, address)))
@@ -50,10 +57,65 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
+/** Whoever may name the client's address may name any: nobody is trusted by default. */
+function proxyProtocolBreaches({ listeners }: Written): Breach[] {
+  return listeners.flatMap(({ proxyProtocol: { mode, trusted } }, index) => {
+    const pointer = `/listeners/${index}/proxyProtocol/trusted`;
+    if (mode !== "off" && trusted.length === 0)
+      return [{ pointer, message: `is empty, but mode ${quote(mode)} needs somebody to trust` }];
+    if (mode === "off" && trusted.length > 0)
+      return [{ pointer, message: 'has no effect while mode is "off": remove it, or set the mode' }];
+    return [];
+  });
+}
+
+/** Whose certificates count, and with what we vouch for them: one is nothing without the other. */
+function identityBreaches({ listeners, upstream }: Written): Breach[] {
+  return listeners.flatMap((listener, index) => {
+    const pointer = `/listeners/${index}`;
+    const hosts = listener.hosts.map((host, at) => ({ host, pointer: `${pointer}/hosts/${at}` }));
+    return [
+      ...hostBreaches(listener, pointer),
+      ...[{ host: listener, pointer }, ...hosts].flatMap((one) => policyBreaches(one, upstream)),
+    ];
+  });
+}
+
+function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: string): Breach[] {
+  if (tls === undefined)
+    return hosts.length > 0
+      ? [{ pointer: `${pointer}/tls`, message: "is missing: hosts are told apart by TLS" }]
+      : [];
+  const names = hosts.flatMap(({ names: own }) => own.map((name) => name.toLowerCase()));
+  const repeated = names.find((name, at) => names.indexOf(name) !== at);
+  if (repeated === undefined) return [];
+  return [{ pointer: `${pointer}/hosts`, message: `name ${quote(repeated)} twice` }];
+}
+
+type Asked = {
+  readonly host: Pick<Written["listeners"][number], "tls" | "identity">;
+  readonly pointer: string;
+};
+
+function policyBreaches({ host, pointer: at }: Asked, upstream: Written["upstream"]): Breach[] {
+  const { clientCerts } = host.identity;
+  const pointer = `${at}/tls/clientCAFile`;
+  const hasCa = host.tls?.clientCAFile !== undefined;
+  if (clientCerts === "reject") {
+    const message = 'is of no use while "identity.clientCerts" is "reject"';
+    return hasCa ? [{ pointer, message }] : [];
+  }
+  const message = `is missing: identity.clientCerts ${quote(clientCerts)} needs it`;
+  const wanted = clientCerts === "front-proxy" ? "frontProxy" : "impersonator";
+  const breaches: Breach[] = hasCa ? [] : [{ pointer, message }];
+  if (upstream.tls?.[wanted] === undefined) breaches.push({ pointer: `/upstream/tls/${wanted}`, message });
+  return breaches;
+}
+
 function backendBreaches(written: Written): Breach[] {
   const own = written.listeners.map(({ address }) => parseAddress(address));
-  const breaches = written.upstream.backends.flatMap(({ url }, index) => {
-    const pointer = `/upstream/backends/${index}/url`;
+  const { backends = [], discovery, tls } = written.upstream;
+  const breaches = backendUrls(written).flatMap(({ url, pointer }) => {
     const address = parseBackendUrl(url);
     if (address === undefined) return [];
     if (!address.isEncrypted && !isLoopback(address.host))
@@ -62,10 +124,59 @@ function backendBreaches(written: Written): Breach[] {
     const isOwn = own.some((one) => one !== undefined && isHere(one) && overlaps(one, address));
     return isOwn ? [{ pointer, message: `is ${quote(url)}, which is watchkeeper's own listener` }] : [];
   });
-  const hasEncrypted = written.upstream.backends.some(({ url }) => parseBackendUrl(url)?.isEncrypted);
-  if (hasEncrypted && written.upstream.tls === undefined)
+  const hasEncrypted = backends.some(({ url }) => parseBackendUrl(url)?.isEncrypted);
+  if (hasEncrypted && tls === undefined)
     breaches.push({ pointer: "/upstream/tls/caFile", message: "is missing: backends with https need it" });
+  else if (discovery !== undefined && tls === undefined)
+    breaches.push({ pointer: "/upstream/tls/caFile", message: "is missing: discovered backends need it" });
+  if (backends.length === 0 && discovery === undefined)
+    breaches.push({ pointer: "/upstream/backends", message: 'is missing, and so is "discovery"' });
   return breaches;
+}
+
+function backendUrls({
+  upstream: { backends = [], discovery },
+}: Written): { url: string; pointer: string }[] {
+  const urls = backends.map(({ url }, index) => ({ url, pointer: `/upstream/backends/${index}/url` }));
+  if (discovery?.fallback === undefined) return urls;
+  return [...urls, { url: discovery.fallback.url, pointer: "/upstream/discovery/fallback/url" }];
+}
+
+/** Names tell backends apart, in the log and in metrics. */
+function fallbackBreaches({ upstream: { backends = [], discovery } }: Written): Breach[] {
+  const name = discovery?.fallback?.name;
+  if (!backends.some((one) => one.name === name)) return [];
+  const message = `is ${quote(name)}, which is a listed backend's name`;
+  return [{ pointer: "/upstream/discovery/fallback/name", message }];
+}
+
+/** What each way of discovery must be told, and what it may be. */
+const discoveryFields = {
+  dns: { needs: ["name"], takes: ["name", "port"] },
+  file: { needs: ["file"], takes: ["file"] },
+  endpointslice: { needs: [], takes: ["kubeconfigFile"] },
+  leases: { needs: [], takes: ["kubeconfigFile"] },
+} as const;
+
+function discoveryBreaches({ upstream: { discovery, proxyProtocol } }: Written): Breach[] {
+  if (discovery === undefined) return [];
+  const { from, interval: _, fallback: __, ...rest } = discovery;
+  // The package that asks Kubernetes opens its own connections.
+  if (proxyProtocol !== "off" && (from === "endpointslice" || from === "leases"))
+    return [
+      {
+        pointer: "/upstream/discovery/from",
+        message: `is ${quote(from)}, which is asked without the header of "proxyProtocol": use dns or file`,
+      },
+    ];
+  const needs: readonly string[] = discoveryFields[from].needs;
+  const takes: readonly string[] = discoveryFields[from].takes;
+  const missing = needs.filter((field) => !(field in rest));
+  const strange = Object.keys(rest).filter((field) => !takes.includes(field));
+  return [
+    ...missing.map((field) => ({ field, message: `is missing: discovery from ${quote(from)} needs it` })),
+    ...strange.map((field) => ({ field, message: `is not for discovery from ${quote(from)}` })),
+  ].map(({ field, message }) => ({ pointer: `/upstream/discovery/${field}`, message }));
 }
 
 /** Two addresses that the kernel would not give out both. Port 0 is always another port. */

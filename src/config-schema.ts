@@ -14,26 +14,81 @@ export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
   readonly upstream: {
-    readonly backends: readonly { readonly name: string; readonly url: string }[];
-    readonly tls?: { readonly caFile: string; readonly serverName?: string };
+    readonly backends?: readonly { readonly name: string; readonly url: string }[];
+    readonly discovery?: WrittenDiscovery;
+    readonly tls?: WrittenUpstreamTls;
     readonly lanes: { readonly streams: number; readonly warm: number };
     readonly sharing: "lanes" | "none";
+    readonly proxyProtocol: "off" | "v1" | "v2";
+  };
+  readonly watches: {
+    readonly bookmarks: "always" | "as-asked";
+    readonly timeTravelGuard: "observe" | "enforce" | "off";
   };
   readonly health: {
     readonly ping: { readonly interval: string; readonly suspectAfter: string; readonly deadAfter: string };
+    readonly probe: { readonly path: string; readonly interval: string; readonly timeout: string };
     readonly keepalive: { readonly idle: string; readonly interval: string; readonly count: number };
   };
   readonly drain: { readonly readyDelay: string; readonly timeout: string };
-  readonly admin: { readonly metricsAddress: string };
+  readonly admin: { readonly address: string; readonly metricsAddress: string };
   readonly logging: { readonly format: "json" | "text"; readonly accessLog: "off" | "errors" | "all" };
+};
+
+export type WrittenPair = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly reloadInterval: string;
+};
+
+export type WrittenUpstreamTls = {
+  readonly caFile: string;
+  readonly serverName?: string;
+  readonly frontProxy?: WrittenPair & {
+    readonly usernameHeaders: readonly string[];
+    readonly uidHeaders: readonly string[];
+    readonly groupHeaders: readonly string[];
+    readonly extraHeadersPrefix: readonly string[];
+  };
+  readonly impersonator?: WrittenPair;
+};
+
+export type WrittenDiscovery = {
+  readonly from: "dns" | "file" | "endpointslice" | "leases";
+  readonly interval: string;
+  readonly name?: string;
+  readonly port?: number;
+  readonly file?: string;
+  readonly kubeconfigFile?: string;
+  readonly fallback?: { readonly name: string; readonly url: string };
+};
+
+export type WrittenHost = {
+  readonly names: readonly string[];
+  readonly tls: WrittenPair & { readonly clientCAFile?: string };
+  readonly identity: { readonly clientCerts: "reject" | "front-proxy" | "impersonate" };
 };
 
 export type WrittenListener = {
   readonly name: string;
   readonly address: string;
-  readonly mode: "http";
-  readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly reloadInterval: string };
+  readonly mode: "http" | "passthrough";
+  readonly routes?: readonly {
+    readonly serverNames?: readonly string[];
+    readonly backends: readonly string[];
+  }[];
+  readonly tls?: WrittenHost["tls"];
+  readonly identity: WrittenHost["identity"];
+  readonly hosts: readonly WrittenHost[];
   readonly trustedForwarders: readonly string[];
+  readonly proxyProtocol: ProxyProtocolConfig;
+  readonly connectionsPerSource: number;
+};
+
+/** Whether a PROXY header is read, and whose; `trusted` are CIDRs. */
+export type ProxyProtocolConfig = {
+  readonly mode: "off" | "accept" | "require";
+  readonly trusted: readonly string[];
 };
 
 const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true });

@@ -7,7 +7,16 @@ import { dirname, resolve } from "node:path";
 import { type Address, type BackendAddress, parseAddress, parseBackendUrl } from "./address.ts";
 import type { Clock } from "./clock.ts";
 import { checkRules } from "./config-rules.ts";
-import { checkSchema, type Written, type WrittenListener } from "./config-schema.ts";
+import {
+  checkSchema,
+  type ProxyProtocolConfig,
+  type Written,
+  type WrittenDiscovery,
+  type WrittenHost,
+  type WrittenListener,
+  type WrittenPair,
+  type WrittenUpstreamTls,
+} from "./config-schema.ts";
 import { parseDuration } from "./duration.ts";
 import { Failure } from "./failure.ts";
 import { limits } from "./limits.ts";
@@ -22,11 +31,19 @@ export type Config = {
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
   readonly upstream: {
+    /** Those that stay whatever is discovered. */
     readonly backends: readonly BackendConfig[];
+    readonly discovery: DiscoveryConfig | undefined;
     /** Undefined only when every backend is plain http on loopback. */
-    readonly tls: { readonly caFile: string; readonly serverName: string | undefined } | undefined;
+    readonly tls: UpstreamTls | undefined;
     readonly lanes: { readonly streams: number; readonly warm: number };
     readonly sharing: "lanes" | "none";
+    /** The PROXY header that every connection to a backend begins with; undefined: none. */
+    readonly proxyProtocol: "v1" | "v2" | undefined;
+  };
+  readonly watches: {
+    readonly bookmarks: "always" | "as-asked";
+    readonly timeTravelGuard: "observe" | "enforce" | "off";
   };
   readonly health: {
     readonly ping: {
@@ -34,28 +51,85 @@ export type Config = {
       readonly suspectAfterMs: number;
       readonly deadAfterMs: number;
     };
+    readonly probe: { readonly path: string; readonly intervalMs: number; readonly timeoutMs: number };
     readonly keepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
   };
   readonly drain: { readonly readyDelayMs: number; readonly timeoutMs: number };
-  readonly admin: { readonly metricsAddress: Address };
+  readonly admin: { readonly address: Address; readonly metricsAddress: Address };
   readonly logging: { readonly format: "json" | "text"; readonly accessLog: "off" | "errors" | "all" };
+};
+
+export type UpstreamTls = {
+  readonly caFile: string;
+  readonly serverName: string | undefined;
+  /** With what we vouch for clients that showed a certificate. */
+  readonly frontProxy: PairFiles | undefined;
+  readonly impersonator: PairFiles | undefined;
+};
+
+export type PairFiles = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly reloadIntervalMs: number;
+};
+
+/** In lower case: the names that the apiserver was told to look for (--requestheader-*); the first of each is sent. */
+export type HeaderNames = {
+  readonly user: readonly string[];
+  readonly uid: readonly string[];
+  readonly group: readonly string[];
+  /** What an extra's key is put behind. */
+  readonly extraPrefix: readonly string[];
 };
 
 export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
-  readonly mode: "http";
+  readonly mode: "http" | "passthrough";
+  /** Of a passthrough, by the server's name; none: all backends behind every name. */
+  readonly routes: readonly {
+    readonly serverNames: readonly string[];
+    readonly backends: readonly string[];
+  }[];
   /** Undefined: plain HTTP, on loopback. */
   readonly tls: ListenerTls | undefined;
+  /** What is served besides, by name. */
+  readonly hosts: readonly HostConfig[];
   /** CIDRs, as `networksOf` takes them. */
   readonly trustedForwarders: readonly string[];
+  readonly proxyProtocol: ProxyProtocolConfig;
+  readonly connectionsPerSource: number;
 };
 
-export type ListenerTls = {
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly reloadIntervalMs: number;
+export type ListenerTls = PairFiles & {
+  /** Undefined: certificates of clients mean nobody. */
+  readonly clientCaFile: string | undefined;
+  readonly identity: IdentityPolicy;
 };
+
+export type HostConfig = {
+  /** Lower case; "*." stands for one label. */
+  readonly names: readonly string[];
+  readonly tls: ListenerTls;
+};
+
+/** What becomes of client certificates. */
+export type IdentityPolicy =
+  | { readonly clientCerts: "reject" }
+  | { readonly clientCerts: "impersonate" }
+  | { readonly clientCerts: "lend" }
+  | { readonly clientCerts: "front-proxy"; readonly names: HeaderNames };
+
+export type DiscoveryConfig = {
+  readonly intervalMs: number;
+  /** Used only while no other backend is ready. */
+  readonly fallback?: BackendConfig;
+} & (
+  | { readonly from: "dns"; readonly name: string; readonly port: number }
+  | { readonly from: "file"; readonly file: string }
+  /** Without a kubeconfig: the pod's service account. */
+  | { readonly from: "endpointslice" | "leases"; readonly kubeconfigFile: string | undefined }
+);
 
 export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
 
@@ -97,22 +171,32 @@ function problemOf(file: string, message: string): Problem {
 
 function configOf(written: Written, file: string): Config {
   const { upstream, health, drain } = written;
-  const pathOf = (path: string): string => resolve(dirname(file), path);
+  const pathOf: PathOf = (path) => resolve(dirname(file), path);
+  const frontProxy = upstream.tls?.frontProxy;
+  const names = frontProxy && namesOf(frontProxy);
   return {
     file: resolve(file),
     name: written.metadata.name,
-    listeners: written.listeners.map((listener) => listenerOf(listener, pathOf)),
+    listeners: written.listeners.map((listener) => listenerOf(listener, names, pathOf)),
     upstream: {
-      backends: upstream.backends.map(({ name, url }) => ({ name, url, ...backendAddressOf(url) })),
-      tls: upstream.tls && { caFile: pathOf(upstream.tls.caFile), serverName: upstream.tls.serverName },
+      backends: (upstream.backends ?? []).map(backendOf),
+      discovery: upstream.discovery && discoveryOf(upstream.discovery, pathOf),
+      tls: upstream.tls && upstreamTlsOf(upstream.tls, pathOf),
       lanes: { ...upstream.lanes },
       sharing: upstream.sharing,
+      proxyProtocol: upstream.proxyProtocol === "off" ? undefined : upstream.proxyProtocol,
     },
+    watches: { ...written.watches },
     health: {
       ping: {
         intervalMs: msOf(health.ping.interval),
         suspectAfterMs: msOf(health.ping.suspectAfter),
         deadAfterMs: msOf(health.ping.deadAfter),
+      },
+      probe: {
+        path: health.probe.path,
+        intervalMs: msOf(health.probe.interval),
+        timeoutMs: msOf(health.probe.timeout),
       },
       keepalive: {
         idleMs: msOf(health.keepalive.idle),
@@ -121,31 +205,109 @@ function configOf(written: Written, file: string): Config {
       },
     },
     drain: { readyDelayMs: msOf(drain.readyDelay), timeoutMs: msOf(drain.timeout) },
-    admin: { metricsAddress: addressOf(written.admin.metricsAddress) },
+    admin: {
+      address: addressOf(written.admin.address),
+      metricsAddress: addressOf(written.admin.metricsAddress),
+    },
     logging: { ...written.logging },
   };
 }
 
-function listenerOf(listener: WrittenListener, pathOf: (path: string) => string): ListenerConfig {
+function listenerOf(
+  listener: WrittenListener,
+  names: HeaderNames | undefined,
+  pathOf: PathOf,
+): ListenerConfig {
   const { tls } = listener;
   return {
     name: listener.name,
     address: addressOf(listener.address),
     mode: listener.mode,
-    tls: tls && {
-      certFile: pathOf(tls.certFile),
-      keyFile: pathOf(tls.keyFile),
-      reloadIntervalMs: msOf(tls.reloadInterval),
-    },
+    routes: (listener.routes ?? []).map(({ serverNames = [], backends }) => ({ serverNames, backends })),
+    tls: tls && servingOf({ ...listener, tls }, names, pathOf),
+    hosts: listener.hosts.map((host) => ({
+      names: lower(host.names),
+      tls: servingOf(host, names, pathOf),
+    })),
     trustedForwarders: listener.trustedForwarders,
+    proxyProtocol: { ...listener.proxyProtocol },
+    connectionsPerSource: listener.connectionsPerSource,
   };
+}
+
+function pairOf({ certFile, keyFile, reloadInterval }: WrittenPair, pathOf: PathOf): PairFiles {
+  return {
+    certFile: pathOf(certFile),
+    keyFile: pathOf(keyFile),
+    reloadIntervalMs: msOf(reloadInterval),
+  };
+}
+
+function upstreamTlsOf(written: WrittenUpstreamTls, pathOf: PathOf): UpstreamTls {
+  const { caFile, serverName, frontProxy, impersonator } = written;
+  return {
+    caFile: pathOf(caFile),
+    serverName,
+    frontProxy: frontProxy && pairOf(frontProxy, pathOf),
+    impersonator: impersonator && pairOf(impersonator, pathOf),
+  };
+}
+
+function servingOf(
+  { tls, identity }: Pick<WrittenHost, "tls" | "identity">,
+  names: HeaderNames | undefined,
+  pathOf: PathOf,
+): ListenerTls {
+  return {
+    ...pairOf(tls, pathOf),
+    clientCaFile: tls.clientCAFile && pathOf(tls.clientCAFile),
+    identity: policyOf(identity.clientCerts, names),
+  };
+}
+
+function policyOf(
+  clientCerts: WrittenListener["identity"]["clientCerts"],
+  names: HeaderNames | undefined,
+): IdentityPolicy {
+  if (clientCerts === "front-proxy") return { clientCerts, names: checked(names) };
+  return { clientCerts };
+}
+
+function namesOf(written: NonNullable<WrittenUpstreamTls["frontProxy"]>): HeaderNames {
+  return {
+    user: lower(written.usernameHeaders),
+    uid: lower(written.uidHeaders),
+    group: lower(written.groupHeaders),
+    extraPrefix: lower(written.extraHeadersPrefix),
+  };
+}
+
+function lower(names: readonly string[]): string[] {
+  return names.map((name) => name.toLowerCase());
+}
+
+type PathOf = (path: string) => string;
+
+function backendOf({ name, url }: { readonly name: string; readonly url: string }): BackendConfig {
+  return { name, url, ...backendAddressOf(url) };
+}
+
+function discoveryOf(written: WrittenDiscovery, pathOf: (path: string) => string): DiscoveryConfig {
+  const { from, name, port = 6443, file, kubeconfigFile } = written;
+  const all = {
+    intervalMs: msOf(written.interval),
+    ...(written.fallback === undefined ? {} : { fallback: backendOf(written.fallback) }),
+  };
+  if (from === "dns") return { from, ...all, name: checked(name), port };
+  if (from === "file") return { from, ...all, file: pathOf(checked(file)) };
+  return { from, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
 }
 
 const msOf = (text: string): number => checked(parseDuration(text));
 const addressOf = (text: string): Address => checked(parseAddress(text));
 const backendAddressOf = (url: string): BackendAddress => checked(parseBackendUrl(url));
 
-/** The schema's formats are the same functions, so only a mistake of ours gets here without a value. */
+/** The schema's formats are the same functions, and the rules ask for the rest: only a mistake of ours has no value. */
 function checked<T>(value: T | undefined): T {
   assert(value !== undefined, "The schema let a text through that cannot be read");
   return value;

@@ -5,6 +5,8 @@ export type Origin = "client" | "proxy" | "backend";
 export type FailureCode =
   | "bad-request"
   | "client-certificate"
+  | "unauthenticated"
+  | "misdirected"
   | "no-backend"
   | "backend-lost"
   | "backend-refused"
@@ -44,4 +46,27 @@ export function failureFrom(reason: unknown, origin: Origin): Failure {
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
+}
+
+/** What a fresh socket met: TCP and TLS. A refusal is the answer of a living kernel to a dead process. */
+export type Met = "answer" | "refusal" | "silence" | "untrusted";
+
+/** Node's codes for nobody saying anything. */
+const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
+
+/** OpenSSL's and Node's verdicts on a certificate: another name, another authority, out of date. */
+const distrusts =
+  /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
+
+/** What a dial that failed for this reason, or for this Failure's cause, has met. */
+export function metOf(reason: unknown): Exclude<Met, "answer"> {
+  const cause = reason instanceof Failure ? reason.cause : reason;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (silences.has(code)) return "silence";
+  return distrusts.test(code) ? "untrusted" : "refusal";
+}
+
+/** What Node says when the kernel gives up, said by us when we do. */
+export function timeout(message: string): Error {
+  return Object.assign(new Error(message), { code: "ETIMEDOUT" });
 }

@@ -29,12 +29,14 @@ export const limits = {
   certificateBytes: 512 * KiB,
   /** A refused certificate is looked at again this often, in case its date was the problem. */
   certificateRetryMs: 60_000,
+  /** Contexts for dials kept ready: each of 16 clusters' CAs, alone and with either certificate of ours. */
+  tlsContexts: 48,
   /** Whoever signs may be ahead of our clock by this much (Kerberos' tolerance). */
   clockSkewMs: 300_000,
 
   /** Streams that a client may have open at once: what the apiserver itself advertises (A3). */
   downstreamStreams: 100,
-  /** Streams refused for being too many, outstanding within a second, before the session goes. */
+  /** Streams refused in a row for being too many, before the session goes: a client that ends one begins anew (A3). */
   refusedStreams: 100,
   /** Peer resets before an answer, and our own resets: client-go cancels about 100 watches at once (A1, A2). */
   resetBurst: 200,
@@ -62,6 +64,8 @@ export const limits = {
   streamWindowBytes: 256 * KiB,
   streamWindowMostBytes: 4 * MiB,
   streamWindowTightBytes: 64 * KiB,
+  /** A gigabit a second: no stream's window becomes larger than what comes at this pace in one round trip. */
+  streamBytesPerMs: 128 * KiB,
   /** What one client's uploads may hold in our hands (A19). */
   downstreamWindowBytes: MiB,
   /** A lane's session window is given back on arrival, so it never shuts: a slow client stalls nobody. */
@@ -82,10 +86,14 @@ export const limits = {
   repeatableBodyBytes: 64 * KiB,
   /** Half an event of a watch, client-go's own limit (D3). */
   eventBytes: 16 * MiB,
+  /** Events that are parsed whole are bookmarks and errors: a Table's first one, with its columns, is about 10 KiB. */
+  parsedEventBytes: 256 * KiB,
 
   /** TLS done to first SETTINGS (A22), a frame begun to its end (A18). */
   prefaceMs: 10_000,
   frameMs: 30_000,
+  /** Between a PONG to the first GOAWAY and the second: Go's server waits for a second in all. */
+  goAwayGraceMs: 500,
   /** A session without a stream is sent away in two steps (A25). */
   idleSessionMs: 300_000,
 
@@ -101,23 +109,235 @@ export const limits = {
   drainedBytes: MiB,
   /** TCP, TLS and the first SETTINGS of a backend. */
   dialMs: 2000,
+  /**
+   * Lanes of one backend that are all sent a PING every time. Of more, every other one takes turns: each is asked every
+   * 500 ms, and the worst wait for a suspicion grows from 0.75 to 1.0 s; PINGs on 600 all the time cost 8 % of a core.
+   */
+  pingsPerBeat: 100,
+  /** A timer this late means that our own loop stood still: nobody else is charged for that time (F11). */
+  stallMs: 20,
+  /**
+   * How long a silent lane is kept while its backend answers elsewhere: after a hole that heals, the old socket waits for
+   * its kernel to send again, 0.2 s doubled each time: 3.0 s after a hole of 1.5 s, 3.4 s as measured for one of 2 s.
+   */
+  lanePatienceMs: 5000,
+  /** A dial this old is begun again when a newer socket was answered: its SYN fell into the hole. */
+  hurriedDialMs: 200,
   /** Between failed dials of one backend: doubles from the first to the last. */
   redialFirstMs: 100,
-  redialMostMs: 1000,
-  /** Between fresh sockets to a doubted backend that has tunnels: a mass of them shares one (D6). */
-  tunnelProbeMs: 250,
+  redialMostMs: 500,
+  /** Of a manifest, or a kubeconfig: a file with every CustomResourceDefinition of a large operator has 3 MiB. */
+  manifestBytes: 8 * MiB,
+  /** A credential plugin may open a browser and wait for its user. */
+  execCredentialMs: 60_000,
+  /** After a plugin that failed, or whose certificate is short-lived. */
+  execRetryMs: 30_000,
+  /** As many as a configuration may list: an answer with more is a mistake, and the last one stays. */
+  discoveredBackends: 64,
+  /** A look that takes longer is given up: the resolver's own patience is 2 x 5 s for each of three servers. */
+  discoveryMs: 10_000,
+  /** After a failed look; doubles up to the interval. */
+  discoveryRetryMs: 1000,
+  /** One apiserver's time to answer the child before it asks another: three of them fit into a look. */
+  discoveryAskMs: 3000,
+  discoveryServers: 3,
+  /** A list of 500 EndpointSlices or Leases takes 1 MB; JSON.parse of four takes 40 ms. */
+  discoveryBytes: 4 * MiB,
+  /** A service account's token; with a dozen audiences it has 2 KiB. */
+  tokenBytes: 64 * KiB,
+  /** Is a fallback needed, now that a verdict may have changed? */
+  fallbackLookMs: 1000,
+  /** Of the child's heap; the package alone takes 40 MB of it. */
+  discoveryHeapMiB: 192,
+  /**
+   * Between fresh sockets to a backend whose lanes are silent or lost (D6), and for how long so often; then half as often,
+   * so that one that was away for hours is still back within a second.
+   */
+  urgentProbeMs: 250,
+  urgentProbesMs: 10_000,
+  patientProbeMs: 500,
+  /** Of them, those that wait at a time: one each 250 ms, for the 1 s that a near one may take and some to spare. */
+  probesAtOnce: 8,
+  /** A fresh socket's TCP and TLS take two round trips; a lost SYN is sent again after 1 s. */
+  probeDialMs: 1000,
+  /** What is read of a probe's answer: an apiserver's list of all checks has 5 KiB. */
+  probeHeadBytes: 16 * KiB,
+  probeBodyBytes: 16 * KiB,
+  /** Between looks at a backend's loopback certificate. */
+  loopbackLookMs: 3_600_000,
+  /**
+   * A certificate's last week and its last day, as KubeClientCertificateExpiration alerts. A loopback certificate needs a
+   * restart of its apiserver, which somebody has to plan: a month.
+   */
+  expirySoonMs: 604_800_000,
+  expiryNowMs: 86_400_000,
+  loopbackExpirySoonMs: 2_592_000_000,
+  /** Between looks at how long all certificates last. */
+  expiryLookMs: 1000,
+  /** Checks that are named in a reason. */
+  probeChecks: 5,
+  /** Good answers in a row after a first fall, at one each 250 ms; and how far apart falls are not the same trouble. */
+  riseAnswers: 4,
+  strikeMs: 60_000,
+  /** Reads in a row that hung here and were answered elsewhere; the next is tried when /readyz is well so long after. */
+  hungReads: 3,
+  hungReadsMs: 3000,
+  /** An answer of /readyz while requests wait in vain: three times what a busy apiserver usually takes. */
+  hastyAnswerMs: 750,
+  hastyMs: 2000,
+  /** What is read of the kernel's table of sockets, and how often: 7,000 of them. Those beyond have keepalive only. */
+  socketTableBytes: MiB,
+  socketTableMs: 1000,
+  /**
+   * A tunnel whose socket has sent the same so often, twice looked at: four times take 3.0 s, so a hole of less is never
+   * noticed, and one that begins 5 s before kubectl's next ping ends its exec within 10 s.
+   */
+  hungRetransmits: 4,
+  hungLooks: 2,
   /** Requests that wait for a lane of one backend; more are told to come back. */
   waitingExchanges: 10_000,
   /** How long each waits: a dial that fails and some room to spare. Then the next attempt begins. */
   laneWaitMs: 2500,
-  /** A lane beyond the warm ones that has had no stream for so long is sent away. */
+  /** After so long the request goes to a backend that has a lane at once: a TLS dial takes a tenth of it. */
+  laneDoubtMs: 500,
+  /**
+   * Requests that may be asked twice, for all backends together. A bucket that was full gives twice its burst at once,
+   * so 400, as many as an apiserver serves at once unless told otherwise (--max-requests-inflight): what was under way
+   * at a silent one is a load that another can take. After that few: nothing new goes to whom is suspected.
+   */
+  hedgeBurst: 200,
+  hedgesPerSecond: 100,
+  /**
+   * Reads asked twice because they are slow, though their backend answers PING: one in twenty, and a few for the small
+   * cluster, so that one whose etcd is slow is not asked for twice as much. For so long each is told of to be slow.
+   */
+  slowHedgeBurst: 50,
+  slowHedgesPerSecond: 10,
+  slowHedgeShare: 0.05,
+  slowToldMs: 3000,
+  /** Of a suspicious silence, after which a PING that waits counts as silence too, whatever octets have come. */
+  unansweredShare: 1.5,
+  /** A lane whose PING has waited longer, of those sent every 250 ms, is no better than one that is silent. */
+  promptMs: 100,
+  /** A 429 or 5xx from one of two legs waits so long for the other's answer; its client would wait as long (Retry-After). */
+  refusalHeldMs: 1000,
+  /**
+   * How long a request waits while no backend can be asked. With a dial that failed before it (2.25 s) that is less than
+   * the 5 s that leader election gives a request (half of its 10 s to renew in); a hole that heals is over by then.
+   */
+  holdMs: 2500,
+  /** A lane that has had no stream for so long is sent away, or replaced: the apiserver itself ends it after 90 s. */
   idleLaneMs: 60_000,
   /** Backends that one request is tried on before its client is told. */
   attempts: 3,
   /** client-go relists when a watch without events ends within a second (watch.md §7). */
   shortWatchMs: 1100,
+  /** A watch whose client sets no deadline: the server ends it after 30 to 60 minutes (--min-request-timeout). */
+  watchServerMs: 1_800_000,
+  watchMostMs: 3_600_000,
+  /** An end this close to the client's deadline is that deadline: the last bookmarks come so early (watch.md §5.5). */
+  watchDueMs: 2000,
+  /** One watch that lost its backend: how often and for how long others are asked before it ends (watch.md §5.2). */
+  resumeAttempts: 3,
+  resumeMs: 15_000,
+  /** A resume that was answered, and not refused by an ERROR within this time, has held. */
+  settledMs: 1000,
+  /** Resumes in this time after which nothing new came: the cluster cannot serve this watch, whoever is asked. */
+  fruitlessResumes: 3,
+  fruitlessMs: 60_000,
+  /** A backend that was asked to go on with a watch and says nothing: somebody else is asked. */
+  resumeAnswerMs: 5000,
+  /** Nobody can be asked to: how soon it is tried again. */
+  strandedMs: 250,
+  /** Each backend that has no lane to be asked on puts the next attempt off by so much more. */
+  unsentPauseMs: 50,
+  /** A second leg that was refused for what may pass is asked for again after so long, if it is needed still. */
+  declinedMs: 2000,
+  /** A shadow that has been needed for so long is the watch: its backend answers PING and is ill all the same. */
+  shadowMs: 5000,
+  /** What waits for a client for so long makes its watch a slow one: the apiserver gives it about as much (§5.5). */
+  slowWatchMs: 1000,
+  /** Watches that are asked for elsewhere (D6): so many at once, and at this pace; halved by a 429, to no less than. */
+  moveBurst: 100,
+  movesPerSecond: 1000,
+  movesPerSecondLeast: 50,
+  movePauseMs: 10,
+  /** And those that have time, on average: 200/s, as fast as an apiserver lets go of its own (genericapiserver.go). */
+  leavePauseMs: 5,
+  /** Moves that the journal tells as one. */
+  waveMs: 1000,
+  /** Between two looks at all watches. */
+  patrolMs: 5000,
+  /** A server that has not ended a watch so long after its client's deadline never will. */
+  overdueMs: 5000,
+  /** Two periods between bookmarks, each at most 62.3 s, and some room (watch.md §6.3). */
+  hungMs: 130_000,
+  /**
+   * Another backend has shown what this one has not: after so long its watches are asked (watch.md §6.3, which begins with
+   * 10 s). With a look a second and a dial they have moved within 10 s; a cache in health is behind for milliseconds.
+   */
+  behindMs: 8_000,
+  /** Between two looks at how far all backends have come. */
+  standingsMs: 1000,
+  /** One a second at most, while somebody misses it: enough for the longest wait below, 5 KB a resource. */
+  standingMarks: 90,
+  /** As above, where only bookmarks can tell: one comes within 62.3 s (watch.md §6.4). */
+  caughtUpMs: 70_000,
+  /**
+   * For so long a watch is asked for once more where it is, to be shown a bookmark: one is sent 2 s before the end (watch.md
+   * §5.5). And between two of those, since every apiserver that comes back makes all watches elsewhere old at once.
+   */
+  renewalMs: 3000,
+  renewalPauseMs: 5,
+  /** A leg that was opened so shortly before may have been given the event in its initial state. */
+  sightMs: 2000,
+  /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */
+  stallSpellMs: 60_000,
+  stallSpellMostMs: 600_000,
+  /** Resources that are compared: a large cluster has 300, and a standing takes some 200 bytes for each backend. */
+  standingResources: 1000,
+  /** What clients have seen, by client and resource (k/k 59848): some 250 bytes each, of kubelets five a node. */
+  floors: 50_000,
+  /** Refusals of one client's floor in a row, of 3 s each, after which an old state is better than none. */
+  floorRefusals: 3,
+  /** Between two reports of one client's answers from the past. */
+  floorToldMs: 60_000,
+  /** Where a list's version stands: behind its kind, or before its end; and what a packed beginning may come to. */
+  listHeadBytes: 512,
+  listTailBytes: 512,
+  listUnzippedBytes: MiB,
+  /** A watch asked for again from one version so often in this time is a loop (incident 001); and those remembered. */
+  replays: 5,
+  replayMs: 60_000,
+  replayKeys: 10_000,
+  /** What is kept of a User-Agent, to know a client again. */
+  userAgentChars: 128,
   /** TLS done, and the first octets that tell which protocol is spoken (A22). */
   handshakeMs: 10_000,
+  /**
+   * A PROXY header: version 1 has 107 octets at most, version 2 a length of its own. What clouds add to it (link and
+   * endpoint names, a client certificate's subject) stays under 1 KiB.
+   */
+  introductionBytes: 4 * KiB,
+  /** First words that are not whole, of all new sockets together; whoever says them in one packet never waits there. */
+  peekedBytes: 16 * MiB,
+  /** A ClientHello: Go's own limit, so the apiserver's. Records: one is usual, post-quantum keys make it two or three. */
+  helloBytes: 64 * KiB,
+  helloRecords: 16,
+  /** Between attempts to bind a port that somebody took while a reload failed. */
+  rebindMs: 1000,
+  /** A proxy that was given sockets waits so long for its backends: clients wait in their queues meanwhile. */
+  settleMs: 5000,
+  /** From a successor's start to its word that it serves: Node and our code take 1 s of a slow machine. */
+  successorMs: 30_000,
+  /** A backend that comes back counts for a whole one after this time; the least is a second's part of it. */
+  slowStartMs: 30_000,
+  slowStartLeast: 1 / 30,
+  /** Of the clients, a second, that may be bound to another backend to even the load (F16). */
+  rebalanceShare: 0.01,
+  balanceMs: 5000,
+  /** Of an even part, by which a backend may be off before anybody is moved for it. */
+  rebalanceSlack: 0.1,
   /** Of the descriptors that the process may have: an upgraded client takes two (A24). */
   connectionShare: 0.45,
 
@@ -142,11 +362,11 @@ export const limits = {
   h1LineBytes: 8 * KiB,
 
   /**
-   * Series of one metric family; what comes later is summed under "other". With 600 for requests, 12 families of 100
-   * and Node's own 70 it stays below 2,000 whatever clients send (A54): 6 ms to print.
+   * Series of one metric family; what comes later is summed under "other". With 360 for requests, 20
+   * families of 60, 8 histograms of 26 and Node's own 70 it stays below 2,000 whatever clients send (A54).
    */
-  familySeries: 100,
-  requestSeries: 600,
+  familySeries: 60,
+  requestSeries: 360,
   labelChars: 64,
   /** A second scrape within this time is given the first one's text: nobody can make the data path wait for it. */
   scrapeReuseMs: 1000,
@@ -154,6 +374,100 @@ export const limits = {
   adminSockets: 64,
   adminHeaderBytes: 8 * KiB,
   adminRequestMs: 10_000,
+
+  /**
+   * Incidents that last, and of those that are over: a bad day has some dozens. One takes 10 KB with all its rows, which
+   * are its first and its last ones.
+   */
+  incidentsActive: 200,
+  incidentsKept: 500,
+  incidentEvidence: 32,
+  /** Of its clients, those that are named. */
+  incidentClients: 20,
+  incidentNameChars: 128,
+  incidentTextChars: 300,
+  /** Kinds and backends that are counted apart; beyond it by kind alone. */
+  incidentCounts: 50,
+  /** Moves and failures that are told before their backend's incident is. */
+  incidentBackends: 128,
+  /** A doubt that is over within this time is no incident: its watches had shadows, its requests were hedged. */
+  doubtMs: 1500,
+  /** As above while new sockets are answered, or none has met anything yet: silence on old ones alone may heal. */
+  unprovenMs: 10_000,
+  /** As above for one that answers and says that it is not ready: it may be starting. */
+  unreadyMs: 3000,
+  /** A backend that has announced its going may be away for so long: a restart, as kubeadm's upgrades make them. */
+  restartMs: 60_000,
+  /** So many falls from ready, or from a fresh socket that was answered, within so long are flapping. */
+  flaps: 3,
+  flappingMs: 120_000,
+  /** Over when not seen again: hung watches, versions that went back, faults. */
+  quietMs: 300_000,
+  /** A loop is told once a minute while it goes on (replayMs). */
+  loopQuietMs: 150_000,
+  stormQuietMs: 60_000,
+  /** Leader election renews every 2 s and a lease lasts 15 s; nodes renew every 10 s and theirs last 40 s. */
+  lockQuietMs: 60_000,
+  overloadQuietMs: 60_000,
+  /**
+   * Callers that are remembered, some 400 bytes each: a cluster of 1,000 nodes has about as many kubelets, kube-proxies and
+   * agents. Who is looked at in a row to find one that is idle.
+   */
+  callers: 5000,
+  callerTurns: 32,
+  /** New: seen first within this time. Fewer requests than these say nothing about a caller. */
+  callerNewMs: 600_000,
+  callerRequests: 20,
+  callerRelists: 10,
+  /** Resources of which it is known that one caller has watched them: a controller-manager watches 60. */
+  callerResources: 100,
+  /** What is read of a token's claims, and kept of a subject and an agent. */
+  /** Programs that a metric names. */
+  agents: 50,
+  claimsChars: 16 * KiB,
+  subjectChars: 256,
+  agentChars: 64,
+  /** So many callers and resources listed again within so long, by so many callers: one restart makes as many lists alone. */
+  stormRelists: 40,
+  stormCallers: 5,
+  stormMs: 10_000,
+  /** Locks: each node has one, each controller another; a lock takes some 600 bytes. */
+  locks: 8000,
+  /** What is copied of a write that may be to a lock: a Lease is 1 KiB, an annotated ConfigMap little more. */
+  lockBodyBytes: 16 * KiB,
+  holderChars: 256,
+  /** Of one lock: who renewed it last, and its changes of holder. */
+  lockRenewers: 8,
+  lockHandovers: 8,
+  /** A lock that names no duration. */
+  lockLeastMs: 5000,
+  /** Of its duration: taken earlier than that after a renewal, it was not let lapse. */
+  lockShare: 0.8,
+  /** Taken back within so long, twice without having been let go: by turns. */
+  lockTurnsMs: 120_000,
+  /** Before so many renewals nobody is known to be its usual holder. */
+  lockRenewals: 3,
+  /** Between two words on one lock. */
+  lockToldMs: 15_000,
+  /** Pods that asked, and pods that were deleted, as far as requests show. */
+  pods: 10_000,
+  /** A deleted pod's last renewal may have been under way. */
+  podGoneMs: 1000,
+
+  /** Complaints of one kind that are remembered, so that each is made once a minute. */
+  complaints: 1000,
+  complaintMs: 60_000,
+
+  /** Of the JSON API: rows of a page, and how far in one may begin. All of 50,000 watches take 100 pages. */
+  apiPage: 100,
+  apiPageMost: 500,
+  apiOffset: 100_000,
+  /** Characters of a path, an agent, a name in it. */
+  apiTextChars: 512,
+  /** Between attempts to open its port, which somebody else has: an older process of ours, during an update. */
+  apiRetryMs: 1000,
+  /** Changes of one backend's state that are shown: an hour of one that comes and goes every two minutes. */
+  backendHistory: 64,
 
   /** A field of a log line (A53); the lines of one second; what stdout has not taken yet (F20). Beyond: counted. */
   logFieldChars: 256,

@@ -3,27 +3,36 @@
  * running proxy comes out, or why there is none.
  */
 import { getHeapStatistics } from "node:v8";
-import { createMetrics } from "./admin/metrics.ts";
+import { textOf } from "./address.ts";
 import type { Readiness } from "./admin/probes.ts";
-import { type Admin, startAdmin } from "./admin/server.ts";
-import { snapshots } from "./admin/snapshot.ts";
+import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./clock.ts";
 import type { Config } from "./config.ts";
+import { changedParts } from "./config-changes.ts";
+import type { Descriptors } from "./descriptors.ts";
+import { adminName } from "./descriptors.ts";
 import { Failure } from "./failure.ts";
+import type { Probe } from "./health/prober.ts";
+import { Expiries, loopbackName } from "./health/probes/certificate.ts";
+import { createReadyProbe } from "./health/probes/ready.ts";
+import { keyOf, readRetransmissions } from "./health/probes/retransmissions.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
-import { loadCa } from "./proxy/certificates.ts";
-import { type BackendAddress, connectLane, connectUpgrade, meet } from "./proxy/connect.ts";
-import { dialUpgrade } from "./proxy/dial-upgrade.ts";
+import { BackendSet } from "./proxy/backend-set.ts";
+import { connectLane, connectThrough, connectUpgrade, openSocket, openUntrusting } from "./proxy/connect.ts";
+import { Credentials, vouchedIn } from "./proxy/credentials.ts";
+import { type DialUpgradeParts, dialUpgrade } from "./proxy/dial-upgrade.ts";
 import { drain } from "./proxy/drain.ts";
 import type { Exchanges } from "./proxy/exchanges.ts";
-import { Fate } from "./proxy/fate.ts";
 import { createH1 } from "./proxy/h1.ts";
+import { HungTunnels } from "./proxy/hung-tunnels.ts";
 import { identify } from "./proxy/identify.ts";
 import { Listeners } from "./proxy/listeners.ts";
+import { Passthrough } from "./proxy/passthrough.ts";
 import { Path } from "./proxy/path.ts";
 import { respond } from "./proxy/respond.ts";
-import { Splices } from "./proxy/splice.ts";
+import { settle } from "./proxy/settle.ts";
+import { type SpliceParts, Splices } from "./proxy/splice.ts";
 import { ownVersion } from "./version.ts";
 
 /** A proxy that serves. */
@@ -32,62 +41,109 @@ export type Running = {
   readonly addresses: ReadonlyMap<string, string>;
   /** Where metrics and probes are served. */
   readonly adminAddress: string;
+  /** Where the JSON API is; "" while its port is somebody else's. */
+  readonly apiAddress: string;
   readonly exchanges: Exchanges;
   /**
    * Takes another configuration's listeners, backends, CA and drain, or none of it. Returns the names of changed parts
    * that hold from the next start only. Undefined says that there was a file, but a bad one.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** Ends gracefully; `hurry` aborts the waiting. */
-  stop(hurry: AbortSignal): Promise<void>;
+  /** Every listening socket, by its listener's name, for a successor. */
+  readonly descriptors: ReadonlyMap<string, number>;
+  /** Ends gracefully; `hurry` aborts the waiting. Once handed over, new clients are a successor's from the start. */
+  stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
 };
 
 export type Surroundings = {
   readonly journal: Journal;
   /** Lines that the log had to drop, for the metric. */
   readonly droppedLogLines?: () => number;
+  /** Listening sockets that were passed in. Clients may wait there, so nobody is accepted before a backend is ready. */
+  readonly inherited?: Descriptors;
+  /** Somebody else serves on these sockets until we do: better not to start than to start without a backend. */
+  readonly isSuccessor?: boolean;
 };
 
-/** Backends by name, with the CA that vouches for them; replaced whole by a reload. */
-type Addresses = ReadonlyMap<string, BackendAddress>;
-
+/** Opens every listener and the admin port, or says why it cannot. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
-  const addresses = addressesOf(config);
-  if (addresses instanceof Failure) return addresses;
-  const proxy = new Watchkeeper(config, addresses, around);
+  // Its readers come with the proxy, which it may not outlive: nothing is told before it is started.
+  let proxy: Watchkeeper | undefined;
+  const backends = BackendSet.of(config, {
+    clock: wallClock,
+    journal: around.journal,
+    onChange: (names) => proxy?.reconcile(names),
+    isReady: (name) => proxy?.isReady(name) === true,
+  });
+  if (backends instanceof Failure) return backends;
+  proxy = new Watchkeeper(config, backends, around);
   const failure = await proxy.start();
   return failure ?? proxy;
 }
+
+type OnHung = SpliceParts["onHung"];
 
 class Watchkeeper implements Running {
   #config: Config;
   readonly #around: Surroundings;
   readonly #path: Path;
   readonly #splices: Splices;
+  readonly #passthrough: Passthrough;
   readonly #listeners: Listeners;
-  #backends: Addresses;
-  #admin: Admin | undefined;
+  readonly #backends: BackendSet;
+  readonly #expiries: Expiries;
+  readonly #credentials: Credentials;
+  readonly #windows: Windows;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
-  constructor(config: Config, backends: Addresses, around: Surroundings) {
+  constructor(config: Config, backends: BackendSet, around: Surroundings) {
     const { journal } = around;
-    const { keepalive, ping } = config.health;
+    const credentials = new Credentials({
+      clock: wallClock,
+      journal,
+      onSwap: (trust) => this.#path.upstreams.renew(trust),
+    });
+    this.#credentials = credentials;
+    const { keepalive, ping, probe } = config.health;
     this.#config = config;
     this.#around = around;
     this.#backends = backends;
+    this.#windows = new Windows(journal);
+    this.#expiries = new Expiries({
+      clock: wallClock,
+      journal,
+      openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
+    });
     this.#path = new Path({
       clock: wallClock,
       journal,
       ping,
+      probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
       lanes: config.upstream.lanes,
       bufferBytes: getHeapStatistics().heap_size_limit * limits.bufferShare,
       sharing: config.upstream.sharing,
+      ...config.watches,
       // Looked up at each dial, so that a reloaded CA or address holds from the next lane on.
-      connect: (backend, owner) => connectLane(this.#addressOf(backend), owner, { journal, keepalive }),
+      connect: (backend, owner, trust) => {
+        const pair = credentials.pairFor(trust);
+        return connectLane(backends.addressOf(backend), owner, { journal, keepalive, pair });
+      },
+      vouched: vouchedIn(config),
     });
-    this.#splices = this.#createSplices(journal);
+    const hung = new HungTunnels({ clock: wallClock, read: readRetransmissions });
+    const onHung: OnHung = (sockets, run) => hung.watch(sockets.map(keyOf), run);
+    this.#splices = this.#createSplices(journal, onHung);
+    this.#passthrough = this.#createPassthrough(journal, onHung);
     this.#listeners = this.#createListeners(journal);
+  }
+
+  #createProbe(path: string): Probe {
+    return createReadyProbe({
+      path,
+      open: (backend) => openSocket(this.#backends.addressOf(backend), "http/1.1"),
+      seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
+    });
   }
 
   #createListeners(journal: Journal): Listeners {
@@ -98,24 +154,39 @@ class Watchkeeper implements Running {
       journal,
       splice: (request, socket, head, client) => this.#splices.splice(request, socket, head, client),
     });
-    return new Listeners({ clock, turn, buffered, journal, serve, h1 }, this.#config.health.keepalive);
+    const parts = { clock, turn, buffered, journal, serve, h1, passthrough: this.#passthrough };
+    return new Listeners(parts, this.#config.health.keepalive, this.#around.inherited);
   }
 
-  #createSplices(journal: Journal): Splices {
+  #createPassthrough(journal: Journal, onHung: OnHung): Passthrough {
+    const { backends, upstreams, hold } = this.#path;
+    const { keepalive } = this.#config.health;
+    return new Passthrough({
+      clock: wallClock,
+      journal,
+      backends,
+      upstreams,
+      hold,
+      onHung,
+      connect: (backend, ends) => connectThrough(this.#backends.addressOf(backend), ends, keepalive),
+    });
+  }
+
+  #createSplices(journal: Journal, onHung: OnHung): Splices {
     const { backends, upstreams } = this.#path;
     const { keepalive } = this.#config.health;
-    const connect = (backend: string, withinMs: number): ReturnType<typeof connectUpgrade> =>
-      connectUpgrade(this.#addressOf(backend), keepalive, withinMs);
-    const probe = (backend: string): ReturnType<typeof meet> =>
-      meet(this.#addressOf(backend), keepalive, limits.dialMs);
-    const fate = new Fate({ backends, clock: wallClock, probe });
+    const connect: DialUpgradeParts["connect"] = (backend, withinMs, trust) => {
+      const pair = this.#credentials.pairFor(trust);
+      return connectUpgrade(this.#backends.addressOf(backend), { keepalive, pair }, withinMs);
+    };
     const tunnels = (backend: string): number => this.#splices.openOn(backend);
     return new Splices({
-      identify,
+      identify: (request, client) => identify(request, client, wallClock.wall()),
       respond,
       clock: wallClock,
       journal,
-      dialUpgrade: (client) => dialUpgrade(client, { backends, upstreams, fate, tunnels, connect }),
+      onHung,
+      dialUpgrade: (client, trust) => dialUpgrade(client, { backends, upstreams, tunnels, connect, trust }),
     });
   }
 
@@ -124,7 +195,11 @@ class Watchkeeper implements Running {
   }
 
   get adminAddress(): string {
-    return this.#admin?.address ?? "";
+    return this.#windows.adminAddress;
+  }
+
+  get apiAddress(): string {
+    return this.#windows.apiAddress;
   }
 
   get exchanges(): Exchanges {
@@ -133,10 +208,29 @@ class Watchkeeper implements Running {
 
   /** Opens every listener, or none. */
   async start(): Promise<Failure | undefined> {
-    const failure = (await this.#listeners.reconcile(this.#config.listeners)) ?? (await this.#openAdmin());
-    if (failure === undefined) this.#path.reconcile([...this.#backends.keys()]);
-    else this.#cut();
+    const failure =
+      (await this.#takeCredentials(this.#config)) ??
+      (await this.#awaitBackends()) ??
+      (await this.#listeners.reconcile(this.#config.listeners)) ??
+      (await this.#openWindows());
+    this.#around.inherited?.closeRest();
+    if (failure !== undefined) this.#cut();
     return failure;
+  }
+
+  async #takeCredentials(config: Config): Promise<Failure | undefined> {
+    const take = await this.#credentials.prepare(config);
+    return take instanceof Failure ? take : take();
+  }
+
+  async #awaitBackends(): Promise<Failure | undefined> {
+    // Not before our own certificates are there: their lanes are dialled at once.
+    this.#backends.start();
+    const { inherited, isSuccessor } = this.#around;
+    if (inherited === undefined || inherited.isEmpty) return undefined;
+    const isReady = await settle(() => this.#path.backends.views, wallClock, limits.settleMs);
+    if (isReady || isSuccessor !== true) return undefined;
+    return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
   }
 
   async reload(loaded: Config | undefined): Promise<readonly string[] | Failure> {
@@ -147,112 +241,111 @@ class Watchkeeper implements Running {
   }
 
   async #take(config: Config): Promise<readonly string[] | Failure> {
-    const backends = addressesOf(config);
-    if (backends instanceof Failure) return backends;
-    const failure = await this.#listeners.reconcile(config.listeners);
+    const takeBackends = this.#backends.prepare(config);
+    if (takeBackends instanceof Failure) return takeBackends;
+    // Before the listeners: whoever comes by a new one may need them at once.
+    const failure =
+      (await this.#takeCredentials(config)) ?? (await this.#listeners.reconcile(config.listeners));
     if (failure !== undefined) return failure;
     const waiting = changedParts(this.#config, config);
     this.#config = config;
-    this.#backends = backends;
-    this.#path.reconcile([...backends.keys()]);
+    takeBackends();
     return waiting;
   }
 
-  async stop(hurry: AbortSignal): Promise<void> {
+  reconcile(names: readonly string[]): void {
+    this.#path.reconcile(names);
+    this.#expiries.reconcile(names);
+  }
+
+  isReady(backend: string): boolean {
+    return this.#path.backends.views.some(({ name, state }) => name === backend && state === "ready");
+  }
+
+  get descriptors(): ReadonlyMap<string, number> {
+    const admin = this.#windows.descriptor;
+    return new Map([
+      ...this.#listeners.descriptors,
+      ...(admin === undefined ? [] : [[adminName, admin] as const]),
+    ]);
+  }
+
+  async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
+    // The port is the successor's now: whoever asks there asks about that one.
+    if (isHandedOver) await this.#windows.close();
+    const times = isHandedOver ? { ...this.#config.drain, readyDelayMs: 0 } : this.#config.drain;
     const parts = {
       clock: wallClock,
       journal: this.#around.journal,
       exchanges: this.#path.exchanges,
       queuedBytes: () => this.#path.buffered.bytes,
-      upgrades: () => this.#splices.openCount,
+      upgrades: () => this.#splices.openCount + this.#passthrough.openCount,
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
     };
-    await drain(parts, this.#config.drain, hurry);
-    await this.#admin?.stop();
+    await drain(parts, times, hurry);
+    if (!isHandedOver) await this.#windows.close();
   }
 
   #cut(): void {
+    this.#windows.stop();
+    this.#backends.stop();
+    this.#credentials.stop();
     this.#splices.cut();
+    this.#passthrough.cut();
     this.#listeners.cut();
     this.#path.reconcile([]);
   }
 
-  async #openAdmin(): Promise<Failure | undefined> {
-    const { journal, droppedLogLines = () => 0 } = this.#around;
-    const { upstreams, exchanges, backends } = this.#path;
-    const snapshot = snapshots({
+  #openWindows(): Promise<Failure | undefined> {
+    const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
+    const { upstreams, exchanges, backends, hedges, hold, moves, timeTravel, talk, standings } = this.#path;
+    return this.#windows.open({
+      name: this.#config.name,
+      addresses: this.#config.admin,
+      inherited: inherited?.take(adminName),
       version: ownVersion(),
       journal,
       views: () => backends.views,
       upstreams,
+      moves,
+      timeTravel,
       exchanges,
+      hedges,
+      hold,
+      talk,
+      standings,
       upgrades: () => this.#splices.openCount,
-      sessions: () => this.#sessions(),
+      passthrough: this.#passthrough,
+      sessions: () => this.#listeners.sessionCount,
       handshakeErrors: () => this.#listeners.handshakeErrors,
       queuedBytes: () => this.#path.buffered.bytes,
       config: () => this.#configState,
-      certificates: () => this.#listeners.certificates.map((one) => ({ purpose: "serving", ...one })),
+      discovery: () => this.#backends.record,
+      detectors: (name) => this.#path.detectors(name),
+      addressOf: (name) => textOf(this.#backends.addressOf(name)),
+      certificates: () => [
+        ...this.#listeners.certificates,
+        ...this.#credentials.certificates.map((one) => ({ purpose: "client", ...one })),
+        ...this.#expiries.all,
+      ],
       droppedLogLines,
-    });
-    const admin = await startAdmin({
-      ...this.#config.admin.metricsAddress,
-      journal,
-      live: () => [{ name: "ping", ok: true }],
       ready: () => this.#ready(),
-      registry: createMetrics(journal, snapshot),
     });
-    if (admin instanceof Failure) return admin;
-    this.#admin = admin;
-    return undefined;
-  }
-
-  #sessions(): { readonly alpn: string; readonly open: number }[] {
-    const { h2, h1 } = this.#listeners.sessionCount;
-    return [
-      { alpn: "h2", open: h2 },
-      { alpn: "http/1.1", open: h1 },
-    ];
   }
 
   /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
   #ready(): readonly Readiness[] {
     const { views } = this.#path.backends;
+    const { lost } = this.#listeners;
     const ready = views.filter(({ state }) => state === "ready").length;
     return [
       { name: "backends", ok: ready > 0, reason: `${ready} of ${views.length} ready` },
       { name: "config", ok: true },
+      { name: "listeners", ok: lost.length === 0, reason: `not bound: ${lost.join()}` },
       { name: "draining", ok: !this.#isDraining, reason: "the proxy is stopping" },
     ];
   }
-
-  #addressOf(backend: string): BackendAddress {
-    // A lane may dial in the moment in which its backend is removed: nobody listens on port 0.
-    return this.#backends.get(backend) ?? { name: backend, host: "127.0.0.1", port: 0, tls: undefined };
-  }
-}
-
-function addressesOf(config: Config): Addresses | Failure {
-  const { backends, tls } = config.upstream;
-  const ca = tls === undefined ? undefined : loadCa(tls.caFile);
-  if (ca instanceof Failure) return ca;
-  return new Map(
-    backends.map(({ name, host, port, isEncrypted }) => [
-      name,
-      { name, host, port, tls: isEncrypted ? { ca, serverName: tls?.serverName ?? host } : undefined },
-    ]),
-  );
-}
-
-/** What is fixed when the process starts, by its names in the file. */
-function fixedParts({ upstream, health, admin, logging }: Config): Record<string, unknown> {
-  return { "upstream.lanes": upstream.lanes, "upstream.sharing": upstream.sharing, health, admin, logging };
-}
-
-/** Which of those differ between the two. */
-function changedParts(before: Config, after: Config): readonly string[] {
-  const [was, is] = [fixedParts(before), fixedParts(after)];
-  return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }

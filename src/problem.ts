@@ -7,6 +7,9 @@ export type Problem = {
   readonly message: string;
 };
 
+/** A problem whose place is still a JSON pointer. */
+export type Breach = { readonly pointer: string; readonly message: string };
+
 /** One line for a terminal or a log; what a file holds cannot break out of it or paint it. */
 export function lineOf({ at, field, message }: Problem): string {
   const line = field === "" ? `${at}: ${message}` : `${at}: ${field} ${message}`;

@@ -1,6 +1,18 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { isHost, isLoopback, isNetwork, networksOf, parseAddress, parseBackendUrl } from "../src/address.ts";
+import {
+  addressOfOctets,
+  isBoundAt,
+  isHost,
+  isLoopback,
+  isNetwork,
+  isUnicast,
+  networksOf,
+  octetsOf,
+  parseAddress,
+  parseBackendUrl,
+  withoutMapping,
+} from "../src/address.ts";
 
 const test = suite("address");
 
@@ -84,6 +96,48 @@ test("an IPv4 client of an IPv6 socket is found in its network", () => {
     (address) => networks.has(address),
   );
   assert.equal(found, [true, true, true, false, false, false]);
+});
+
+test("a bound socket is the one meant when host and port are; port 0 means any", () => {
+  const bound = { address: "127.0.0.1", family: "IPv4", port: 8443 };
+  for (const host of ["127.0.0.1", "localhost"])
+    for (const port of [8443, 0]) assert.ok(isBoundAt(bound, { host, port }), `${host}:${port}`);
+  assert.not.ok(isBoundAt(bound, { host: "127.0.0.1", port: 8444 }));
+  assert.not.ok(isBoundAt(bound, { host: "::", port: 8443 }));
+  for (const other of [null, "/run/a.sock", undefined])
+    assert.not.ok(isBoundAt(other, { host: "127.0.0.1", port: 0 }));
+});
+
+test("a backend's address is one host's own", () => {
+  for (const address of ["10.0.0.1", "127.0.0.1", "fd00::1", "2001:db8::1"])
+    assert.ok(isUnicast(address), address);
+  const others = [
+    "0.0.0.0",
+    "0.1.2.3",
+    "169.254.169.254",
+    "224.0.0.1",
+    "255.255.255.255",
+    "::",
+    "fe80::1",
+    "ff02::1",
+  ];
+  for (const address of [...others, "::ffff:169.254.169.254", "localhost", ""])
+    assert.not.ok(isUnicast(address), address);
+});
+
+test("an IP address and its octets are the same, in the one text that sockets have for it", () => {
+  for (const address of ["10.0.0.1", "::", "::1", "2001:db8::1", "1:2:3:4:5:6:7:8", "fe80::a:0:0:1", "1::8"])
+    assert.is(addressOfOctets(Uint8Array.from(octetsOf(address) ?? [])), address);
+  assert.is(addressOfOctets(Uint8Array.from(octetsOf("2001:DB8:0:0::0:1") ?? [])), "2001:db8::1");
+  assert.is(addressOfOctets(Uint8Array.from(octetsOf("::ffff:10.1.2.3") ?? [])), "10.1.2.3");
+  assert.equal(octetsOf("64:ff9b::192.0.2.33")?.slice(-4), [192, 0, 2, 33]);
+  for (const text of ["", "fe80::1%eth0", "1.2.3", "localhost", "1:2", "[::1]"])
+    assert.is(octetsOf(text), undefined, text);
+  assert.equal(["::ffff:10.0.0.1", "::ffff:a00:1", "10.0.0.1"].map(withoutMapping), [
+    "10.0.0.1",
+    "::ffff:a00:1",
+    "10.0.0.1",
+  ]);
 });
 
 test("a network has a prefix that fits its family", () => {

@@ -13,12 +13,14 @@ function written(change: Partial<Written>): Written {
     metadata: { name: "x" },
     listeners: [listener("kube", "[::]:8443", { tls })],
     upstream: upstream(["https://10.0.0.1:6443"]),
+    watches: { bookmarks: "always", timeTravelGuard: "observe" },
     health: {
       ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s" },
+      probe: { path: "/readyz", interval: "1s", timeout: "3s" },
       keepalive: { idle: "5s", interval: "1s", count: 3 },
     },
     drain: { readyDelay: "5s", timeout: "60s" },
-    admin: { metricsAddress: "[::]:7481" },
+    admin: { address: "127.0.0.1:7480", metricsAddress: "[::]:7481" },
     logging: { format: "json", accessLog: "errors" },
     ...change,
   };
@@ -27,14 +29,31 @@ function written(change: Partial<Written>): Written {
 function listener(
   name: string,
   address: string,
-  more: { readonly tls?: typeof tls } = {},
+  more: Partial<Written["listeners"][number]> = {},
 ): Written["listeners"][number] {
-  return { name, address, mode: "http", trustedForwarders: [], ...more };
+  const proxyProtocol = { mode: "off", trusted: [] } as const;
+  return {
+    name,
+    address,
+    mode: "http",
+    identity: { clientCerts: "reject" },
+    hosts: [],
+    trustedForwarders: [],
+    proxyProtocol,
+    connectionsPerSource: 9,
+    ...more,
+  };
 }
 
 function upstream(urls: readonly string[]): Written["upstream"] {
   const backends = urls.map((url, index) => ({ name: `cp-${index}`, url }));
-  return { backends, tls: { caFile: "ca.crt" }, lanes: { streams: 80, warm: 1 }, sharing: "lanes" };
+  return {
+    backends,
+    tls: { caFile: "ca.crt" },
+    lanes: { streams: 80, warm: 1 },
+    sharing: "lanes",
+    proxyProtocol: "off",
+  };
 }
 
 function breaches(change: Partial<Written>): string[] {
@@ -48,6 +67,36 @@ test("a sound configuration has no breach", () => {
 test("names are unique", () => {
   const listeners = [listener("a", "127.0.0.1:1"), listener("a", "127.0.0.1:2")];
   assert.equal(breaches({ listeners }), ['/listeners/1/name is "a" again: entry 0 has that name']);
+});
+
+test("a PROXY header needs somebody who may write it, and nobody is trusted for nothing", () => {
+  const proxied = (mode: "off" | "accept" | "require", ...trusted: string[]): string[] =>
+    breaches({ listeners: [listener("a", "[::]:1", { tls, proxyProtocol: { mode, trusted } })] });
+  for (const mode of ["accept", "require"] as const) {
+    assert.equal(proxied(mode, "10.0.0.0/8"), []);
+    assert.equal(proxied(mode), [
+      `/listeners/0/proxyProtocol/trusted is empty, but mode "${mode}" needs somebody to trust`,
+    ]);
+  }
+  assert.match(proxied("off", "10.0.0.0/8").join(), 'has no effect while mode is "off"');
+});
+
+test("whose certificates count, and with what we vouch for them, is said together or not at all", () => {
+  const kube = (clientCerts: "reject" | "front-proxy" | "impersonate", clientCAFile?: string) => ({
+    ...listener("kube", "[::]:8443", { tls: { ...tls, ...(clientCAFile && { clientCAFile }) } }),
+    identity: { clientCerts },
+  });
+  const ready = upstream(["https://10.0.0.1:6443"]);
+  const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
+  const vouching = { ...ready, tls: { caFile: "ca.crt", impersonator: pair } };
+  assert.equal(breaches({ listeners: [kube("reject", "ca")] }), [
+    '/listeners/0/tls/clientCAFile is of no use while "identity.clientCerts" is "reject"',
+  ]);
+  assert.equal(breaches({ listeners: [kube("front-proxy")] }), [
+    '/listeners/0/tls/clientCAFile is missing: identity.clientCerts "front-proxy" needs it',
+    '/upstream/tls/frontProxy is missing: identity.clientCerts "front-proxy" needs it',
+  ]);
+  assert.equal(breaches({ listeners: [kube("impersonate", "ca")], upstream: vouching }), []);
 });
 
 test("a listener without TLS stays on loopback", () => {
@@ -72,7 +121,7 @@ test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
   const metrics = (address: string): string[] =>
     breaches({
       listeners: [listener("a", "[::1]:1"), listener("b", "localhost:1")],
-      admin: { metricsAddress: address },
+      admin: { address: "127.0.0.1:7480", metricsAddress: address },
     });
   assert.equal(metrics("0.0.0.0:2"), []);
   assert.is(metrics("0.0.0.0:1").length, 1);
@@ -97,6 +146,47 @@ test("a backend at this host's own address is one too, another host's is not", (
   assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.6:6443"]) }).length, 0);
 });
 
+test("a fallback is a backend like any other: a name of its own, https, and not ourselves", () => {
+  const at = (url: string, name = "service"): Partial<Written> => ({
+    upstream: {
+      ...upstream(["https://10.0.0.1"]),
+      discovery: { from: "dns", interval: "30s", name: "x", fallback: { name, url } },
+    },
+  });
+  const [listed] = upstream(["https://10.0.0.1"]).backends ?? [];
+  assert.equal(breaches(at("https://10.96.0.1")), []);
+  assert.match(breaches(at("http://10.96.0.1")).join(), "/upstream/discovery/fallback/url is");
+  assert.match(
+    breaches(at("https://10.96.0.1", listed?.name)).join(),
+    "/upstream/discovery/fallback/name is",
+  );
+});
+
+test("without backends there must be a discovery, and it must be told what it needs", () => {
+  const from = (discovery: object): Partial<Written> => ({
+    upstream: { ...upstream([]), discovery: { from: "dns", interval: "30s", ...discovery } },
+  });
+  const { backends: _, ...bare } = upstream([]);
+  assert.equal(breaches({ upstream: bare }), ['/upstream/backends is missing, and so is "discovery"']);
+  assert.equal(breaches(from({ name: "api.test" })), []);
+  assert.equal(breaches(from({ from: "leases" })), []);
+  assert.equal(breaches(from({ file: "a", port: 1 })), [
+    '/upstream/discovery/name is missing: discovery from "dns" needs it',
+    '/upstream/discovery/file is not for discovery from "dns"',
+  ]);
+  assert.equal(breaches(from({ from: "endpointslice", port: 1, kubeconfigFile: "k" })), [
+    '/upstream/discovery/port is not for discovery from "endpointslice"',
+  ]);
+});
+
+test("what is discovered needs an authority as well", () => {
+  const { tls: _, ...open } = upstream([]);
+  const discovery = { from: "file", interval: "30s", file: "a" } as const;
+  assert.equal(breaches({ upstream: { ...open, discovery } }), [
+    "/upstream/tls/caFile is missing: discovered backends need it",
+  ]);
+});
+
 test("backends with https need an authority to check them against", () => {
   const { tls: _, ...withoutTls } = upstream(["http://127.0.0.1:1", "https://10.0.0.1"]);
   assert.equal(breaches({ upstream: withoutTls }), [
@@ -111,6 +201,19 @@ test("a lane is asked, then suspect, then dead", () => {
     '/health/ping/suspectAfter is "500ms", shorter than the interval of "1s"',
     `/health/ping/deadAfter is "500ms", not longer than suspectAfter's "500ms"`,
   ]);
+});
+
+test("Kubernetes is not asked where every connection needs a PROXY header", () => {
+  const proxied = (from: "dns" | "leases"): string[] =>
+    breaches({
+      upstream: {
+        ...upstream([]),
+        proxyProtocol: "v2",
+        discovery: { from, interval: "1s", ...(from === "dns" ? { name: "a.example" } : {}) },
+      },
+    });
+  assert.equal(proxied("dns"), []);
+  assert.match(proxied("leases").join(), "/upstream/discovery/from is");
 });
 
 test.run();

@@ -25,22 +25,58 @@ const every = {
       name: "x",
       address: "127.0.0.1:1",
       mode: "http",
-      tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+      routes: [{ serverNames: ["x"], backends: ["x"] }],
+      tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
+      identity: { clientCerts: "front-proxy" },
+      hosts: [
+        {
+          names: ["x"],
+          tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
+          identity: { clientCerts: "front-proxy" },
+        },
+      ],
       trustedForwarders: ["10.0.0.0/8"],
+      proxyProtocol: { mode: "accept", trusted: ["10.0.0.0/8"] },
+      connectionsPerSource: 1,
     },
   ],
   upstream: {
     backends: [{ name: "x", url: "https://10.0.0.1" }],
-    tls: { caFile: "x", serverName: "x" },
+    discovery: {
+      from: "dns",
+      interval: "1s",
+      name: "x",
+      port: 1,
+      file: "x",
+      kubeconfigFile: "x",
+      fallback: { name: "x", url: "https://10.0.0.2" },
+    },
+    tls: {
+      caFile: "x",
+      serverName: "x",
+      frontProxy: {
+        certFile: "x",
+        keyFile: "x",
+        reloadInterval: "1s",
+        usernameHeaders: ["x"],
+        uidHeaders: ["x"],
+        groupHeaders: ["x"],
+        extraHeadersPrefix: ["x"],
+      },
+      impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+    },
     lanes: { streams: 1, warm: 0 },
     sharing: "lanes",
+    proxyProtocol: "v2",
   },
+  watches: { bookmarks: "always", timeTravelGuard: "observe" },
   health: {
     ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s" },
+    probe: { path: "/x", interval: "1s", timeout: "1s" },
     keepalive: { idle: "1s", interval: "1s", count: 1 },
   },
   drain: { readyDelay: "0s", timeout: "0s" },
-  admin: { metricsAddress: "[::]:1" },
+  admin: { address: "[::1]:2", metricsAddress: "[::]:1" },
   logging: { format: "json", accessLog: "off" },
 } satisfies Complete<Written>;
 
@@ -104,6 +140,7 @@ test("what is left out gets its default", () => {
   if (Array.isArray(written)) throw new Error(written.join("\n"));
   assert.equal(JSON.parse(JSON.stringify(written.health)), {
     ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s" },
+    probe: { path: "/readyz", interval: "1s", timeout: "2s" },
     keepalive: { idle: "5s", interval: "1s", count: 3 },
   });
   assert.equal(written.upstream.lanes, { streams: 80, warm: 1 });
@@ -125,7 +162,7 @@ test("an unknown key is named with what was probably meant", () => {
 
 test("all problems are told at once, in the order of the file", () => {
   const lines = check(`${head}listeners:
-  - {name: Kube, address: ":8443", mode: passthrough, trustedForwarders: [10.0.0.0/33]}
+  - {name: Kube, address: ":8443", mode: through, trustedForwarders: [10.0.0.0/33]}
 upstream:
   backends: []
   lanes: {streams: 300, warm: x}
@@ -136,8 +173,8 @@ logging:
   assert.equal(lines, [
     'a.yaml:4:12: listeners[0].name must be a name of lower-case letters, digits and dashes, such as "cp-1", is "Kube"',
     'a.yaml:4:27: listeners[0].address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is ":8443"',
-    'a.yaml:4:42: listeners[0].mode must be "http", is "passthrough"',
-    'a.yaml:4:75: listeners[0].trustedForwarders[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
+    'a.yaml:4:42: listeners[0].mode must be one of "http", "passthrough", is "through"',
+    'a.yaml:4:71: listeners[0].trustedForwarders[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
     "a.yaml:6:13: upstream.backends must NOT have fewer than 1 items",
     "a.yaml:7:20: upstream.lanes.streams must be <= 250, is 300",
     'a.yaml:7:31: upstream.lanes.warm must be a whole number, is "x"',

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { failureFrom } from "../src/failure.ts";
+import { Failure, failureFrom, metOf, timeout } from "../src/failure.ts";
 
 const test = suite("failure");
 
@@ -25,6 +25,21 @@ test("OpenSSL's errors are told in their own words, without addresses and file n
     reason: "tlsv1 alert no application protocol",
   });
   assert.is(failureFrom(reason, "backend").message, "TLS: tlsv1 alert no application protocol");
+});
+
+test("what a dial met is told by Node's code: silence, a certificate not to be trusted, or somebody who refused", () => {
+  const coded = (code: string): Error => Object.assign(new Error(code), { code });
+  const met = (...codes: string[]): string[] => codes.map((code) => metOf(coded(code)));
+  assert.equal(met("ETIMEDOUT", "EHOSTUNREACH"), ["silence", "silence"]);
+  assert.equal(met("ECONNREFUSED", "ECONNRESET", "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"), [
+    "refusal",
+    "refusal",
+    "refusal",
+  ]);
+  const distrusted = ["ERR_TLS_CERT_ALTNAME_INVALID", "CERT_HAS_EXPIRED", "SELF_SIGNED_CERT_IN_CHAIN"];
+  assert.equal([...new Set(met(...distrusted, "UNABLE_TO_VERIFY_LEAF_SIGNATURE"))], ["untrusted"]);
+  assert.is(metOf(new Failure("backend-refused", "backend", "late", timeout("late"))), "silence");
+  assert.is(metOf("odd"), "refusal");
 });
 
 test.run();

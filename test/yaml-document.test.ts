@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../src/limits.ts";
 import { isProblems, lineOf } from "../src/problem.ts";
 import { fieldOf, pointerTo, readYaml, type YamlDocument } from "../src/yaml-document.ts";
+import { cpuMs } from "./support/cpu.ts";
 
 const test = suite("yaml-document");
 
@@ -73,7 +74,6 @@ test("keys that are no text are refused", () => {
 });
 
 test("deep nesting and masses of keys are answered without delay", () => {
-  const startedAt = performance.now();
   const texts = [
     "[".repeat(limits.configBytes),
     "- ".repeat(limits.configBytes / 2),
@@ -81,9 +81,12 @@ test("deep nesting and masses of keys are answered without delay", () => {
     `${"{a: ".repeat(17)}1${"}".repeat(17)}`,
     Array.from({ length: 7000 }, (_, index) => `k${index}: 1`).join("\n"),
   ];
-  const refused = texts.map((text) => linesOf(text).length > 0);
+  let refused: boolean[] = [];
+  const tookMs = cpuMs(() => {
+    refused = texts.map((text) => linesOf(text).length > 0);
+  });
   assert.equal(refused, [true, true, true, true, false]);
-  assert.ok(performance.now() - startedAt < 5000);
+  assert.ok(tookMs < 5000, `${tookMs} ms`);
 });
 
 test.run();

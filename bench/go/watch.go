@@ -22,6 +22,7 @@ func watch(args []string) error {
 	clients := flags.Int("clients", 50, "sessions")
 	watches := flags.Int("watches", 100, "watches on each")
 	size := flags.Int("size", 1024, "bytes an event")
+	pace := flags.Int("pace", 0, "watches opened a second; 0: as fast as they are taken")
 	flags.Parse(args)
 	to, err := targetOf(*address, *dir)
 	if err != nil {
@@ -67,7 +68,10 @@ func watch(args []string) error {
 			continue
 		}
 		for i := range *watches {
-			for _, c := range all {
+			for at, c := range all {
+				if *pace > 0 {
+					time.Sleep(time.Until(began.Add(time.Duration(i*len(all)+at) * time.Second / time.Duration(*pace))))
+				}
 				if _, err := c.get(fmt.Sprintf("/api/v1/namespaces/n%d/pods?allowWatchBookmarks=true&resourceVersion=100&timeoutSeconds=540&watch=true", i)); err != nil {
 					return err
 				}

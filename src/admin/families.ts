@@ -2,18 +2,12 @@
  * Every metric of ours: its name, what it says, and where its numbers come from. Names and labels follow
  * kube-apiserver where it has the like, so that queries can join the two.
  */
-import type { Snapshot } from "./metrics.ts";
+import { limits } from "../limits.ts";
+import type { Family } from "./family.ts";
+import { incidentFamilies } from "./incident-families.ts";
+import { passthroughFamilies } from "./passthrough-families.ts";
 import type { Row } from "./series.ts";
-import type { Tally } from "./tally.ts";
-
-export type Family = {
-  readonly type: "gauge" | "counter";
-  /** Behind `watchkeeper_`. */
-  readonly name: string;
-  readonly help: string;
-  readonly labels: readonly string[];
-  readonly rows: (now: Snapshot, told: Tally) => readonly Row[];
-};
+import { watchFamilies } from "./watch-families.ts";
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
 
@@ -34,7 +28,7 @@ const verbs = new Map([
   ["proxy", "CONNECT"],
 ]);
 
-function verbOf(word: string): string {
+export function verbOf(word: string): string {
   return verbs.get(word.toLowerCase()) ?? "other";
 }
 
@@ -74,6 +68,27 @@ export const families: readonly Family[] = [
   },
   {
     type: "gauge",
+    name: "discovery_last_success_timestamp_seconds",
+    help: "When backends were found last; 0 before the first time",
+    labels: [],
+    rows: ({ discovery }) => (discovery === undefined ? [] : [[[], discovery.lastSuccessAtMs / 1000]]),
+  },
+  {
+    type: "counter",
+    name: "discovery_failures_total",
+    help: "Looks for backends that found none; those found before stay",
+    labels: [],
+    rows: ({ discovery }) => (discovery === undefined ? [] : [[[], discovery.failures]]),
+  },
+  {
+    type: "gauge",
+    name: "discovery_backends",
+    help: "Backends that were found last",
+    labels: [],
+    rows: ({ discovery }) => (discovery === undefined ? [] : [[[], discovery.found]]),
+  },
+  {
+    type: "gauge",
     name: "backend_ready",
     help: "Whether new requests may go to the backend",
     labels: ["backend"],
@@ -95,6 +110,38 @@ export const families: readonly Family[] = [
     help: "Changes of a backend's state",
     labels: ["backend", "from", "to"],
     rows: (_, { transitions }) => transitions.rows,
+  },
+  {
+    type: "counter",
+    name: "backend_suspect_seconds_total",
+    help: "Time for which the backend was suspect",
+    labels: ["backend"],
+    rows: ({ backends }) => backends.map(({ name, suspectMs }) => [[name], suspectMs / 1000]),
+  },
+  {
+    type: "gauge",
+    name: "backend_ping_rtt_seconds",
+    help: "Time within which this share of the PINGs on its lanes was answered lately, rounded up by a quarter at most",
+    labels: ["backend", "quantile"],
+    rows: ({ backends }) => backends.map(({ name, pingP99Ms }) => [[name, "0.99"], pingP99Ms / 1000]),
+  },
+  {
+    type: "counter",
+    name: "backend_probes_total",
+    help: "Probes on fresh sockets, by whether they found the backend well",
+    labels: ["backend", "result"],
+    rows: ({ backends }) =>
+      backends.flatMap(({ name, probes }): Row[] => [
+        [[name, "ok"], probes.answers],
+        [[name, "failed"], probes.failures],
+      ]),
+  },
+  {
+    type: "gauge",
+    name: "backend_probe_seconds",
+    help: "Time that the last answered probe took, from the SYN to the answer",
+    labels: ["backend"],
+    rows: ({ backends }) => backends.map(({ name, probes }) => [[name], probes.lastMs / 1000]),
   },
   {
     type: "gauge",
@@ -154,6 +201,7 @@ export const families: readonly Family[] = [
   {
     type: "counter",
     name: "requests_total",
+    cap: limits.requestSeries,
     help: "Requests that were answered, by verb, status code and backend",
     labels: ["verb", "code", "backend"],
     rows: ({ requests }) =>
@@ -173,20 +221,9 @@ export const families: readonly Family[] = [
     labels: ["reason"],
     rows: ({ resets }) => resets.map(({ reason, count }) => [[reason], count]),
   },
-  {
-    type: "counter",
-    name: "watch_events_total",
-    help: "Watch events passed on whole",
-    labels: [],
-    rows: ({ watchEvents }) => [[[], watchEvents]],
-  },
-  {
-    type: "counter",
-    name: "watch_event_bytes_total",
-    help: "Bytes of those events",
-    labels: [],
-    rows: ({ watchEventBytes }) => [[[], watchEventBytes]],
-  },
+  ...watchFamilies,
+  ...incidentFamilies,
+  ...passthroughFamilies,
   {
     type: "gauge",
     name: "buffered_bytes",
@@ -212,9 +249,23 @@ export const families: readonly Family[] = [
   {
     type: "counter",
     name: "faults_contained_total",
-    help: "Faults of this process, by what they cost: a stream, a session, or the process",
+    help: "Faults of this process, by what they cost: a stream, a session, what a timer was to do, or the process",
     labels: ["ring"],
     rows: (_, { faults }) => faults.rows,
+  },
+  {
+    type: "counter",
+    name: "hedges_total",
+    help: "Requests that were asked of a second backend or lane, since the first did not answer",
+    labels: [],
+    rows: ({ hedges }) => [[[], hedges]],
+  },
+  {
+    type: "gauge",
+    name: "requests_held",
+    help: "Requests that wait since no backend can be asked",
+    labels: [],
+    rows: ({ heldRequests }) => [[[], heldRequests]],
   },
   {
     type: "counter",

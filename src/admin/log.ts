@@ -25,11 +25,15 @@ type Value = string | number | readonly string[];
 
 /** Where an entry tells of something bad, the field that says what; written as `err`, in klog's way. */
 const complaints = new Map<Entry["kind"], string>([
+  ["listener.lost", "reason"],
   ["session.refused", "reason"],
   ["exchange.failed", "message"],
+  ["passthrough.refused", "message"],
   ["config.refused", "problems"],
   ["certificate.refused", "problem"],
+  ["discovery.failed", "reason"],
   ["fault.contained", "message"],
+  ["successor.failed", "reason"],
 ]);
 
 /** Writes every entry from now on, until it is stopped. */
@@ -58,7 +62,7 @@ export class Log {
   }
 
   #take(entry: Entry): void {
-    if (entry.kind === "exchange.failed" && this.#options.accessLog === "off") return;
+    if (!isWanted(entry, this.#options.accessLog)) return;
     if (!this.#hasRoom()) {
       this.#dropped++;
       this.#untold++;
@@ -87,6 +91,16 @@ export class Log {
       if (reason) this.#dropped++;
     });
   }
+}
+
+/** What a passthrough's end is told as when nobody broke it off. */
+const calmEnds = ["ended", "client left"];
+
+/** Lines of requests and connections are the operator's choice; everything else is told. */
+function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
+  if (entry.kind === "exchange.failed" || entry.kind === "passthrough.refused") return accessLog !== "off";
+  if (entry.kind !== "passthrough.ended") return true;
+  return accessLog === "all" || (accessLog === "errors" && !calmEnds.includes(entry.reason));
 }
 
 function fieldsOf(entry: Entry): [string, Value][] {

@@ -1,11 +1,14 @@
 /**
  * Numbers for Prometheus. The path keeps plain fields, which cost nothing; they are copied when somebody asks. The
- * only file that knows prom-client, whose project has moved to another package with the same face (ecosystem.md F14).
+ * only file that knows prom-client, whose project has moved to another package with the same face.
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { Histogram } from "../histogram.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import { type Family, families } from "./families.ts";
+import { families, verbOf } from "./families.ts";
+import type { Family } from "./family.ts";
+import { histogramText, requestDuration } from "./histogram-text.ts";
 import { type Row, Series } from "./series.ts";
 import { Tally } from "./tally.ts";
 
@@ -21,6 +24,10 @@ export type Snapshot = {
       readonly open: number;
       readonly streams: number;
     }[];
+    /** What its detectors have measured; 0 before they have. */
+    readonly pingP99Ms: number;
+    readonly suspectMs: number;
+    readonly probes: { readonly answers: number; readonly failures: number; readonly lastMs: number };
   }[];
   /** Clients' sessions; "" for sockets without ALPN. */
   readonly sessions: readonly { readonly alpn: string; readonly open: number }[];
@@ -40,14 +47,57 @@ export type Snapshot = {
   readonly resets: readonly { readonly reason: string; readonly count: number }[];
   readonly watchEvents: number;
   readonly watchEventBytes: number;
+  readonly watches: {
+    readonly states: ReadonlyMap<string, number>;
+    /** Watches without a leg, which wait to be asked for elsewhere. */
+    readonly waiting: number;
+    readonly moves: ReadonlyMap<string, number>;
+    readonly ends: ReadonlyMap<string, number>;
+    readonly shadows: number;
+    readonly renewals: number;
+    readonly violations: number;
+    /** Of the time-travel guard: answers from the past, requests that demanded none, refusals of those. */
+    readonly timeTravel: { readonly outdated: number; readonly demanded: number; readonly refused: number };
+    /** Caches that stand still: a backend and a resource each. */
+    readonly stalls: number;
+  };
+  /** Sockets by backend, and bytes as clients see them. */
+  readonly passthrough: {
+    readonly counts: ReadonlyMap<string, number>;
+    readonly bytes: { readonly sent: number; readonly received: number };
+  };
   readonly bufferedBytes: number;
+  /** Requests that were asked twice; those that wait now since no backend can be asked. */
+  readonly hedges: number;
+  readonly heldRequests: number;
   readonly config: { readonly isGood: boolean; readonly loadedAtMs: number };
+  /** Undefined when nothing is to be discovered. */
+  readonly discovery:
+    | { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number }
+    | undefined;
   readonly certificates: readonly {
     readonly purpose: string;
     readonly name: string;
     readonly notAfterMs: number;
   }[];
   readonly droppedLogLines: number;
+  readonly incidents: {
+    readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
+    readonly active: readonly { readonly kind: string }[];
+  };
+  /** Callers that are remembered, and the requests of all there were by agent. */
+  readonly clients: { readonly count: number; readonly requests: ReadonlyMap<string, number> };
+  /** But for the nodes' own leases. */
+  readonly locks: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly holder: string;
+    readonly source: string;
+    readonly renewedAtMs: number;
+    readonly verdict: string;
+  }[];
+  /** Of plain requests, in seconds, by verb. */
+  readonly durations: ReadonlyMap<string, Histogram>;
 };
 
 /** What a scrape is answered with. */
@@ -67,12 +117,22 @@ export function createMetrics(journal: Journal, snapshot: () => Snapshot): Metri
   const copied = families.map((family) => ({ family, metric: metricOf(family, registry) }));
   return {
     contentType: registry.contentType,
-    metrics() {
+    async metrics() {
       const now = snapshot();
       for (const { family, metric } of copied) copy(family, metric, family.rows(now, told));
-      return registry.metrics();
+      return `${await registry.metrics()}${histogramText(requestDuration, verbsOf(now.durations))}`;
     },
   };
+}
+
+/** Two verbs of RequestInfo may be one of the metric's: they are summed. */
+function verbsOf(durations: ReadonlyMap<string, Histogram>): ReadonlyMap<string, Histogram> {
+  const byVerb = new Map<string, Histogram>();
+  for (const [word, histogram] of durations) {
+    const verb = verbOf(word);
+    byVerb.set(verb, histogram.plus(byVerb.get(verb)));
+  }
+  return byVerb;
 }
 
 type Metric = Counter | Gauge;
@@ -82,8 +142,8 @@ function metricOf({ type, name, help, labels }: Family, registry: Registry): Met
   return type === "counter" ? new Counter(options) : new Gauge(options);
 }
 
-function copy({ name, labels }: Family, metric: Metric, rows: readonly Row[]): void {
-  const series = new Series(name === "requests_total" ? limits.requestSeries : limits.familySeries);
+function copy({ labels, cap = limits.familySeries }: Family, metric: Metric, rows: readonly Row[]): void {
+  const series = new Series(cap);
   for (const [values, value] of rows) series.add(values, value);
   metric.reset();
   for (const [values, value] of series.rows)

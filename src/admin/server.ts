@@ -1,19 +1,26 @@
 /**
- * The port of metrics and probes. Whoever reaches it may ask, so it tells no reasons and no names of clients, takes no
- * bodies, believes no Host, and cannot be made to keep the data path waiting.
+ * The ports that are not for Kubernetes clients. Whoever reaches that of metrics and probes may ask, so it tells no reasons
+ * and no names of clients; the API's is bound to loopback and tells all (but secrets). Both take no bodies, and cannot be
+ * made to keep the data path waiting.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { ListenOptions, Socket } from "node:net";
+import { isBoundAt } from "../address.ts";
 import { type Clock, wallClock } from "../clock.ts";
+import { descriptorOf } from "../descriptors.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { isLocalHost } from "./local-host.ts";
 import { answerTo, complaintOf, type Readiness } from "./probes.ts";
+import type { Reply, Route, Routes } from "./reply.ts";
 
 export type AdminOptions = {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
+  /** A listening socket that was passed in, to be used if it is bound there. */
+  readonly inherited?: number | undefined;
   readonly journal: Journal;
   /** Whether a restart would not help. Dead backends are no reason for one: they are why the proxy is there. */
   readonly live: () => readonly Readiness[];
@@ -23,18 +30,43 @@ export type AdminOptions = {
   readonly clock?: Clock;
 };
 
-export type Admin = { readonly address: string; stop(): Promise<void> };
-
-type Reply = { readonly status: number; readonly type: string; readonly text: string };
-type Route = (query: string) => Reply | Promise<Reply>;
-type Routes = ReadonlyMap<string, Route>;
+export type Admin = {
+  readonly address: string;
+  /** Its listening socket, for a successor. */
+  readonly descriptor: number | undefined;
+  stop(): Promise<void>;
+};
 
 const plain = "text/plain; charset=utf-8";
+const strangers: Reply = { status: 421, type: plain, text: "421 this port is for its own host\n" };
 
-/** Listens until it is stopped, or says why it cannot. */
-export async function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
-  const { journal } = options;
+/** Metrics and probes: listens until it is stopped, or says why it cannot. */
+export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
+  return open({ ...options, listener: "admin", routes: (path) => routes.get(path), isLocal: false });
+}
+
+export type ApiOptions = {
+  /** On loopback. */
+  readonly host: string;
+  readonly port: number;
+  readonly journal: Journal;
+  readonly routes: Routes;
+};
+
+/** The JSON API: as above. A page that somebody else's script has made the browser ask for is refused (A56). */
+export function startApi(options: ApiOptions): Promise<Admin | Failure> {
+  return open({ ...options, listener: "api", isLocal: true });
+}
+
+type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
+  Parts & {
+    /** As the journal names it. */
+    readonly listener: string;
+  };
+
+async function open(options: Opening): Promise<Admin | Failure> {
+  const { journal, listener } = options;
   const server = createServer(
     {
       maxHeaderSize: limits.adminHeaderBytes,
@@ -43,18 +75,24 @@ export async function startAdmin(options: AdminOptions): Promise<Admin | Failure
       keepAliveTimeout: limits.adminRequestMs,
       connectionsCheckingInterval: 1000,
     },
-    (request, response) => void answer(request, response, { routes, journal }),
+    (request, response) => void answer(request, response, options),
   );
   keepNewest(server);
   const failure = await listen(server, options);
   if (failure !== undefined) return failure;
   server.on("error", (error) => contained(journal, error));
   const address = addressOf(server);
-  journal.write({ kind: "listener.opened", listener: "admin", address });
-  return { address, stop: () => stop(server) };
+  journal.write({ kind: "listener.opened", listener, address });
+  return { address, descriptor: descriptorOf(server), stop: () => stop(server) };
 }
 
-function routesOf({ live, ready, registry, journal, clock = wallClock }: AdminOptions): Routes {
+function routesOf({
+  live,
+  ready,
+  registry,
+  journal,
+  clock = wallClock,
+}: AdminOptions): ReadonlyMap<string, Route> {
   const livez = probe("livez", live, journal);
   const scrape = reusing(() => registry.metrics(), clock);
   return new Map<string, Route>([
@@ -90,28 +128,37 @@ function reusing(make: () => Promise<string>, clock: Clock): () => Promise<strin
   };
 }
 
-type Parts = { readonly routes: Routes; readonly journal: Journal };
+type Parts = {
+  readonly routes: Routes;
+  readonly journal: Journal;
+  /** Is whoever names another host than this one refused (DNS rebinding)? */
+  readonly isLocal: boolean;
+};
 
 async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
-  const { status, type, text } = await replyTo(request, parts);
+  const { status, type, text, policy = "default-src 'none'" } = await replyTo(request, parts);
   response.writeHead(status, {
     "content-type": type,
     "content-length": Buffer.byteLength(text),
     "cache-control": "no-cache, private",
     "x-content-type-options": "nosniff",
+    "content-security-policy": policy,
     ...(status === 405 ? { allow: "GET, HEAD" } : {}),
   });
   response.end(text);
 }
 
-async function replyTo({ method, url = "" }: IncomingMessage, { routes, journal }: Parts): Promise<Reply> {
+async function replyTo({ method, url = "", headers }: IncomingMessage, parts: Parts): Promise<Reply> {
+  const { routes, journal, isLocal } = parts;
+  if (isLocal && !isLocalHost(headers.host ?? "")) return strangers;
   const mark = url.indexOf("?");
-  const route = routes.get(mark < 0 ? url : url.slice(0, mark));
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const route = routes(path);
   if (route === undefined) return { status: 404, type: plain, text: "404 page not found\n" };
   if (method !== "GET" && method !== "HEAD")
     return { status: 405, type: plain, text: "405 method not allowed\n" };
   try {
-    return await route(mark < 0 ? "" : url.slice(mark + 1));
+    return await route(url.slice(path.length + 1));
   } catch (error) {
     contained(journal, error);
     return { status: 500, type: plain, text: "500 internal server error\n" };
@@ -134,14 +181,28 @@ function keepNewest(server: Server): void {
   });
 }
 
-function listen(server: Server, { host, port }: AdminOptions): Promise<Failure | undefined> {
+async function listen(server: Server, options: Opening): Promise<Failure | undefined> {
+  const { inherited: fd } = options;
+  if (fd !== undefined && (await bind(server, { fd }, options)) === undefined) {
+    if (isBoundAt(server.address(), options)) return undefined;
+    server.close();
+  }
+  const { host, port } = options;
+  return bind(server, { host, port }, options);
+}
+
+function bind(
+  server: Server,
+  where: ListenOptions | { readonly fd: number },
+  { host, port }: Opening,
+): Promise<Failure | undefined> {
   return new Promise((resolve) => {
     const refused = (error: Error): void =>
       resolve(
         new Failure("bad-request", "proxy", `Cannot listen on ${host}:${port}: ${error.message}`, error),
       );
     server.once("error", refused);
-    server.listen({ host, port }, () => {
+    server.listen(where, () => {
       server.off("error", refused);
       resolve(undefined);
     });

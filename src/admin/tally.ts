@@ -9,9 +9,17 @@ export class Tally {
   readonly certificateLoads = new Series();
   readonly configReloads = new Series();
   readonly faults = new Series();
+  readonly cacheStalls = new Series();
+  readonly watchLoops = new Series();
+  readonly passthroughEnds = new Series();
+  readonly passthroughRefusals = new Series();
 
   constructor(journal: Journal) {
-    journal.subscribe((entry) => this.#count(entry));
+    journal.subscribe((entry) => {
+      this.#count(entry);
+      this.#countWatches(entry);
+      this.#countPassthrough(entry);
+    });
   }
 
   #count(entry: Entry): void {
@@ -24,5 +32,17 @@ export class Tally {
     else if (kind === "config.reloaded") this.configReloads.add(["ok"], 1);
     else if (kind === "config.refused") this.configReloads.add(["rejected"], 1);
     else if (kind === "fault.contained") this.faults.add([entry.ring], 1);
+  }
+
+  #countPassthrough(entry: Entry): void {
+    const { kind } = entry;
+    if (kind === "passthrough.ended") this.passthroughEnds.add([entry.backend, entry.reason], 1);
+    else if (kind === "passthrough.refused") this.passthroughRefusals.add([entry.code, entry.origin], 1);
+  }
+
+  #countWatches(entry: Entry): void {
+    const { kind } = entry;
+    if (kind === "cache.stalled") this.cacheStalls.add([entry.backend, entry.detector], 1);
+    else if (kind === "watch.looped") this.watchLoops.add([entry.resource], 1);
   }
 }

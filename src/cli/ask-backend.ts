@@ -6,12 +6,15 @@ import type { Clock } from "../clock.ts";
 import type { BackendConfig } from "../config.ts";
 import type { Failure } from "../failure.ts";
 import { failureFrom } from "../failure.ts";
+import { openSocket } from "../proxy/connect.ts";
 
 export type Question = {
   readonly backend: BackendConfig;
   /** PEM; not needed for a plain backend. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
+  /** Which PROXY header it asks for; left out: none. */
+  readonly proxyProtocol?: "v1" | "v2" | undefined;
   readonly clock: Clock;
   readonly withinMs: number;
 };
@@ -27,7 +30,7 @@ export type Answer = {
 export function askBackend(question: Question): Promise<Answer | Failure> {
   const { backend, clock, withinMs } = question;
   const startedAt = clock.now();
-  const session = http2.connect(urlOf(backend), tlsOptions(question));
+  const session = http2.connect(urlOf(backend), connectionOptions(question));
   return new Promise((resolve) => {
     let notAfter: number | undefined;
     const end = (outcome: Answer | Failure): void => {
@@ -54,6 +57,14 @@ export function askBackend(question: Question): Promise<Answer | Failure> {
 function urlOf({ host, port, isEncrypted }: BackendConfig): string {
   const bracketed = isIP(host) === 6 ? `[${host}]` : host;
   return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
+}
+
+/** With a PROXY header the connection is opened as a lane would be. */
+function connectionOptions(question: Question): http2.SecureClientSessionOptions {
+  const { backend, ca, serverName = backend.host, proxyProtocol } = question;
+  if (proxyProtocol === undefined) return tlsOptions(question);
+  const tlsOf = backend.isEncrypted ? { ca, serverName } : undefined;
+  return { createConnection: () => openSocket({ ...backend, tls: tlsOf, proxyProtocol }, "h2") };
 }
 
 function tlsOptions({ backend, ca, serverName = backend.host }: Question): http2.SecureClientSessionOptions {

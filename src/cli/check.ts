@@ -54,7 +54,9 @@ function complain(text: string): number {
 }
 
 function summaryOf({ listeners, upstream }: Config, file: string): Finding {
-  const text = `valid, listeners: ${listeners.length}, backends: ${upstream.backends.length}`;
+  const { backends, discovery } = upstream;
+  const more = discovery === undefined ? "" : `, and more from ${discovery.from} once it runs`;
+  const text = `valid, listeners: ${listeners.length}, backends: ${backends.length}${more}`;
   return { mark: "✓", subject: file, text };
 }
 
@@ -68,8 +70,9 @@ function caFindings({ upstream }: Config, ca: string | undefined | Failure): Fin
 }
 
 /** Loads the certificate as the listener itself would, self-handshake included. */
-async function listenerFinding({ name, tls }: ListenerConfig): Promise<Finding> {
+async function listenerFinding({ name, tls, mode }: ListenerConfig): Promise<Finding> {
   const subject = `listener ${name}`;
+  if (mode === "passthrough") return { mark: "✓", subject, text: "passes TLS through to the backends" };
   if (tls === undefined) return { mark: "✓", subject, text: "plain HTTP on loopback" };
   const clock = wallClock;
   const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...tls });
@@ -84,8 +87,9 @@ async function backendFinding(
   ca: string | undefined,
 ): Promise<Finding> {
   const subject = `backend ${backend.name}`;
-  const serverName = config.upstream.tls?.serverName;
-  const answer = await askBackend({ backend, ca, serverName, clock: wallClock, withinMs });
+  const { tls, proxyProtocol } = config.upstream;
+  const serverName = tls?.serverName;
+  const answer = await askBackend({ backend, ca, serverName, proxyProtocol, clock: wallClock, withinMs });
   if (answer instanceof Failure) return { mark: "✗", subject, text: `${backend.url}: ${answer.message}` };
   const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
   const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]

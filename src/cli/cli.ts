@@ -1,5 +1,6 @@
 /** The commands, by name. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
 import { failureFrom } from "../failure.ts";
+import { isSuccessor } from "./handover.ts";
 
 type Command = {
   readonly summary: string;
@@ -12,13 +13,28 @@ type Command = {
 const commands: Record<string, Command> = {
   demo: {
     summary: "show it at work, no cluster needed",
-    options: "[--port N] [--once]",
+    options: "[--port N] [--once] [--faults LIST]",
     run: async (args) => (await import("./demo.ts")).demo(args),
   },
   run: {
     summary: "serve, as a configuration file says",
-    options: "--config FILE",
+    options: "--config FILE [--pid-file FILE]",
     run: async (args) => (await import("./run.ts")).run(args),
+  },
+  sidecar: {
+    summary: "serve one pod, without a configuration",
+    options: "[--print-config] [--port N] [--metrics-port N] [--direct DIR] [--shared DIR] [--state DIR]",
+    run: async (args) => (await import("./sidecar.ts")).sidecar(args),
+  },
+  manifest: {
+    summary: "print a workload with a sidecar in it",
+    options: "sidecar -f FILE [--image IMAGE] [--port N] [--metrics-port N]",
+    run: async (args) => (await import("./manifest.ts")).manifest(args),
+  },
+  try: {
+    summary: "serve the current kubectl context on this machine",
+    options: "[--kubeconfig FILE] [--context NAME] [--port N] [--discover]",
+    run: async (args) => (await import("./try.ts")).tryOut(args),
   },
   check: {
     summary: "say whether a configuration would serve",
@@ -29,6 +45,11 @@ const commands: Record<string, Command> = {
     summary: "print a commented configuration to start from",
     options: "",
     run: async (args) => withoutArguments(args) ?? (await import("./config.ts")).config(),
+  },
+  pki: {
+    summary: "make certificates, or a request for one",
+    options: "init|csr [--dir DIR] [--host NAME]... [--signer NAME] [--name NAME]",
+    run: async (args) => (await import("./pki.ts")).pki(args),
   },
   version: {
     summary: "print the version",
@@ -85,8 +106,9 @@ function main([name = "", ...args]: string[]): Promise<number> {
   return Promise.resolve(complain(`${name === "" ? "" : `Unknown command "${name}"\n\n`}${usage()}`));
 }
 
-// Started through bin/watchkeeper.js by an older Node: when that one is gone, nobody can signal us any more.
 process.channel?.unref();
-process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+// Started through bin/watchkeeper.js by an older Node: when that one is gone, nobody can signal us any more. A successor
+// outlives who started it.
+if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
 process.exitCode = await main(process.argv.slice(2));

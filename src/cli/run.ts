@@ -1,139 +1,86 @@
-/** `watchkeeper run --config FILE`: serves until a signal. SIGTERM and SIGINT drain, a second one ends now. */
+/**
+ * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM and SIGINT drain, a second one ends
+ * now; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
+ */
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Log } from "../admin/log.ts";
 import { wallClock } from "../clock.ts";
-import { type Config, loadConfig, watchConfig } from "../config.ts";
+import { loadConfig } from "../config.ts";
+import { passedIn } from "../descriptors.ts";
 import { Failure, failureFrom } from "../failure.ts";
 import { Journal } from "../journal.ts";
-import { type Running, startWatchkeeper } from "../main.ts";
-import { isProblems, lineOf, type Problem } from "../problem.ts";
+import { startWatchkeeper } from "../main.ts";
+import { isProblems, lineOf } from "../problem.ts";
+import { readText } from "../read-text.ts";
+import { Handover, isSuccessor, tellPredecessor } from "./handover.ts";
+import { Reloads } from "./reloads.ts";
+import { containFaults, exitCode, exitSoon, listenForSignals } from "./signals.ts";
 
 export async function run(args: string[]): Promise<number> {
-  const { config: file } = parseArgs({ args, options: { config: { type: "string", short: "c" } } }).values;
+  const options = { config: { type: "string", short: "c" }, "pid-file": { type: "string" } } as const;
+  const { config: file, "pid-file": pidFile } = parseArgs({ args, options }).values;
   if (file === undefined) return complain("Cannot run without a configuration: --config FILE\n");
   const config = loadConfig(file);
   if (isProblems(config)) return complain(`${config.map(lineOf).join("\n")}\n`);
   const journal = new Journal(wallClock);
   const log = new Log(journal, { out: process.stdout, clock: wallClock, ...config.logging });
-  // Both from before the start on: a signal or a change that comes during it is not lost.
+  // All of them from before the start on: a signal or a change that comes during it is not lost.
   const signals = listenForSignals();
   const reloads = new Reloads(config.file, journal);
+  const handover = new Handover({ clock: wallClock, journal });
   containFaults(journal, signals.raise);
-  const running = await startWatchkeeper(config, { journal, droppedLogLines: () => log.dropped });
+  const running = await startWatchkeeper(config, {
+    journal,
+    droppedLogLines: () => log.dropped,
+    inherited: passedIn(process.env, process.pid),
+    isSuccessor: isSuccessor(),
+  });
   if (running instanceof Failure) {
     reloads.stop();
     exitSoon(2);
     return complain(`${running.message}\n`);
   }
   reloads.apply(running);
-  await signals.first;
+  handover.apply(async () => {
+    const thaw = await reloads.freeze();
+    return { descriptors: running.descriptors, thaw };
+  });
+  if (isSuccessor()) tellPredecessor();
+  if (pidFile !== undefined) writePid(pidFile, journal);
+  const isHandedOver = await Promise.race([signals.first, handover.done]);
+  handover.stop();
   reloads.stop();
-  await running.stop(signals.hurry);
-  const code = process.exitCode === 1 ? 1 : 0;
-  exitSoon(code);
-  return code;
+  await running.stop(signals.hurry, isHandedOver);
+  if (pidFile !== undefined) removePid(pidFile);
+  exitSoon(exitCode());
+  return exitCode();
 }
 
 /**
- * The outermost ring (D10): a fault that no stream and no session caught leaves the process in a state that nobody
- * knows. It is journaled, new clients are sent elsewhere, and what is under way is let finish.
+ * For systemd's PIDFile= and whoever else must know which process serves now: written when it does, and by each
+ * successor anew. Swapped in whole, so that nobody reads half a number.
  */
-function containFaults(journal: Journal, drain: () => void): void {
-  const contain = (reason: unknown): void => {
+function writePid(file: string, journal: Journal): void {
+  try {
+    writeFileSync(`${file}.new`, `${process.pid}\n`);
+    renameSync(`${file}.new`, file);
+  } catch (reason) {
+    const { message } = failureFrom(reason, "proxy");
     journal.write({
       kind: "fault.contained",
-      ring: "process",
-      message: failureFrom(reason, "proxy").message,
+      ring: "session",
+      message: `Cannot write the pid file: ${message}`,
     });
-    process.exitCode = 1;
-    drain();
-  };
-  process.on("uncaughtException", contain);
-  process.on("unhandledRejection", contain);
+  }
 }
 
-/** What still holds the loop has been cut, but lines of the log may be under way in a pipe. */
-function exitSoon(code: number): void {
-  wallClock.after(100, () => process.exit(code));
+/** Only while it still names this process. */
+function removePid(file: string): void {
+  if (readText(file, 32) === `${process.pid}\n`) rmSync(file, { force: true });
 }
 
 function complain(text: string): number {
   process.stderr.write(text);
   return 2;
-}
-
-/** A bad file changes nothing but the log; the last good one serves on (D10). */
-class Reloads {
-  readonly #file: string;
-  readonly #journal: Journal;
-  readonly #stopWatching: () => void;
-  #running: Running | undefined;
-  #last: Promise<void> = Promise.resolve();
-  /** Came before there was anything to reload. */
-  #early: Config | readonly Problem[] | undefined;
-
-  constructor(file: string, journal: Journal) {
-    this.#file = file;
-    this.#journal = journal;
-    this.#stopWatching = watchConfig(file, { clock: wallClock, onChange: (loaded) => this.#take(loaded) });
-    process.on("SIGHUP", () => this.#take(loadConfig(file)));
-  }
-
-  apply(running: Running): void {
-    this.#running = running;
-    if (this.#early !== undefined) this.#take(this.#early);
-  }
-
-  stop(): void {
-    this.#stopWatching();
-  }
-
-  #take(loaded: Config | readonly Problem[]): void {
-    if (this.#running === undefined) {
-      this.#early = loaded;
-      return;
-    }
-    const running = this.#running;
-    // One after the other: a reload opens and closes listeners.
-    this.#last = this.#last
-      .then(async () => this.#tell(loaded, await running.reload(configIn(loaded))))
-      // What a file makes us throw is our fault, and still only that file's refusal.
-      .catch((reason: unknown) => this.#tell(loaded, failureFrom(reason, "proxy")));
-  }
-
-  #tell(loaded: Config | readonly Problem[], outcome: readonly string[] | Failure): void {
-    const file = this.#file;
-    const failures = outcome instanceof Failure ? [outcome.message] : [];
-    const problems = isProblems(loaded) ? loaded.map(lineOf) : failures;
-    if (problems.length > 0) this.#journal.write({ kind: "config.refused", file, problems });
-    else if (!(outcome instanceof Failure))
-      this.#journal.write({ kind: "config.reloaded", file, waiting: outcome });
-  }
-}
-
-function configIn(loaded: Config | readonly Problem[]): Config | undefined {
-  return isProblems(loaded) ? undefined : loaded;
-}
-
-type Signals = {
-  /** Resolves with the first signal. */
-  readonly first: Promise<void>;
-  /** Aborts with the second. */
-  readonly hurry: AbortSignal;
-  /** Does what a first signal does; a second call changes nothing. */
-  readonly raise: () => void;
-};
-
-function listenForSignals(): Signals {
-  const hurry = new AbortController();
-  const first = Promise.withResolvers<undefined>();
-  let count = 0;
-  const heard = (): void => {
-    count += 1;
-    if (count > 1) hurry.abort();
-    first.resolve(undefined);
-  };
-  process.on("SIGTERM", heard);
-  process.on("SIGINT", heard);
-  return { first: first.promise, hurry: hurry.signal, raise: () => first.resolve(undefined) };
 }

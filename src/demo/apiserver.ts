@@ -11,9 +11,9 @@ import type { JsonMap } from "./json.ts";
 import { type Target, targetOf } from "./resources.ts";
 import { Rest } from "./rest.ts";
 import { internalError, methodNotAllowed, noSuchPath, notAcceptable, Refusal, tooLarge } from "./status.ts";
-import type { Store } from "./store.ts";
+import type { Source, Store } from "./store.ts";
 import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
-import { WatchStream } from "./watch-stream.ts";
+import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
 /** `--min-request-timeout`: a watch without timeoutSeconds lives for 1800 to 3600 s. */
@@ -21,10 +21,21 @@ const watchFloorMs = 1_800_000;
 
 type Options = {
   readonly store: Store;
+  /** What this apiserver knows of the store, where that may be less than there is; the store itself by default. */
+  readonly cache?: Source;
+  /** Resources whose watches are served from the store whatever the cache is, as real ones serve `events`. */
+  readonly uncached?: ReadonlySet<string>;
+  /** Another way to write the events of who sends this Accept, or undefined: JSON. */
+  readonly encodingFor?: (accept: string) => Encoding | undefined;
+  readonly mostWatchQueueBytes?: number;
   readonly clock: Clock;
   /** Begins the audit ids it gives out, so that an answer tells who made it. */
   readonly name: string;
 };
+
+export type Encoding = { readonly contentType: string; readonly encode: Encode };
+
+const inJson: Encoding = { contentType: json, encode: encodeJson };
 
 type Reply = { readonly code: number; readonly contentType: string; readonly body: Buffer };
 
@@ -36,7 +47,7 @@ export class Apiserver {
 
   constructor(options: Options) {
     this.#options = options;
-    this.#rest = new Rest(options.store, options.clock);
+    this.#rest = new Rest(options.store, options.clock, options.cache);
   }
 
   /** How many requests it was asked so far. */
@@ -88,8 +99,9 @@ export class Apiserver {
     if (!isWatch(ask.method, target, query)) return this.#objects(ask, { target, query, form });
     const request = watchRequestOf(target, query);
     if (request instanceof Refusal) return refused(request);
-    answer.head(200, headOf(json, auditId));
-    this.#watch(request, form, answer);
+    const { contentType, encode } = this.#options.encodingFor?.(fieldOf(ask, "accept")) ?? inJson;
+    answer.head(200, headOf(contentType, auditId));
+    this.#watch(request, { form, encode }, answer);
     return undefined;
   }
 
@@ -112,13 +124,26 @@ export class Apiserver {
     }
   }
 
-  #watch(request: WatchRequest, form: Form, answer: Answer): void {
-    const { store, clock } = this.#options;
+  #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
+    const { store, clock, cache = store, uncached } = this.#options;
+    const isUncached = uncached?.has(request.target.resource.plural) === true;
     // Spread over the window as the real one's random choice is, but the same in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
-    const watch = new WatchStream({ request, form, answer, store, clock, timeoutMs }, () =>
-      this.#watches.delete(watch),
+    const watch = new WatchStream(
+      {
+        request,
+        ...written,
+        answer,
+        source: isUncached ? store : cache,
+        hasPeriodicBookmarks: !isUncached,
+        mostQueuedBytes: isUncached
+          ? Number.POSITIVE_INFINITY
+          : (this.#options.mostWatchQueueBytes ?? limits.demoWatchQueueBytes),
+        clock,
+        timeoutMs,
+      },
+      () => this.#watches.delete(watch),
     );
     this.#watches.add(watch);
     answer.onGone(() => watch.stop());

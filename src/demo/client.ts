@@ -2,8 +2,10 @@
 import { wallClock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import { Field } from "../h2/field.ts";
+import { errorCode } from "../h2/protocol-error.ts";
 import { Session } from "../h2/session.ts";
 import type { SideOwner } from "../h2/side.ts";
+import type { Stream } from "../h2/stream.ts";
 import { Turn } from "../h2/turn.ts";
 import type { Journal } from "../journal.ts";
 import { type BackendAddress, connectLane } from "../proxy/connect.ts";
@@ -38,7 +40,7 @@ export class DemoClient implements WireOwner {
       turn: new Turn(wallClock),
       owner: {
         opened: (stream) => stream.owner,
-        write: (buffers) => this.#wire.write(buffers),
+        write: (buffers, written) => this.#wire.write(buffers, written),
         changed() {},
         ponged() {},
         ended: () => this.#wire.end(),
@@ -50,38 +52,50 @@ export class DemoClient implements WireOwner {
     return this.#session.isOpen;
   }
 
-  /** The whole answer; a Failure when there was none. */
-  ask(question: Question): Promise<Reply | Failure> {
+  /** The whole answer; a Failure when there was none, or none within `withinMs`: then the stream is cancelled. */
+  ask(question: Question, withinMs = Number.POSITIVE_INFINITY): Promise<Reply | Failure> {
     return new Promise((resolve) => {
       const chunks: Buffer[] = [];
       let status = 0;
-      const done = (): void => resolve({ status, body: parseJson(Buffer.concat(chunks).toString()) ?? null });
-      this.#open(question, {
+      let forget: (() => void) | undefined;
+      const settle = (outcome: Reply | Failure): void => {
+        forget?.();
+        resolve(outcome);
+      };
+      const done = (): void => settle({ status, body: parseJson(Buffer.concat(chunks).toString()) ?? null });
+      const stream = this.#open(question, {
         head(code) {
           status = code;
         },
         data: (bytes) => void chunks.push(bytes),
         end: done,
-        reset: (code) => resolve(new Failure("backend-lost", "proxy", `Stream reset with code ${code}`)),
+        reset: (code) => settle(new Failure("backend-lost", "proxy", `Stream reset with code ${code}`)),
+      });
+      if (!Number.isFinite(withinMs)) return;
+      forget = wallClock.after(withinMs, () => {
+        resolve(new Failure("backend-lost", "proxy", `No answer within ${withinMs} ms`));
+        stream.reset(errorCode.CANCEL);
       });
     });
   }
 
-  /** Follows a watch until it ends. */
+  /** Follows a watch until it ends. What is not answered with 200 has no events and did not end cleanly. */
   watch(path: string, watcher: Watcher): void {
     let partial = "";
+    let isWatch = false;
     this.#open(
       { method: "GET", path },
       {
         head(status) {
-          if (status !== 200) partial = "";
+          isWatch = status === 200;
         },
         data(bytes) {
+          if (!isWatch) return;
           const lines = (partial + bytes.toString()).split("\n");
           partial = lines.pop() ?? "";
           for (const line of lines) watcher.event(parseJson(line) ?? null);
         },
-        end: () => watcher.ended(true),
+        end: () => watcher.ended(isWatch),
         reset: () => watcher.ended(false),
       },
     );
@@ -106,7 +120,7 @@ export class DemoClient implements WireOwner {
     this.#session.lose();
   }
 
-  #open({ method, path, type, body }: Question, listener: Listener): void {
+  #open({ method, path, type, body }: Question, listener: Listener): Stream {
     const { host, port } = this.#address;
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const fields = [
@@ -124,7 +138,8 @@ export class DemoClient implements WireOwner {
       content === undefined,
       ownerOf(listener, (n) => stream.grant(n)),
     );
-    if (content !== undefined) stream.sendData(content, 0, content.length, true, false);
+    if (content !== undefined) stream.sendData(content, 0, content.length, true);
+    return stream;
   }
 }
 

@@ -1,45 +1,59 @@
-/** Two embedded apiservers on one store, and the real proxy in front of them, all in this process. */
+/**
+ * Two embedded apiservers on one store, each in a process of its own, and the real proxy in front of them in this one.
+ * On demand also a naive proxy, and the faults that both have to stand.
+ */
 import { wallClock } from "../clock.ts";
-import { loadConfig } from "../config.ts";
 import { Failure } from "../failure.ts";
 import { Journal } from "../journal.ts";
-import { type Running, startWatchkeeper } from "../main.ts";
+import type { Running } from "../main.ts";
 import { isProblems, lineOf } from "../problem.ts";
-import { Apiserver } from "./apiserver.ts";
+import { Beat } from "./beat.ts";
 import { DemoClient } from "./client.ts";
 import { newCluster } from "./cluster.ts";
+import { Embedded, type FaultKind } from "./embedded.ts";
+import { Faults } from "./faults.ts";
 import { DemoFiles } from "./files.ts";
-import { Host } from "./host.ts";
+import { NaiveProxy } from "./naive-proxy.ts";
+import { SteadyClient } from "./steady-client.ts";
+import type { Store } from "./store.ts";
 
 const backendCount = 2;
 const defaultPort = 8443;
 
+type Parts = {
+  readonly files: DemoFiles;
+  readonly store: Store;
+  readonly apiservers: readonly Embedded[];
+  readonly ports: readonly number[];
+  readonly journal: Journal;
+  readonly running: Running;
+};
+
+export type FaultsRequest = {
+  readonly faults: readonly FaultKind[];
+  /** How long each lasts. */
+  readonly faultMs: number;
+  readonly say: (line: string) => void;
+  readonly signal: AbortSignal;
+};
+
 export class Demo {
-  readonly #files: DemoFiles;
-  readonly #hosts: readonly Host[];
-  readonly #journal: Journal;
+  readonly #parts: Parts;
   /** Where metrics and probes are. */
   readonly adminAddress: string;
-  readonly #running: Running;
+  /** Where the admin page is. */
+  readonly pageAddress: string;
   /** Where the proxy is reached, as host:port. */
   readonly address: string;
   readonly kubeconfig: string;
   readonly backendPorts: readonly number[];
 
-  private constructor(parts: {
-    files: DemoFiles;
-    hosts: readonly Host[];
-    ports: readonly number[];
-    journal: Journal;
-    running: Running;
-  }) {
-    this.#files = parts.files;
-    this.#hosts = parts.hosts;
-    this.#journal = parts.journal;
-    this.#running = parts.running;
+  private constructor(parts: Parts) {
+    this.#parts = parts;
     this.backendPorts = parts.ports;
     this.address = parts.running.addresses.get("kube") ?? "";
     this.adminAddress = parts.running.adminAddress;
+    this.pageAddress = parts.running.apiAddress;
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 
@@ -49,18 +63,19 @@ export class Demo {
     const files = await DemoFiles.make(wallClock);
     const store = newCluster(wallClock);
     const pair = files.issue("apiserver");
-    const hosts = Array.from({ length: backendCount }, (_, index) => {
-      const apiserver = new Apiserver({ store, clock: wallClock, name: `apiserver-${index + 1}` });
-      return new Host({ apiserver, journal, ...pair });
-    });
-    const clean = (failure: Failure): Failure => {
-      for (const host of hosts) host.stop();
+    const apiservers = Array.from(
+      { length: backendCount },
+      (_, index) => new Embedded({ name: `apiserver-${index + 1}`, store, clock: wallClock, pair }),
+    );
+    const clean = async (failure: Failure): Promise<Failure> => {
+      await Promise.all(apiservers.map((one) => one.stop()));
       files.remove();
       return failure;
     };
     const ports: number[] = [];
-    for (const host of hosts) {
-      const bound = await host.start();
+    const starting = apiservers.map((one) => one.start());
+    await loadProxy();
+    for (const bound of await Promise.all(starting)) {
       if (bound instanceof Failure) return clean(bound);
       ports.push(bound);
     }
@@ -69,28 +84,67 @@ export class Demo {
     const first = await serve(port ?? defaultPort);
     const running = first instanceof Failure && port === undefined ? await serve(0) : first;
     if (running instanceof Failure) return clean(running);
-    return new Demo({ files, hosts, ports, journal, running });
+    return new Demo({ files, store, apiservers, ports, journal, running });
   }
 
   /** A client of the proxy, as any other would be. */
   client(): DemoClient {
-    const [host = "", port] = this.address.split(":");
-    const ca = this.#files.authority.certificate;
-    return new DemoClient(
-      { name: "watchkeeper", host, port: Number(port), tls: { ca, serverName: host } },
-      this.#journal,
-    );
+    return this.#clientOf(this.address);
+  }
+
+  /**
+   * Plays these faults beside a naive proxy, which lives only that long, until they are over or `signal` aborts. A
+   * Failure: watchkeeper's client felt one, or it could not be played.
+   */
+  async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
+    const { apiservers, files, store, journal } = this.#parts;
+    const beat = new Beat(store, wallClock);
+    const naive = new NaiveProxy({
+      backends: apiservers.map(({ name }, index) => ({ name, port: this.backendPorts[index] ?? 0 })),
+      ca: files.authority.certificate,
+      pair: files.issue("naive"),
+      clock: wallClock,
+      onChange: (...change) => player.naiveChanged(...change),
+    });
+    const port = await naive.start();
+    if (port instanceof Failure) return port;
+    const steady = (address: string): SteadyClient =>
+      new SteadyClient({ connect: () => this.#clientOf(address), beat, clock: wallClock });
+    const clients = { watchkeeper: steady(this.address), naive: steady(`127.0.0.1:${port}`) };
+    const player = new Faults({ apiservers, journal, clients, clock: wallClock, say, faultMs });
+    signal.addEventListener("abort", () => player.end());
+    beat.start();
+    const failure = await player.play(faults);
+    player.end();
+    beat.stop();
+    for (const client of Object.values(clients)) client.stop();
+    naive.stop();
+    return failure;
   }
 
   /** Ends everything and takes its files away. */
   async stop(hurry: AbortSignal): Promise<void> {
-    await this.#running.stop(hurry);
-    for (const host of this.#hosts) host.stop();
-    this.#files.remove();
+    const { running, apiservers, files } = this.#parts;
+    await running.stop(hurry);
+    await Promise.all(apiservers.map((one) => one.stop()));
+    files.remove();
+  }
+
+  #clientOf(address: string): DemoClient {
+    const [host = "", port] = address.split(":");
+    const ca = this.#parts.files.authority.certificate;
+    return new DemoClient(
+      { name: "demo", host, port: Number(port), tls: { ca, serverName: host } },
+      this.#parts.journal,
+    );
   }
 }
 
+/** All of the proxy. It takes a while, during which the apiservers' processes come up. */
+const loadProxy = async () => ({ ...(await import("../config.ts")), ...(await import("../main.ts")) });
+
 async function startProxy(configFile: string, journal: Journal): Promise<Running | Failure> {
+  const { loadConfig, startWatchkeeper } = await loadProxy();
   const config = loadConfig(configFile);
   if (isProblems(config)) return new Failure("bad-file", "proxy", config.map(lineOf).join("\n"));
   return startWatchkeeper(config, { journal });

@@ -93,6 +93,7 @@ drain:
   readyDelay: 0s
   timeout: 1s
 admin:
+  address: 127.0.0.1:0
   metricsAddress: 127.0.0.1:0
 logging:
   format: text

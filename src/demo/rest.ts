@@ -17,7 +17,7 @@ import {
   tooLargeVersion,
   unsupportedMediaType,
 } from "./status.ts";
-import type { Store } from "./store.ts";
+import type { Source, Store } from "./store.ts";
 
 /** One request for objects, read as far as every verb needs it. */
 export type Request = {
@@ -35,6 +35,8 @@ export type Result =
 
 export class Rest {
   readonly #store: Store;
+  /** Answers those who take what is there, however old: a version of 0, or one that it must have reached. */
+  readonly #cache: Source;
   readonly #clock: Clock;
   readonly #verbs: ReadonlyMap<string, (request: Request) => Result | Refusal> = new Map([
     ["GET object", (request: Request) => this.#get(request)],
@@ -46,8 +48,9 @@ export class Rest {
     ["DELETE collection", (request: Request) => this.#deleteAll(request)],
   ]);
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, clock: Clock, cache: Source = store) {
     this.#store = store;
+    this.#cache = cache;
     this.#clock = clock;
   }
 
@@ -61,12 +64,13 @@ export class Rest {
     return this.#verbs.get(verb)?.(request) ?? methodNotAllowed();
   }
 
-  #find({ resource, namespace = "", name = "" }: Target): KubeObject | Refusal {
-    return this.#store.get(resource.plural, namespace, name) ?? notFound(resource, name);
+  #find({ resource, namespace = "", name = "" }: Target, source: Source = this.#store): KubeObject | Refusal {
+    return source.get(resource.plural, namespace, name) ?? notFound(resource, name);
   }
 
-  #get({ target }: Request): Result | Refusal {
-    const object = this.#find(target);
+  #get({ target, query }: Request): Result | Refusal {
+    const isAny = (query.get("resourceVersion") ?? "") !== "";
+    const object = this.#find(target, isAny ? this.#cache : this.#store);
     return object instanceof Refusal ? object : { kind: "object", code: 200, object };
   }
 
@@ -75,9 +79,10 @@ export class Rest {
     if (selected instanceof Refusal) return selected;
     const version = query.get("resourceVersion") ?? "";
     if (!/^\d*$/.test(version)) return badRequest(`Invalid value: "${version}": resourceVersion`);
-    const { revision } = this.#store;
+    const source = version === "" ? this.#store : this.#cache;
+    const { revision } = source;
     if (Number(version) > revision) return tooLargeVersion(Number(version), revision);
-    const objects = this.#store.list(target.resource.plural, target.namespace).filter(selected);
+    const objects = source.list(target.resource.plural, target.namespace).filter(selected);
     return { kind: "list", objects, version: revision };
   }
 

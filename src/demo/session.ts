@@ -37,7 +37,7 @@ export class ApiserverSession implements WireOwner {
       maxStreams,
       owner: {
         opened: (stream, request, end) => answerStream(stream, request, end, handle),
-        write: (buffers) => this.#wire.write(buffers),
+        write: (buffers, written) => this.#wire.write(buffers, written),
         changed() {},
         ponged() {},
         ended: () => this.#ended(),
@@ -110,12 +110,12 @@ class StreamAnswer implements Answer {
   }
 
   write(bytes: Buffer): void {
-    this.#stream.sendData(bytes, 0, bytes.length, false, false);
+    this.#stream.sendData(bytes, 0, bytes.length, false);
   }
 
   end(): void {
     this.#isOver = true;
-    this.#stream.sendData(empty, 0, 0, true, false);
+    this.#stream.sendData(empty, 0, 0, true);
   }
 
   queued(): number {

@@ -15,7 +15,19 @@ export type Change = {
   readonly previous: KubeObject | undefined;
 };
 
-export class Store {
+/** Where a watch takes its events from: the store itself, or one apiserver's cache of it. */
+export type Source = {
+  /** The version of the last change that it knows of, of anything. */
+  readonly revision: number;
+  /** The lowest version from which `since` still knows everything. */
+  readonly oldest: number;
+  get(resource: string, namespace: string, name: string): KubeObject | undefined;
+  list(resource: string, namespace?: string): KubeObject[];
+  since(resource: string, version: number): Change[] | undefined;
+  subscribe(watcher: (change: Change) => void): () => void;
+};
+
+export class Store implements Source {
   #revision = 1;
   /** Resource → namespace/name → object. */
   readonly #objects = new Map<string, Map<string, KubeObject>>();
@@ -85,6 +97,30 @@ export class Store {
     return object;
   }
 
+  /**
+   * Removes them all at one version, as the end of a lease that they share does (k/k 110210). Returns how many there
+   * were.
+   */
+  expire(resource: string, objects: readonly KubeObject[]): number {
+    const present = objects.flatMap(({ metadata: { namespace, name } }) => {
+      const previous = this.get(resource, namespace, name);
+      return previous === undefined ? [] : [previous];
+    });
+    if (present.length > 0) this.#revision += 1;
+    for (const previous of present) {
+      this.#objects.get(resource)?.delete(`${previous.metadata.namespace}/${previous.metadata.name}`);
+      const object = this.#stamped(previous);
+      this.#commit({ type: "DELETED", resource, version: this.#revision, object, previous });
+    }
+    return present.length;
+  }
+
+  /** Forgets every change up to `version`, as etcd's compaction does. */
+  compact(version: number): void {
+    this.#forgotten = Math.max(this.#forgotten, Math.min(version, this.#revision));
+    this.#history = this.#history.filter((change) => change.version > this.#forgotten);
+  }
+
   /** Every change of this resource above `version`, oldest first; undefined if some of them are forgotten. */
   since(resource: string, version: number): Change[] | undefined {
     if (version < this.#forgotten) return undefined;
@@ -99,6 +135,10 @@ export class Store {
 
   #versioned(object: KubeObject): KubeObject {
     this.#revision += 1;
+    return this.#stamped(object);
+  }
+
+  #stamped(object: KubeObject): KubeObject {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 

@@ -3,24 +3,33 @@
  * minute, END at the deadline. Timing and order are those measured on kube-apiserver 1.36.
  */
 import type { Clock } from "../clock.ts";
-import { limits } from "../limits.ts";
 import type { Answer } from "./ask.ts";
 import { type Form, renderObject } from "./form.ts";
 import type { JsonMap, KubeObject } from "./json.ts";
 import { apiVersionOf } from "./resources.ts";
 import { expired, type Refusal, tooLargeVersion } from "./status.ts";
-import type { Change, Store } from "./store.ts";
+import type { Change, Source } from "./store.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
 /** A last bookmark is sent this long before the deadline, so that the client's next watch starts late in history. */
 const lastBookmarkMs = 2_000;
 
+/** How one event is written: JSON in a line of its own, unless somebody knows another way. */
+export type Encode = (type: string, object: JsonMap) => Buffer;
+
+export const encodeJson: Encode = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
+
 type Parts = {
   readonly request: WatchRequest;
   readonly form: Form;
+  readonly encode: Encode;
   readonly answer: Answer;
-  readonly store: Store;
+  readonly source: Source;
+  /** What is served from etcd itself, as `events` are, has none but the one that ends the state. */
+  readonly hasPeriodicBookmarks: boolean;
+  /** A watcher this far behind is ended. */
+  readonly mostQueuedBytes: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
 };
@@ -62,29 +71,29 @@ export class WatchStream {
   }
 
   #open(): Refusal | undefined {
-    const { store, request } = this.#parts;
+    const { source, request } = this.#parts;
     const { start, target } = request;
     if (start.from === "version") {
       this.#start = start.version;
-      const missed = store.since(target.resource.plural, start.version);
-      if (missed === undefined) return expired(start.version, store.oldest);
+      const missed = source.since(target.resource.plural, start.version);
+      if (missed === undefined) return expired(start.version, source.oldest);
       for (const change of missed) this.#change(change);
       return undefined;
     }
-    this.#start = store.revision;
+    this.#start = source.revision;
     if (start.from === "now") return undefined;
-    if (start.atLeast > store.revision) return tooLargeVersion(start.atLeast, store.revision);
-    for (const object of store.list(target.resource.plural, target.namespace))
+    if (start.atLeast > source.revision) return tooLargeVersion(start.atLeast, source.revision);
+    for (const object of source.list(target.resource.plural, target.namespace))
       if (request.matches(object)) this.#event("ADDED", object);
     if (request.marksInitialEnd) this.#bookmark({ "k8s.io/initial-events-end": "true" });
     return undefined;
   }
 
   #live(): void {
-    const { store, clock, request, timeoutMs } = this.#parts;
-    this.#stops.add(store.subscribe((change) => this.#commit(change)));
+    const { source, clock, request, timeoutMs, hasPeriodicBookmarks } = this.#parts;
+    this.#stops.add(source.subscribe((change) => this.#commit(change)));
     this.#stops.add(clock.after(timeoutMs, () => this.end()));
-    if (!request.wantsBookmarks) return;
+    if (!request.wantsBookmarks || !hasPeriodicBookmarks) return;
     this.#bookmarkEach(bookmarkMs);
     if (timeoutMs > lastBookmarkMs)
       this.#stops.add(clock.after(timeoutMs - lastBookmarkMs, () => this.#progress()));
@@ -102,12 +111,12 @@ export class WatchStream {
   #commit(change: Change): void {
     this.#change(change);
     // The real one ends a watcher that does not keep up: contiguous events, never a gap.
-    if (this.#parts.answer.queued() > limits.demoWatchQueueBytes) this.end();
+    if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
   /** The first bookmark waits until something has moved past the start; after that they repeat, changed or not. */
   #progress(): void {
-    if (this.#parts.store.revision > this.#start) this.#bookmark();
+    if (this.#parts.source.revision > this.#start) this.#bookmark();
   }
 
   #change({ type, resource, version, object, previous }: Change): void {
@@ -129,10 +138,10 @@ export class WatchStream {
   }
 
   #bookmark(annotations?: JsonMap): void {
-    const { request, store } = this.#parts;
+    const { request, source } = this.#parts;
     const { resource } = request.target;
     const metadata = {
-      resourceVersion: String(store.revision),
+      resourceVersion: String(source.revision),
       ...(annotations === undefined ? {} : { annotations }),
     };
     const object = { kind: resource.kind, apiVersion: apiVersionOf(resource), metadata };
@@ -143,14 +152,14 @@ export class WatchStream {
     return {
       kind: "Table",
       apiVersion: "meta.k8s.io/v1",
-      metadata: { resourceVersion: String(this.#parts.store.revision) },
+      metadata: { resourceVersion: String(this.#parts.source.revision) },
       columnDefinitions: null,
       rows: [{ cells: [], object }],
     };
   }
 
   #send(type: string, object: JsonMap): void {
-    this.#parts.answer.write(Buffer.from(`${JSON.stringify({ type, object })}\n`));
+    this.#parts.answer.write(this.#parts.encode(type, object));
   }
 }
 

@@ -24,6 +24,7 @@ export const role = {
   /** Besides `authorization`: what proves who asks, and what says it. No table may keep them (RFC 7541 §7.1.3). */
   credential: 15,
   identity: 16,
+  userAgent: 17,
 } as const;
 export type Role = (typeof role)[keyof typeof role];
 
@@ -45,13 +46,17 @@ const roles = new Map<string, Role>([
   ["audit-id", role.auditId],
   ["x-forwarded-for", role.forwardedFor],
   ["expect", role.expect],
+  ["user-agent", role.userAgent],
   ["cookie", role.credential],
   ["set-cookie", role.credential],
   ["proxy-authorization", role.credential],
 ]);
 
-/** Where the apiserver reads identities that others assert; what follows varies (`-user`, `-extra-...`). */
-const identityName = /^(?:x-remote-|impersonate-)/;
+/**
+ * Where the apiserver reads identities that others assert; what follows varies (`-user`, `-extra-...`). With `_` as well,
+ * which some servers behind it take for `-` (A39).
+ */
+const identityName = /^(?:x[-_]remote[-_]|impersonate[-_])/;
 
 /** RFC 9110 §5.6.2 token, lower case as RFC 9113 §8.2.1 demands. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;

@@ -12,7 +12,7 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "unknown" 
 export class Floods {
   readonly #clock: Clock;
   /** Made on first use: most sessions never reset anything, and a budget costs a hundred bytes. */
-  readonly #budgets = new Map<FloodKind, Budget>();
+  readonly #budgets: Partial<Record<FloodKind, Budget>> = {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -30,15 +30,15 @@ export class Floods {
    * streams of client-go whose 4 MiB windows are read empty after the last DATA came.
    */
   earnUpdates(): void {
-    this.#budget("update").earn(20, 20 * limits.updateBurst);
+    (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * limits.updateBurst);
   }
 
   #budget(kind: FloodKind): Budget {
-    const known = this.#budgets.get(kind);
+    const known = this.#budgets[kind];
     if (known !== undefined) return known;
     const [burst, perSecond] = rates[kind];
     const budget = new Budget(this.#clock, burst, perSecond);
-    this.#budgets.set(kind, budget);
+    this.#budgets[kind] = budget;
     return budget;
   }
 }

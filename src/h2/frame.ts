@@ -19,10 +19,10 @@ export const frameHeaderBytes = 9;
 export const frameBytes = 16_384;
 export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** What a frame reader tells its owner. Positions, not copies: this is the hot path. */
+/** What a frame reader tells its owner. Positions, not copies: this is the hot path. The bytes are lent for the call. */
 export type FrameSink = {
-  /** A DATA frame or a piece of one. `hasRoom`: the nine octets before `start` are free to overwrite. */
-  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void;
+  /** A DATA frame or a piece of one. */
+  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** The DATA that follows came padded: so many more octets count against the windows (§6.9.1). */
   padding(id: number, octets: number): void;
   /** A whole header block, CONTINUATION frames joined. `dependsOnSelf`: its priority fields name its own stream. */

@@ -85,7 +85,10 @@ export class HpackDecoder {
     // A name from the dynamic table may be another one next time.
     const isLasting = index > 0 && index < staticTable.length && this.#at - start <= limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
-    this.#lastSecret = { octets: Buffer.from(bytes.subarray(start, this.#at)), field };
+    // Not of Node's pool, of which it would keep 64 KiB alive as long as its session.
+    const octets = Buffer.allocUnsafeSlow(this.#at - start);
+    bytes.copy(octets, 0, start, this.#at);
+    this.#lastSecret = { octets, field };
   }
 
   /** A literal of any kind; `prefix`, the mask of its index, tells whether it goes into the table. */

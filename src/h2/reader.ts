@@ -93,7 +93,7 @@ export class FrameReader {
     if (u8(chunk, at + 3) !== frameType.DATA || (flags & flag.PADDED) !== 0 || have <= pieceBytes)
       return false;
     this.#openPiece(u31(chunk, at + 5), flags, length - have);
-    this.#sink.data(u31(chunk, at + 5), chunk, at + frameHeaderBytes, chunk.length, false, true);
+    this.#sink.data(u31(chunk, at + 5), chunk, at + frameHeaderBytes, chunk.length, false);
     return true;
   }
 
@@ -112,7 +112,7 @@ export class FrameReader {
     if (isLast) this.#piece = undefined;
     this.#progress += 1;
     const ends = isLast && (piece.flags & flag.END_STREAM) !== 0;
-    this.#sink.data(piece.id, chunk, at, at + count, ends, false);
+    this.#sink.data(piece.id, chunk, at, at + count, ends);
     return at + count;
   }
 
@@ -173,10 +173,10 @@ export class FrameReader {
   #data(id: number, bytes: Buffer, start: number, end: number, flags: number): void {
     if (id === 0) throw protocolError("DATA on stream 0");
     const endStream = (flags & flag.END_STREAM) !== 0;
-    if ((flags & flag.PADDED) === 0) return this.#sink.data(id, bytes, start, end, endStream, true);
+    if ((flags & flag.PADDED) === 0) return this.#sink.data(id, bytes, start, end, endStream);
     const to = withoutPadding(bytes, start, end);
     this.#sink.padding(id, end - to + 1);
-    this.#sink.data(id, bytes, start + 1, to, endStream, true);
+    this.#sink.data(id, bytes, start + 1, to, endStream);
   }
 
   #headers(id: number, bytes: Buffer, start: number, end: number, flags: number): void {

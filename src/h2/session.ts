@@ -24,8 +24,11 @@ import { FrameWriter } from "./writer.ts";
 export type SessionOwner = {
   /** Server role: a request arrived. Returns who hears of its stream from now on; `end`: no body follows. */
   opened(stream: Stream, request: RequestHead, end: boolean): SideOwner;
-  /** Buffers to write, in order. False asks for DATA to wait until `drained`. */
-  write(buffers: Buffer[]): boolean;
+  /**
+   * Buffers to write, in order. False asks for DATA to wait until `drained`. `written`, if there is one, is to be called
+   * when nobody reads those buffers any more; they are used again from then on.
+   */
+  write(buffers: Buffer[], written: (() => void) | undefined): boolean;
   /** Settings came, a stream closed, or the peer is going away: whoever waits for room may look again. */
   changed(): void;
   /** Whoever owns a stream threw, and the stream was reset: a bug of ours, to be counted. */
@@ -114,8 +117,17 @@ export class Session implements FrameSink {
     return this.#isOver;
   }
 
+  /** Has the peer sent GOAWAY? */
+  get isPeerGoing(): boolean {
+    return this.#isPeerGoing;
+  }
+
   get openCount(): number {
     return this.#streams.open.size;
+  }
+
+  get streams(): readonly Stream[] {
+    return this.#streams.open.all();
   }
 
   /** How many streams the peer lets us have open at once. */
@@ -195,14 +207,14 @@ export class Session implements FrameSink {
   flush(): void {
     const buffers = this.#writer.take();
     if (buffers.length === 0) return;
-    this.#streams.outflow.flushed(this.#owner.write(buffers));
+    this.#streams.outflow.flushed(this.#owner.write(buffers, this.#writer.release()));
   }
 
   // --- frames, as the reader tells them ---
 
-  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#expectSettings();
-    this.#streams.data(id, bytes, start, end, endStream, hasRoom);
+    this.#streams.data(id, bytes, start, end, endStream);
   }
 
   padding(id: number, count: number): void {

@@ -1,6 +1,7 @@
 /**
  * The two faces between which an exchange stands. An h2 stream has them, and an HTTP/1.1 request is given them
- * (proxy/h1.ts), so the relay is one and the same for both. Bytes are positions in a buffer, never slices.
+ * (proxy/h1.ts), so the relay is one and the same for both. Bytes are positions in a buffer that is
+ * used again after the call, never slices.
  */
 import type { Field } from "./field.ts";
 
@@ -11,11 +12,8 @@ export type Side = {
    * `end` says that nothing follows.
    */
   sendHeaders(fields: readonly Field[], end: boolean): void;
-  /**
-   * `bytes[start, end)`; the buffer belongs to the side from now on. `hasRoom` promises that the nine bytes before
-   * `start` may be overwritten (they were this chunk's own frame header), so that a big frame needs no copy.
-   */
-  sendData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void;
+  /** `bytes[start, end)`, lent for the call: what waits is copied. */
+  sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** RST_STREAM with an RFC 9113 §7 code; on HTTP/1.1 the socket is destroyed. */
   reset(code: number): void;
   /** `count` bytes that this side delivered have been passed on: its peer may send as many again. */
@@ -28,8 +26,8 @@ export type Side = {
 export type SideOwner = {
   /** A response head, an interim head or trailers; on the request side only trailers come this way. */
   headers(fields: Field[], end: boolean): void;
-  /** Valid during the call only, unless passed on with `sendData`. */
-  data(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void;
+  /** The bytes are lent for the call. */
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** The side is gone: the peer reset it, broke a rule, or its session ended (`lost`). Nothing follows. */
   reset(code: number): void;
   /** `count` bytes given to `sendData` have left this process' queues. */

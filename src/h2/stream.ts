@@ -31,12 +31,10 @@ type Piece = {
   end: number;
   endStream: boolean;
   readonly trailers: readonly Field[] | undefined;
-  /** The buffer is a copy of ours, with room for more behind `end`. */
-  readonly isOurs: boolean;
 };
 
 const empty = Buffer.alloc(0);
-/** Smaller pieces are copied when queued, so that they do not keep a whole chunk alive. */
+/** Room for small pieces that follow one that waits. */
 const keepBytes = 4096;
 /** One stream's turn in the round of those that wait. */
 const quantumBytes = 4 * frameBytes;
@@ -108,41 +106,40 @@ export class Stream implements Side {
   sendHeaders(fields: readonly Field[], end: boolean): void {
     if (!this.#maySend()) return;
     if (this.#queue.length > 0) {
-      this.#push({ bytes: empty, start: 0, end: 0, endStream: end, trailers: fields, isOurs: false });
+      this.#push({ bytes: empty, start: 0, end: 0, endStream: end, trailers: fields });
       return;
     }
     this.#writeHeaders(fields, end);
   }
 
-  sendData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+  sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (!this.#maySend()) return;
     const length = end - start;
     const fits = this.#queue.length === 0 && length <= frameBytes;
     if (fits && length <= this.sendWindow && (length <= this.#host.outflow.room || length === 0)) {
-      this.#writeData(bytes, start, end, endStream, hasRoom);
+      this.#writeData(bytes, start, end, endStream);
       return;
     }
     const isFirst = this.#queue.length === 0;
-    if (length < keepBytes) this.#keep(bytes, start, end, endStream);
-    else this.#push({ bytes, start, end, endStream, trailers: undefined, isOurs: false });
+    this.#keep(bytes, start, end, endStream);
     // What is more than a quantum goes on after the flush.
     if (isFirst) this.pump();
   }
 
-  /** Copies a small piece, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */
+  /** Copies it, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */
   #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     const last = this.#queue.at(-1);
-    if (last?.isOurs === true && last.bytes.length - last.end >= count) {
+    if (last?.trailers === undefined && last !== undefined && last.bytes.length - last.end >= count) {
       bytes.copy(last.bytes, last.end, start, end);
       last.end += count;
       last.endStream = endStream;
       this.#count(count);
       return;
     }
-    const own = Buffer.allocUnsafeSlow(last === undefined ? count : keepBytes);
+    const own = Buffer.allocUnsafeSlow(last === undefined ? count : Math.max(count, keepBytes));
     bytes.copy(own, 0, start, end);
-    this.#push({ bytes: own, start: 0, end: count, endStream, trailers: undefined, isOurs: true });
+    this.#push({ bytes: own, start: 0, end: count, endStream, trailers: undefined });
   }
 
   reset(code: number): void {
@@ -240,7 +237,7 @@ export class Stream implements Side {
     this.#queuedBytes -= count;
     this.#host.outflow.queued(-count);
     if (piece.trailers !== undefined) this.#writeHeaders(piece.trailers, piece.endStream);
-    else this.#writeData(piece.bytes, start, start + count, piece.endStream && count === want, false);
+    else this.#writeData(piece.bytes, start, start + count, piece.endStream && count === want);
     return count;
   }
 
@@ -283,11 +280,11 @@ export class Stream implements Side {
     if (end) this.#sentEnd();
   }
 
-  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     this.sendWindow -= count;
     this.#host.spent(count);
-    this.#host.writer.data(this.id, bytes, start, end, endStream, hasRoom);
+    this.#host.writer.data(this.id, bytes, start, end, endStream);
     if (endStream) this.#sentEnd();
     if (count > 0) this.owner.sent(count);
   }

@@ -16,6 +16,7 @@ import { RecentResets } from "./recent-resets.ts";
 import { defaultSettings } from "./settings.ts";
 import type { SideOwner } from "./side.ts";
 import { Stream, type StreamHost } from "./stream.ts";
+import { StreamTable } from "./stream-table.ts";
 import { defaultWindow, ReceiveWindow, widened } from "./window.ts";
 import type { FrameWriter } from "./writer.ts";
 
@@ -41,7 +42,7 @@ export class Streams implements StreamHost {
   readonly encoder = new HpackEncoder();
   readonly outflow: Outflow;
   readonly peer = defaultSettings();
-  readonly open = new Map<number, Stream>();
+  readonly open = new StreamTable<Stream>();
   readonly #decoder = new HpackDecoder();
   readonly #isServer: boolean;
   readonly #owner: StreamsOwner;
@@ -103,7 +104,7 @@ export class Streams implements StreamHost {
 
   /** Every owner hears that its stream is gone; `code` says why. */
   endAll(code: number): void {
-    for (const stream of this.open.values()) {
+    for (const stream of this.open.all()) {
       // Nothing is granted to a peer that is told to go.
       stream.settle();
       this.#end(stream, code);
@@ -112,7 +113,7 @@ export class Streams implements StreamHost {
 
   /** The peer's GOAWAY: what is above its last id was never processed and may be sent again elsewhere (§6.8). */
   refuseAbove(lastId: number): void {
-    for (const stream of this.open.values()) {
+    for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
     }
   }
@@ -142,7 +143,7 @@ export class Streams implements StreamHost {
 
   // --- frames ---
 
-  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     this.#use(count);
     // A lane's window is given back at once, a client's when its octets have gone on (limits.ts).
@@ -158,7 +159,7 @@ export class Streams implements StreamHost {
     }
     stream.owe(count);
     try {
-      stream.owner.data(bytes, start, end, endStream, hasRoom);
+      stream.owner.data(bytes, start, end, endStream);
     } catch (error) {
       this.#ownerFault(stream, error);
     }
@@ -229,8 +230,7 @@ export class Streams implements StreamHost {
 
   /** INITIAL_WINDOW_SIZE changed by so much; O(open streams), and SETTINGS are budgeted (A13). */
   windowsChanged(change: number): void {
-    for (const stream of this.open.values())
-      stream.sendWindow = widened(stream.sendWindow, change, "session");
+    for (const stream of this.open.all()) stream.sendWindow = widened(stream.sendWindow, change, "session");
     this.outflow.pump();
   }
 
@@ -241,7 +241,7 @@ export class Streams implements StreamHost {
       send: this.peer.initialWindow,
       receive: limits.streamWindowBytes,
     });
-    this.open.set(id, stream);
+    this.open.add(stream);
     return stream;
   }
 

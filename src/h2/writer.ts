@@ -1,18 +1,20 @@
 /**
- * Frames in, buffers out, once per loop turn. Small frames are copied into one pooled buffer; DATA above two
- * kilobytes goes out in the chunk that it came in, its nine header octets written into the room before it. Batching
- * a turn's frames into one write (one TLS record, one system call) is worth a quarter of the whole cost.
+ * Frames in, buffers out, once per loop turn. All are copied into buffers that are used again and again. Batching a
+ * turn's frames into one write (one TLS record, one system call) is worth a quarter of the whole cost.
+ *
+ * DATA was sent in the chunk that it came in, until that was measured: a chunk cannot be used again then, each read needs
+ * a new one, and V8 runs a full collection for every 64 MiB that lie outside its heap. That cost far more than a copy.
  */
 import { putFrameHeader, putU16, putU32 } from "./bytes.ts";
 import type { Field } from "./field.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 import type { HpackEncoder } from "./hpack-encoder.ts";
 
-/** Below this a copy is cheaper than one more buffer in the write. */
-const copyBytes = 2048;
-const poolBufferBytes = 32_768;
+const poolBufferBytes = 65_536;
 /** Sessions that write in one turn seldom pass this; what is above it is left to the collector. */
-const pooledBuffers = 64;
+const pooledBuffers = 32;
+/** A pooled buffer goes out itself from here on. Less is copied, or 10,000 slow readers would hold one each (A16). */
+const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
 const none = Buffer.alloc(0);
@@ -24,6 +26,8 @@ export class FrameWriter {
   #out: Buffer = none;
   #at = 0;
   #segments: Buffer[] = [];
+  /** Pooled buffers among the segments. */
+  #lent: Buffer[] | undefined;
   /** PING, its answer and our SETTINGS: written before everything else of their turn (reliability rule 8). */
   #urgent: Buffer[] = [];
 
@@ -35,12 +39,22 @@ export class FrameWriter {
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
-    if (this.#out !== none && pool.length < pooledBuffers) pool.push(this.#out);
+    giveBack(this.#out);
     this.#out = none;
     const all = this.#urgent.length === 0 ? this.#segments : [...this.#urgent, ...this.#segments];
     this.#segments = [];
     this.#urgent = [];
     return all;
+  }
+
+  /** To be called when what was taken last is written, and not before: its buffers are used again then. */
+  release(): (() => void) | undefined {
+    const lent = this.#lent;
+    if (lent === undefined) return undefined;
+    this.#lent = undefined;
+    return () => {
+      for (const buffer of lent) giveBack(buffer);
+    };
   }
 
   preface(): void {
@@ -130,58 +144,36 @@ export class FrameWriter {
     }
   }
 
-  /** At most `frameBytes` at once. With `hasRoom` the nine octets before `start` are overwritten. */
-  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+  /** At most `frameBytes` at once. */
+  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
-    const flags = endStream ? flag.END_STREAM : 0;
-    if (length > copyBytes && hasRoom) {
-      putFrameHeader(bytes, start - frameHeaderBytes, length, frameType.DATA, flags, id);
-      this.#pass(bytes, start - frameHeaderBytes, end);
+    this.#room(frameHeaderBytes + length);
+    putFrameHeader(this.#out, this.#at, length, frameType.DATA, endStream ? flag.END_STREAM : 0, id);
+    bytes.copy(this.#out, this.#at + frameHeaderBytes, start, end);
+    this.#at += frameHeaderBytes + length;
+  }
+
+  /** What lies in the pooled buffer becomes a segment. */
+  #cut(): void {
+    const length = this.#at;
+    if (length === 0) return;
+    this.#at = 0;
+    if (length < lentBytes) {
+      const own = Buffer.allocUnsafe(length);
+      this.#out.copy(own, 0, 0, length);
+      this.#segments.push(own);
       return;
     }
-    this.#room(frameHeaderBytes + (length > copyBytes ? 0 : length));
-    putFrameHeader(this.#out, this.#at, length, frameType.DATA, flags, id);
-    this.#at += frameHeaderBytes;
-    if (length > copyBytes) {
-      this.#pass(bytes, start, end);
-    } else {
-      bytes.copy(this.#out, this.#at, start, end);
-      this.#at += length;
-    }
-  }
-
-  /** Octets that go out where they lie; neighbours in one chunk become one segment. */
-  #pass(bytes: Buffer, start: number, end: number): void {
-    this.#touch();
-    const isAlone = this.#at === 0;
-    this.#cut();
-    const index = this.#segments.length - 1;
-    const last = this.#segments[index];
-    // Side by side in memory is not enough: two small buffers may be neighbours in Node's pool.
-    const continues =
-      isAlone &&
-      last?.buffer === bytes.buffer &&
-      last.length <= start &&
-      last.byteOffset + last.length === bytes.byteOffset + start;
-    if (continues) {
-      // The two lie side by side in one chunk, so the chunk gives both at once.
-      this.#segments[index] = bytes.subarray(start - last.length, end);
-    } else {
-      this.#segments.push(bytes.subarray(start, end));
-    }
-  }
-
-  /** What lies in the pooled buffer becomes a segment of its own, so that the buffer can be used again. */
-  #cut(): void {
-    if (this.#at === 0) return;
-    this.#segments.push(Buffer.from(this.#out.subarray(0, this.#at)));
-    this.#at = 0;
+    this.#segments.push(this.#out.subarray(0, length));
+    this.#lent ??= [];
+    this.#lent.push(this.#out);
+    this.#out = none;
   }
 
   #room(count: number): void {
     this.#touch();
-    if (this.#out === none) this.#out = pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
     if (this.#at + count > this.#out.length) this.#cut();
+    if (this.#out === none) this.#out = pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
   }
 
   #hurry(frame: Buffer): void {
@@ -194,4 +186,8 @@ export class FrameWriter {
     this.#isDirty = true;
     this.#becameDirty();
   }
+}
+
+function giveBack(buffer: Buffer): void {
+  if (buffer !== none && pool.length < pooledBuffers) pool.push(buffer);
 }

@@ -1,12 +1,18 @@
 /**
- * What we hold of one backend, and how evidence changes it.
+ * What we hold of one backend, and how evidence changes it. Two pure steps: evidence changes what is held (`learnt`),
+ * and the first row of `verdicts` that fits gives the verdict. Only the way back up is damped: a backend that was
+ * suspect or dead is ready again after several good answers in a row, more of them each time that it fell, so that
+ * one which comes and goes each second stays suspect. Nobody waits for that when no other backend is ready.
  *
- *     unknown --dial ok--> ready --a lane silent--> suspect --none silent any more--> ready
- *     any but dead --no lane left, dial failed--> dead --dial ok--> ready
- *
- * draining is the verdict of a detector that comes with probing; choose and the page know it already.
+ *              lanes answer                 a row of `verdicts` says so
+ *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
+ *                               ▲                     │          │       │
+ *                               └── good answers ─────┴──────────┘       │ a socket answers
+ *                                                     ▲                  │
+ *                                                  suspect ◀─────────────┘
  */
-import type { Evidence } from "./evidence.ts";
+import type { Met } from "../failure.ts";
+import type { Evidence, Readiness } from "./evidence.ts";
 
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;
 export type BackendState = (typeof backendStates)[number];
@@ -14,26 +20,233 @@ export type BackendState = (typeof backendStates)[number];
 /** What the data path may know of a backend. */
 export type BackendView = { readonly name: string; readonly state: BackendState; readonly since: number };
 
-/** Pure: the state after one more piece of evidence. */
-export function judge(state: BackendState, evidence: Evidence): BackendState {
+export const laneStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
+export type LaneState = (typeof laneStates)[number];
+
+/** The whole of what is known of one backend. Times are clock readings. */
+export type Held = {
+  readonly state: BackendState;
+  /** All together: none yet, at least one answers, none does, all were sent away, and ended after that, all are lost. */
+  readonly lanes: LaneState;
+  /** What the latest fresh socket met that was begun since the lanes fell silent or were lost. */
+  readonly fresh: "none" | "answer" | "refusal" | "silence";
+  /** Its certificate is for another name, or not one that we trust. */
+  readonly isUntrusted: boolean;
+  readonly readiness: Readiness;
+  /** Do reads that need etcd come back? And when it was last learnt that they do not. */
+  readonly reads: "answering" | "hanging";
+  readonly hungAt: number;
+  /** When the lanes fell silent or were lost; and when the last socket began that was answered. */
+  readonly doubtedAt: number;
+  readonly answeredAt: number;
+  /** Fresh sockets in a row that met silence; good answers in a row since it was ready last. */
+  readonly misses: number;
+  readonly goods: number;
+  /** How often it fell from ready, each time within `strikeMs` of the time before, and when last. */
+  readonly strikes: number;
+  readonly struckAt: number;
+};
+
+/** How a verdict is come to. */
+export type Rules = {
+  /** Good answers in a row before a backend that fell once is ready again; 0: at once. It doubles with each fall. */
+  readonly rise: number;
+  /** Falls further apart than this are not the same trouble. */
+  readonly strikeMs: number;
+  /** Reads that hung once are tried again when /readyz has nothing against it so long after. */
+  readonly hungMs: number;
+  /** Dead needs a fresh socket that was not answered. False where nobody probes. */
+  readonly needsProof: boolean;
+};
+
+export const nothingHeld: Held = {
+  state: "unknown",
+  lanes: "none",
+  fresh: "none",
+  isUntrusted: false,
+  readiness: "unknown",
+  reads: "answering",
+  hungAt: 0,
+  doubtedAt: 0,
+  answeredAt: -1,
+  misses: 0,
+  goods: 0,
+  strikes: 0,
+  struckAt: 0,
+};
+
+/** What matters for the verdict. */
+export type Facts = Pick<Held, "lanes" | "fresh" | "isUntrusted" | "readiness" | "reads">;
+
+type Row = {
+  readonly lanes?: readonly LaneState[];
+  readonly fresh?: readonly Held["fresh"][];
+  readonly isUntrusted?: boolean;
+  readonly readiness?: readonly Readiness[];
+  readonly reads?: Held["reads"];
+  readonly verdict: BackendState;
+};
+
+/** The table. The first row that fits decides; what a row does not name may be anything. */
+export const verdicts: readonly Row[] = [
+  // Without a lane, and a new socket is refused or meets nothing: certain.
+  { lanes: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
+  // It has said that it goes, on /readyz or on every lane: it is let go in peace (D6).
+  { lanes: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
+  { lanes: ["left"], fresh: ["none"], verdict: "draining" },
+  // No lane speaks for it. A new socket that is answered makes it worth a try, but not ready.
+  { lanes: ["silent", "left", "lost"], verdict: "suspect" },
+  // Who answers there has not its name: nothing new goes there, what is there goes on.
+  { isUntrusted: true, verdict: "suspect" },
+  { readiness: ["shutdown"], verdict: "draining" },
+  // It answers PING and serves old caches, and its reads hang (its way to etcd is cut, say).
+  { readiness: ["failing", "hanging"], verdict: "suspect" },
+  { reads: "hanging", verdict: "suspect" },
+  { lanes: ["going"], verdict: "draining" },
+  { lanes: ["answering"], verdict: "ready" },
+  { verdict: "unknown" },
+];
+
+/** Pure: the verdict on these facts, before damping. */
+export function verdictOf(facts: Facts, needsProof = true): BackendState {
+  // One that left in good order may be back at the next dial: only that can prove it dead.
+  if (facts.lanes === "lost" && facts.fresh === "none" && !needsProof) return "dead";
+  return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
+}
+
+function fits(row: Row, facts: Facts): boolean {
+  const { lanes, fresh, isUntrusted, readiness, reads } = row;
+  if (lanes !== undefined && !lanes.includes(facts.lanes)) return false;
+  if (fresh !== undefined && !fresh.includes(facts.fresh)) return false;
+  if (isUntrusted !== undefined && isUntrusted !== facts.isUntrusted) return false;
+  if (reads !== undefined && reads !== facts.reads) return false;
+  return readiness === undefined || readiness.includes(facts.readiness);
+}
+
+/** Pure: what is held after one more piece of evidence, at the clock reading `at`. */
+export function judge(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
+  const facts = learnt(held, evidence, at, rules);
+  const verdict = verdictOf(facts, rules.needsProof);
+  if (verdict === "ready") return risen(facts, evidence, rules);
+  const isFall = held.state === "ready" && (verdict === "suspect" || verdict === "dead");
+  const fallen = { ...facts, state: verdict, goods: 0 };
+  if (!isFall) return fallen;
+  const isSame = held.strikes > 0 && at - held.struckAt <= rules.strikeMs;
+  return { ...fallen, strikes: isSame ? held.strikes + 1 : 1, struckAt: at };
+}
+
+/** The facts call it ready: is it yet? */
+function risen(facts: Held, evidence: Evidence, rules: Rules): Held {
+  if (facts.state !== "suspect" && facts.state !== "dead") return { ...facts, state: "ready", goods: 0 };
+  const goods = facts.goods + (isGood(evidence) ? 1 : 0);
+  if (goods >= neededGoods(facts, rules) || evidence.kind === "alone")
+    return { ...facts, state: "ready", goods: 0 };
+  return { ...facts, state: "suspect", goods };
+}
+
+/** 4, 8, 16, 32, 64: at four probes a second the last takes 16 s. */
+export function neededGoods({ strikes }: Held, { rise }: Rules): number {
+  return rise * 2 ** Math.min(4, Math.max(0, strikes - 1));
+}
+
+function isGood(evidence: Evidence): boolean {
+  return evidence.kind === "readyz" && (evidence.readiness === "ready" || evidence.readiness === "unknown");
+}
+
+/** Is it worth asking several times a second? When its lanes say nothing, or when it is on its way up. */
+export function isUrgent(held: Held): boolean {
+  return isSilent(held) || (held.state === "suspect" && !needsAnother(held));
+}
+
+/** None of its lanes says anything. */
+export function isSilent({ lanes }: Held): boolean {
+  return lanes === "silent" || lanes === "left" || lanes === "lost";
+}
+
+/** Suspect for a reason that holds now: what waits for it had better ask elsewhere. One on its way up is not. */
+export function needsAnother(held: Held): boolean {
+  return held.state === "suspect" && verdictOf(held) !== "ready";
+}
+
+/**
+ * Dead, and fresh sockets meet nothing at all: what is under way on sockets without a PING is over. One that refuses has
+ * a living kernel, which tells of a dead process by itself; in a graceful stop an exec may outlive every lane.
+ */
+export function isSilentlyDead(held: Held): boolean {
+  return held.state === "dead" && held.fresh === "silence";
+}
+
+/** What is held after the evidence, but for the verdict. */
+function learnt(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
+  return isOfLanes(evidence) ? ofLanes(held, evidence, at) : ofAnswers(held, evidence, at, rules);
+}
+
+type OfLanes = Extract<Evidence, { kind: `lane${string}` }>;
+
+function isOfLanes(evidence: Evidence): evidence is OfLanes {
+  return evidence.kind.startsWith("lane");
+}
+
+function ofLanes(held: Held, evidence: OfLanes, at: number): Held {
   switch (evidence.kind) {
-    case "dial":
-      if (evidence.ok) return "ready";
-      return "dead";
-    case "silence":
-      return state === "dead" ? "dead" : "suspect";
-    case "answer":
-      return state === "suspect" ? "ready" : state;
+    case "lane-opened":
+      return { ...held, lanes: "answering", fresh: "answer", isUntrusted: false, answeredAt: at, misses: 0 };
+    case "lanes-answer":
+      return { ...held, lanes: "answering" };
+    case "lanes-going":
+      return { ...held, lanes: "going" };
+    case "lanes-silent":
+      return doubted(held, "silent", at);
+    case "lanes-lost":
+      return doubted(held, "lost", at);
     default:
       evidence satisfies never;
-      return state;
+      return held;
   }
 }
 
-/** Why, in the operator's words. */
-export function reasonOf(evidence: Evidence): string {
-  if (evidence.kind === "dial")
-    return evidence.ok ? "a new session answered" : `dial failed: ${evidence.reason}`;
-  if (evidence.kind === "answer") return "PINGs are answered again";
-  return `PING unanswered for ${Math.round(evidence.ms)} ms`;
+/** What it answers to probes and requests, or does not. */
+function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number, rules: Rules): Held {
+  switch (evidence.kind) {
+    case "fresh":
+      return met(held, evidence);
+    case "readyz":
+      return { ...held, readiness: evidence.readiness, reads: readsAfter(held, evidence, at, rules) };
+    case "reads-hanging":
+      // Where nobody asks /readyz, nobody would ever find out that they do not hang any more.
+      return rules.needsProof ? { ...held, reads: "hanging", hungAt: at } : held;
+    case "reads-answer":
+      return { ...held, reads: "answering" };
+    case "alone":
+      return held;
+    default:
+      evidence satisfies never;
+      return held;
+  }
+}
+
+/** Nothing is read there meanwhile: only another try can tell, and /readyz may know of etcd by then. */
+function readsAfter(held: Held, evidence: Evidence, at: number, { hungMs }: Rules): Held["reads"] {
+  return isGood(evidence) && at - held.hungAt >= hungMs ? "answering" : held.reads;
+}
+
+/** What hung is explained by that silence. A doubt begins once: what fresh sockets have met since is kept when silent lanes are lost. */
+function doubted(held: Held, lanes: "silent" | "lost", at: number): Held {
+  const isLeaving = held.lanes === "going" || held.lanes === "left";
+  const now = lanes === "lost" && isLeaving ? "left" : lanes;
+  const doubt = { ...held, lanes: now, reads: "answering" } as const;
+  return isSilent(held) ? doubt : { ...doubt, fresh: "none", doubtedAt: at };
+}
+
+/** Sockets that wait overlap: what was begun before an answered one proves nothing against it. */
+function met(held: Held, { met: what, begunAt }: { readonly met: Met; readonly begunAt: number }): Held {
+  if (what === "answer" || what === "untrusted") {
+    const isUntrusted = what === "untrusted";
+    const fresh = begunAt >= held.doubtedAt ? "answer" : held.fresh;
+    return { ...held, fresh, isUntrusted, answeredAt: Math.max(held.answeredAt, begunAt), misses: 0 };
+  }
+  if (begunAt < held.doubtedAt || begunAt <= held.answeredAt) return held;
+  const misses = what === "silence" ? held.misses + 1 : 0;
+  // One lost SYN is nothing; two sockets in a row that got no answer are a server that takes no new ones.
+  return { ...held, fresh: what, misses, readiness: misses > 1 ? "hanging" : held.readiness };
 }

@@ -1,58 +1,134 @@
 /** The set of backends: takes evidence, keeps one verdict for each, journals every change with its reason. */
 import type { Clock } from "../clock.ts";
+import type { Met } from "../failure.ts";
 import type { Journal } from "../journal.ts";
-import { type BackendState, type BackendView, judge, reasonOf } from "./backend.ts";
+import { limits } from "../limits.ts";
+import {
+  type BackendView,
+  type Held,
+  isSilentlyDead,
+  judge,
+  nothingHeld,
+  type Rules,
+  verdictOf,
+} from "./backend.ts";
 import type { Evidence } from "./evidence.ts";
+import { reasonOf } from "./reason.ts";
+
+export type BackendsParts = { readonly clock: Clock; readonly journal: Journal; readonly rules?: Rules };
+
+/** Without probes nobody proves anything, and nobody would count the good answers. */
+export const unprobed: Rules = {
+  rise: 0,
+  strikeMs: limits.strikeMs,
+  hungMs: limits.hungReadsMs,
+  needsProof: false,
+};
 
 export class Backends {
   readonly #clock: Clock;
   readonly #journal: Journal;
+  readonly #rules: Rules;
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
-  #views: readonly BackendView[];
+  readonly #held = new Map<string, Held>();
+  /** For each backend, ms that it has been suspect in all, but for the present time. */
+  readonly #suspectMs = new Map<string, number>();
+  /** What fresh sockets to those that are ill met last. */
+  readonly #met = new Map<string, string>();
+  #views: readonly BackendView[] = [];
+  /** Hears every verdict that differs from the one before. */
+  onVerdict: (view: BackendView) => void = () => {};
 
-  constructor(names: readonly string[], parts: { clock: Clock; journal: Journal }) {
-    this.#clock = parts.clock;
-    this.#journal = parts.journal;
-    this.#views = names.map((name) => ({ name, state: "unknown", since: parts.clock.now() }));
+  constructor(names: readonly string[], { clock, journal, rules = unprobed }: BackendsParts) {
+    this.#clock = clock;
+    this.#journal = journal;
+    this.#rules = rules;
+    this.reconcile(names);
   }
 
   get views(): readonly BackendView[] {
     return this.#views;
   }
 
+  /** All that is known of one; nothing is of those that are not configured. */
+  held(name: string): Held {
+    return this.#held.get(name) ?? nothingHeld;
+  }
+
+  /** How long it has been suspect since it was configured, in ms. */
+  suspectMs(name: string): number {
+    const view = this.#views.find((one) => one.name === name);
+    const nowMs = view?.state === "suspect" ? this.#clock.now() - view.since : 0;
+    return (this.#suspectMs.get(name) ?? 0) + nowMs;
+  }
+
   /** Keeps what is known of those that stay; newcomers are unknown. */
   reconcile(names: readonly string[]): void {
     const known = new Map(this.#views.map((view) => [view.name, view]));
     const since = this.#clock.now();
+    for (const name of this.#held.keys()) if (!names.includes(name)) this.#forget(name);
+    for (const name of names) if (!this.#held.has(name)) this.#held.set(name, nothingHeld);
     this.#views = names.map((name) => known.get(name) ?? { name, state: "unknown", since });
   }
 
   learn(name: string, evidence: Evidence): void {
-    const before = this.#views.find((view) => view.name === name);
+    const before = this.#held.get(name);
     if (before === undefined) return;
-    const state = judge(before.state, evidence);
-    if (state === before.state) return;
-    this.#views = this.#views.map((view) =>
-      view === before ? { name, state, since: this.#clock.now() } : view,
-    );
-    this.#journal.write({
-      kind: "backend.changed",
-      backend: name,
-      from: before.state,
-      to: state,
-      reason: reasonOf(evidence),
-    });
-    if (isDoubted(state)) this.#tellDoubt(name);
+    const held = judge(before, evidence, this.#clock.now(), this.#rules);
+    this.#held.set(name, held);
+    if (evidence.kind === "fresh") this.#tellMet(name, held, evidence);
+    if (held.state !== before.state) this.#changed(name, evidence);
+    if (isSilentlyDead(held)) this.#tellLost(name);
+    if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
   }
 
-  /** Calls once when the backend is suspected or worse; returns its undoing. What has no PING asks here (D6). */
-  onDoubt(name: string, run: () => void): () => void {
+  /** Calls once when the backend is dead and new sockets meet silence; returns its undoing. What has no PING asks here. */
+  onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
 
-  #tellDoubt(name: string): void {
+  #forget(name: string): void {
+    this.#held.delete(name);
+    this.#suspectMs.delete(name);
+    this.#met.delete(name);
+    this.#journal.write({ kind: "backend.removed", backend: name });
+  }
+
+  /** What every fresh socket met says how a backend is ill: told when it changes, before the verdict that follows. */
+  #tellMet(name: string, { state }: Held, evidence: Extract<Evidence, { kind: "fresh" }>): void {
+    const { met, ms, reason, hasConnected = false } = evidence;
+    const reached = reachedBy(met, hasConnected);
+    const word = `${met} ${reached}`;
+    if (this.#met.get(name) === word) return;
+    // Of one that is well and answers nothing is to be told, but that it answers again.
+    const isNews = met !== "answer" || this.#met.has(name);
+    if (met === "answer" && state === "ready") this.#met.delete(name);
+    else if (isNews) this.#met.set(name, word);
+    if (isNews)
+      this.#journal.write({ kind: "backend.met", backend: name, met, reached, ms: Math.round(ms), reason });
+  }
+
+  #changed(name: string, evidence: Evidence): void {
+    const { state } = this.held(name);
+    const from = this.#views.find((view) => view.name === name)?.state ?? "unknown";
+    this.#suspectMs.set(name, this.suspectMs(name));
+    const after = { name, state, since: this.#clock.now() };
+    this.#views = this.#views.map((view) => (view.name === name ? after : view));
+    this.#journal.write({ kind: "backend.changed", backend: name, from, to: state, ...reasonOf(evidence) });
+    this.onVerdict(after);
+  }
+
+  /** Of those that are kept waiting although they answer, one need not wait any longer. */
+  #raiseSomeone(): void {
+    const [name] = this.#views
+      .map((view) => view.name)
+      .filter((one) => this.held(one).state === "suspect" && verdictOf(this.held(one)) === "ready");
+    if (name !== undefined) this.learn(name, { kind: "alone" });
+  }
+
+  #tellLost(name: string): void {
     for (const watcher of Array.from(this.#watchers)) {
       if (watcher.name !== name) continue;
       this.#watchers.delete(watcher);
@@ -61,7 +137,8 @@ export class Backends {
   }
 }
 
-/** Its lanes are silent or gone. */
-export function isDoubted(state: BackendState): boolean {
-  return state === "suspect" || state === "dead";
+/** How far a fresh socket came. */
+function reachedBy(met: Met, hasConnected: boolean): "" | "tcp" | "tls" {
+  if (met === "answer" || met === "untrusted") return "tls";
+  return hasConnected ? "tcp" : "";
 }

@@ -1,8 +1,38 @@
-/** One thing learnt about a backend, by asking it (probe) or by using it (traffic). The list is closed. */
+/** What can be learnt about a backend, by asking it (probe) or by using it (traffic). The list is closed. */
+import type { Met } from "../failure.ts";
+
+/** What /readyz says. `unknown`: it does not tell us (401, 403, 404); `hanging`: nothing in time. */
+export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";
+
 export type Evidence =
-  /** A fresh socket to it: TCP, TLS and the first SETTINGS. */
-  | { readonly kind: "dial"; readonly ok: boolean; readonly reason: string }
-  /** A live lane left a PING unanswered for so long. */
-  | { readonly kind: "silence"; readonly ms: number }
-  /** No lane is silent any more, and one answers. */
-  | { readonly kind: "answer" };
+  /** A lane's first SETTINGS came, `ms` after its dial began. */
+  | { readonly kind: "lane-opened"; readonly ms: number }
+  /** Every open lane has left a PING unanswered for longer than `limitMs`; `ms` is the longest. */
+  | { readonly kind: "lanes-silent"; readonly ms: number; readonly limitMs: number }
+  /** One of them answers again. */
+  | { readonly kind: "lanes-answer" }
+  /** The backend has sent GOAWAY on every open lane. */
+  | { readonly kind: "lanes-going" }
+  /** No open lane is left, and what ended the last one: its silence, its dial, or its socket. */
+  | { readonly kind: "lanes-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
+  /** A fresh socket, a probe's or a lane's, met something `ms` after `begunAt` (a clock reading). */
+  | {
+      readonly kind: "fresh";
+      readonly met: Met;
+      readonly begunAt: number;
+      readonly ms: number;
+      readonly reason: string;
+      /** Of a probe that met silence: did a kernel take its socket? */
+      readonly hasConnected?: boolean;
+    }
+  /** /readyz spoke, or did not within `ms`. */
+  | { readonly kind: "readyz"; readonly readiness: Readiness; readonly ms: number; readonly reason: string }
+  /**
+   * So many reads in a row, each silent for longer than `limitMs`, were answered by another backend at once; `ms` is
+   * the longest.
+   */
+  | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
+  /** It has answered something again for which it had to ask etcd. */
+  | { readonly kind: "reads-answer" }
+  /** No other backend is ready: whoever answers is taken at once. */
+  | { readonly kind: "alone" };

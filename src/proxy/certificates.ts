@@ -3,22 +3,28 @@
  * new files hold, the last good certificate goes on serving until a better one has passed every test (D10, seed 000).
  */
 import assert from "node:assert/strict";
-import { constants } from "node:crypto";
-import tls from "node:tls";
-import { type Clock, timestampOf } from "../clock.ts";
+import type tls from "node:tls";
+import { type Clock, timestampOf, wallOf } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { readText } from "../read-text.ts";
 import { watchFiles } from "../watch-files.ts";
 import { tryHandshake } from "./self-handshake.ts";
+import { serverContext } from "./server-context.ts";
 import { certificatesIn, checkPair, type ServingPair } from "./serving-pair.ts";
 
 export type ServingCertificate = {
-  /** The context for the next handshake. */
+  /** The context for the next handshake. Only while `isGood`, as the others. */
   readonly context: () => tls.SecureContext;
+  /** Has there ever been a good one? Then there is one now. */
+  readonly isGood: () => boolean;
+  /** The pair itself, where it is shown to backends. */
+  readonly pair: () => ServingPair;
   /** Milliseconds since 1970. */
   readonly notAfter: () => number;
+  /** Of the last of the client CA's certificates, in milliseconds since 1970; undefined without a client CA. */
+  readonly clientCaNotAfter: () => number | undefined;
   /** Looks at the files now; the Failure says why the last good certificate stayed. */
   reload(): Promise<Failure | undefined>;
   stop(): void;
@@ -29,6 +35,12 @@ export type CertificateOptions = {
   readonly name: string;
   readonly certFile: string;
   readonly keyFile: string;
+  /** Whose word counts on clients; undefined: certificates of clients mean nobody. */
+  readonly clientCaFile?: string | undefined;
+  /** Do client certificates mean somebody at its address, be it at another host? */
+  readonly asksWho?: boolean;
+  /** Another pair, or another client CA, has taken the place of the last one. */
+  readonly onSwap?: (isOtherCa: boolean) => void;
   readonly reloadIntervalMs: number;
   readonly clock: Clock;
   readonly journal: Journal;
@@ -40,6 +52,14 @@ export async function loadCertificate(options: CertificateOptions): Promise<Serv
   const failure = await serving.reload();
   if (failure !== undefined) serving.stop();
   return failure ?? serving;
+}
+
+/** The same where others can be served without it: it is looked for until there is a good one. */
+export async function keepCertificate(
+  options: CertificateOptions,
+): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
+  const certificate = new ReloadingCertificate(options);
+  return { certificate, failure: await certificate.reload() };
 }
 
 /** The PEM certificates of a file of authorities, and nothing else that may stand in it. EC and RSA alike. */
@@ -56,29 +76,12 @@ export function loadCa(file: string): string | Failure {
   );
 }
 
-/** What every serving TLS socket has in common. It belongs to the context, so a context must be made with it. */
-export function serverTlsOptions(): tls.SecureContextOptions {
-  return {
-    minVersion: "TLSv1.2",
-    // For TLS 1.2 only what RFC 9113 §9.2.2 and its appendix A leave (ECDHE, AEAD): a client that chose another would
-    // have to be sent away with INADEQUATE_SECURITY. AES-128 first, as Go's servers and so the apiserver have it.
-    ciphers: [
-      "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384",
-      "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
-      "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305",
-      "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
-    ].join(":"),
-    honorCipherOrder: true,
-    // A client's renegotiation costs us a handshake each time; Node alone would allow three in ten minutes (A46).
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    // Sessions may be resumed as long as nobody is identified by a certificate. A listener that accepts client
-    // certificates must have neither tickets nor a cache: a resumed session keeps the first one's identity (A47).
-    // Without this name OpenSSL refuses every resumption on a socket that asks for client certificates.
-    sessionIdContext: "watchkeeper",
-  };
-}
-
-type Loaded = { readonly pair: ServingPair; readonly context: tls.SecureContext };
+type Loaded = {
+  readonly pair: ServingPair;
+  readonly clientCa: string | undefined;
+  readonly clientCaNotAfter: number | undefined;
+  readonly context: tls.SecureContext;
+};
 
 class ReloadingCertificate implements ServingCertificate {
   readonly #options: CertificateOptions;
@@ -93,8 +96,9 @@ class ReloadingCertificate implements ServingCertificate {
 
   constructor(options: CertificateOptions) {
     this.#options = options;
-    const { certFile, keyFile, clock, reloadIntervalMs } = options;
-    this.#stopWatching = watchFiles([certFile, keyFile], {
+    const { certFile, keyFile, clientCaFile, clock, reloadIntervalMs } = options;
+    const files = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
+    this.#stopWatching = watchFiles(files, {
       clock,
       intervalMs: reloadIntervalMs,
       onChange: () => void this.reload(),
@@ -102,7 +106,10 @@ class ReloadingCertificate implements ServingCertificate {
   }
 
   readonly context = (): tls.SecureContext => this.#loaded().context;
+  readonly isGood = (): boolean => this.#current !== undefined;
+  readonly pair = (): ServingPair => this.#loaded().pair;
   readonly notAfter = (): number => this.#loaded().pair.notAfter;
+  readonly clientCaNotAfter = (): number | undefined => this.#loaded().clientCaNotAfter;
 
   reload(): Promise<Failure | undefined> {
     this.#last = this.#last.then(() => this.#reload());
@@ -126,16 +133,23 @@ class ReloadingCertificate implements ServingCertificate {
     const loaded = await load(this.#options).catch(unforeseen);
     if (this.#isStopped) return undefined;
     if (loaded instanceof Failure) return this.#refuse(loaded);
+    const wasRefused = this.#refused !== "";
     this.#refused = "";
-    if (isSame(loaded.pair, this.#current?.pair)) return undefined;
+    const was = this.#current;
+    const isKnown = isSame(loaded, was);
+    // The good one that serves all the time is told once more when it is back in place of the bad one.
+    if (!isKnown || wasRefused)
+      journal.write({ kind: "certificate.loaded", name, notAfter: timestampOf(loaded.pair.notAfter) });
+    if (isKnown) return undefined;
     this.#current = loaded;
-    journal.write({ kind: "certificate.loaded", name, notAfter: timestampOf(loaded.pair.notAfter) });
+    if (was !== undefined) this.#options.onSwap?.(was.clientCa !== loaded.clientCa);
     return undefined;
   }
 
   #refuse(failure: Failure): Failure {
     const { name, clock, journal } = this.#options;
-    if (failure.message !== this.#refused)
+    // A host that is not served is told of each time.
+    if (failure.message !== this.#refused || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#refused = failure.message;
     // Some problems pass without a change of the files: a date that is reached, a disk that answers again.
@@ -144,8 +158,8 @@ class ReloadingCertificate implements ServingCertificate {
   }
 }
 
-function isSame(pair: ServingPair, other: ServingPair | undefined): boolean {
-  return pair.chain === other?.chain && pair.key === other.key;
+function isSame({ pair, clientCa }: Loaded, other: Loaded | undefined): boolean {
+  return pair.chain === other?.pair.chain && pair.key === other.pair.key && clientCa === other.clientCa;
 }
 
 /** Whatever a file has made Node throw: the last good certificate stays (seed 000). */
@@ -155,7 +169,7 @@ function unforeseen(reason: unknown): Failure {
 
 /** Everything up to the swap. */
 async function load(options: CertificateOptions): Promise<Loaded | Failure> {
-  const { certFile, keyFile, clock } = options;
+  const { certFile, keyFile, clientCaFile, asksWho, clock } = options;
   const refuse = ({ message, cause }: Failure): Failure =>
     new Failure("bad-file", "proxy", `Cannot use "${certFile}" with "${keyFile}": ${message}`, cause);
   const certText = read(certFile);
@@ -164,10 +178,14 @@ async function load(options: CertificateOptions): Promise<Loaded | Failure> {
   if (keyText instanceof Failure) return keyText;
   const pair = checkPair(certText, keyText, clock.wall());
   if (pair instanceof Failure) return refuse(pair);
-  const context = contextFor(pair);
+  const clientCa = clientCaFile === undefined ? undefined : loadCa(clientCaFile);
+  if (clientCa instanceof Failure) return clientCa;
+  const context = serverContext(pair, { clientCa, asksWho: asksWho === true });
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
-  return failure === undefined ? { pair, context } : refuse(failure);
+  return failure === undefined
+    ? { pair, clientCa, clientCaNotAfter: lastEndOf(clientCa), context }
+    : refuse(failure);
 }
 
 function read(file: string): string | Failure {
@@ -176,10 +194,9 @@ function read(file: string): string | Failure {
   return new Failure("bad-file", "proxy", `Cannot use "${file}": ${text.message}`, text.cause);
 }
 
-function contextFor({ chain, key }: ServingPair): tls.SecureContext | Failure {
-  try {
-    return tls.createSecureContext({ ...serverTlsOptions(), cert: chain, key });
-  } catch (reason) {
-    return unforeseen(reason); // OpenSSL's own limits, such as an RSA key of 512 bits
-  }
+/** While authorities change, the old one may end: clients have certificates of the new one by then. */
+function lastEndOf(ca: string | undefined): number | undefined {
+  const certificates = ca === undefined ? [] : certificatesIn(ca);
+  if (certificates instanceof Failure || certificates.length === 0) return undefined;
+  return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
 }

@@ -4,7 +4,7 @@
  * Pure: method and target in, the apiserver's RequestInfo out, read by its own rules (k8s.io/apiserver,
  * requestinfo.go) from the very octets that it will read. Next: identify.
  */
-import { firstValue, unescape } from "../watch/query.ts";
+import { flagIn, unescape } from "../watch/query.ts";
 
 /** What may be done for a request: plain ones are hedged, watches moved, long-running ones never touched (D6, D7). */
 export type Kind = "plain" | "watch" | "long-running";
@@ -49,6 +49,11 @@ export function classify(method: string, target: string): RequestInfo {
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
   if (!isResource) return nonResource(method, path);
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
+}
+
+/** Is one object, or a part of it, read by its name? */
+export function isObjectRead({ kind, isResource, verb }: RequestInfo): boolean {
+  return kind === "plain" && isResource && verb === "get";
 }
 
 /** Slashes at the ends do not count, those between do: the version of `/api//pods` is "". */
@@ -122,14 +127,7 @@ function verbOf(method: string, name: string, query: string): string {
   if (name !== "") return verb;
   if (verb === "delete") return "deletecollection";
   if (verb !== "get") return verb;
-  return asksToWatch(query) ? "watch" : "list";
-}
-
-/** `watch`, `watch=`, `watch=no` all ask to: only 0 and false do not (apimachinery, runtime/conversion.go). */
-function asksToWatch(query: string): boolean {
-  const value = firstValue(query, "watch");
-  // Go's EqualFold holds U+017F, here as its two octets, for an `s`.
-  return value !== undefined && value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
+  return flagIn(query, "watch") === true ? "watch" : "list";
 }
 
 function kindOf(method: string, verb: string, subresource: string): Kind {

@@ -1,5 +1,7 @@
 /** What is known of one downstream socket: who calls, by which listener, and to which backend it is bound. */
 import { Field } from "../h2/field.ts";
+import { type Identity, nobody } from "./identity.ts";
+import type { CallerMemo } from "./talk.ts";
 import type { CredentialMemo } from "./trust.ts";
 
 export type ClientOptions = {
@@ -11,9 +13,15 @@ export type ClientOptions = {
   readonly isTls: boolean;
   /** Its own X-Forwarded-For is kept: it is one of the configured forwarders. */
   readonly isTrustedForwarder: boolean;
-  /** It showed a client certificate, which this version cannot vouch for: its requests are refused by name. */
-  readonly hasCertificate: boolean;
+  /** What its certificate makes of it; left out: it has shown none. */
+  readonly identity?: Identity;
+  /** The host that it came for; left out: there is no TLS. */
+  readonly host?: string;
+  /** May it ask for this authority here? Left out: for any. */
+  readonly mayAsk?: (authority: string) => boolean;
 };
+
+const askAnything = (): boolean => true;
 
 export class Client {
   readonly address: string;
@@ -22,12 +30,17 @@ export class Client {
   readonly alpn: "h2" | "http/1.1";
   readonly isTls: boolean;
   readonly isTrustedForwarder: boolean;
-  readonly hasCertificate: boolean;
+  readonly identity: Identity;
+  readonly host: string;
+  readonly mayAsk: (authority: string) => boolean;
   /** One object for all its requests, so that HPACK sends it once. */
   readonly forwardedFor: Field;
   /** The backend that its requests go to (D2): sticky, so that it never sees two caches in turn. */
   backend: string | undefined = undefined;
+  /** Where its watches are on their way to, to even the load; the others follow the first one that is there. */
+  rebound: string | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
+  caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
 
   constructor(options: ClientOptions) {
     this.address = options.address;
@@ -36,7 +49,9 @@ export class Client {
     this.alpn = options.alpn;
     this.isTls = options.isTls;
     this.isTrustedForwarder = options.isTrustedForwarder;
-    this.hasCertificate = options.hasCertificate;
+    this.identity = options.identity ?? nobody;
+    this.host = options.host ?? "";
+    this.mayAsk = options.mayAsk ?? askAnything;
     this.forwardedFor = new Field("x-forwarded-for", options.address);
   }
 }

@@ -1,9 +1,11 @@
 /** Opens sockets to backends: TLS verified against the cluster's CA and name, ALPN h2; plain TCP on loopback only. */
 import net from "node:net";
 import tls from "node:tls";
-import { Failure, failureFrom } from "../failure.ts";
+import { Failure, failureFrom, timeout } from "../failure.ts";
 import type { Journal } from "../journal.ts";
-import type { Met } from "./fate.ts";
+import { limits } from "../limits.ts";
+import { type HeaderVersion, writeHeader } from "./proxy-header.ts";
+import type { Ends } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
@@ -13,17 +15,19 @@ export type BackendAddress = {
   readonly port: number;
   /** Undefined: plain h2c, which config allows on loopback only. */
   readonly tls: { readonly ca: string | undefined; readonly serverName: string } | undefined;
+  /** It stands behind a load balancer of its own, and must be told whose each connection is. */
+  readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
+/** A certificate of ours and its key, PEM: what a backend is shown when it asks. */
+export type ShownPair = { readonly chain: string; readonly key: string };
+
 /** A socket that is opening; errors come as its "error" and "close" events, as usual. */
-export function openSocket(address: BackendAddress, alpn: "h2" | "http/1.1"): net.Socket {
-  const { host, port } = address;
-  if (address.tls === undefined) return net.connect({ host, port });
+export function openSocket(address: BackendAddress, alpn: "h2" | "http/1.1", pair?: ShownPair): net.Socket {
+  if (address.tls === undefined) return openTcp(address);
   const { ca, serverName } = address.tls;
-  return tls.connect({
-    host,
-    port,
-    secureContext: contextFor(ca),
+  return openTls(address, {
+    secureContext: contextFor(ca, pair),
     // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
     servername: net.isIP(serverName) === 0 ? serverName : "",
     checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
@@ -31,26 +35,78 @@ export function openSocket(address: BackendAddress, alpn: "h2" | "http/1.1"): ne
   });
 }
 
-/** Parsing the CA again at each dial would cost more than the handshake; a reload brings another text. */
-let last: { readonly ca: string | undefined; readonly context: tls.SecureContext } | undefined;
+/**
+ * A TLS socket that asks for a certificate by a name of its own and trusts whoever answers: to read that certificate,
+ * and to say nothing. Undefined: the backend has no TLS.
+ */
+export function openUntrusting(address: BackendAddress, name: string): tls.TLSSocket | undefined {
+  if (address.tls === undefined) return undefined;
+  return openTls(address, {
+    servername: name,
+    rejectUnauthorized: false,
+    ALPNProtocols: ["http/1.1"],
+  });
+}
 
-function contextFor(ca: string | undefined): tls.SecureContext {
-  if (last === undefined || last.ca !== ca) {
-    last = {
-      ca,
-      context: tls.createSecureContext({ ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" }),
-    };
-  }
-  return last.context;
+/** Without a client's `ends` the connection is our own, and a PROXY header says so. */
+function openTcp(
+  address: BackendAddress,
+  options: { ends?: Ends; allowHalfOpen?: boolean } = {},
+): net.Socket {
+  const { host, port, proxyProtocol } = address;
+  const { ends, allowHalfOpen = false } = options;
+  if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
+  // Trying several addresses at once Node exchanges the handle below, under whoever has it by then.
+  const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
+  socket.write(writeHeader(proxyProtocol, ends));
+  return socket;
+}
+
+function openTls(address: BackendAddress, options: tls.ConnectionOptions): tls.TLSSocket {
+  const { host, port, proxyProtocol } = address;
+  if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
+  const socket = openTcp(address);
+  const secure = tls.connect({ socket, ...options });
+  // Node tells the upper one of the lower one's error, and when that was its dial's, twice.
+  secure.on("error", () => {});
+  socket.on("error", () => {});
+  socket.on("close", () => secure.destroy());
+  secure.on("close", () => socket.destroy());
+  return secure;
+}
+
+type Context = {
+  readonly ca: string | undefined;
+  readonly pair: ShownPair | undefined;
+  readonly context: tls.SecureContext;
+};
+
+/** Parsing the CA again at each dial would cost more than the handshake; a reload brings another text. Latest first. */
+let contexts: readonly Context[] = [];
+
+function contextFor(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
+  const known = contexts.find((one) => one.ca === ca && one.pair === pair);
+  const latest = known ?? { ca, pair, context: createContext(ca, pair) };
+  if (latest !== contexts[0])
+    contexts = [latest, ...contexts.filter((one) => one !== latest)].slice(0, limits.tlsContexts);
+  return latest.context;
+}
+
+function createContext(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
+  return tls.createSecureContext({
+    ...(ca === undefined ? {} : { ca }),
+    ...(pair === undefined ? {} : { cert: pair.chain, key: pair.key }),
+    minVersion: "TLSv1.2",
+  });
 }
 
 /** For a lane: the wire is there at once, what is written before the handshake waits. */
 export function connectLane(
   address: BackendAddress,
   owner: WireOwner,
-  parts: { readonly journal: Journal; readonly keepalive: Keepalive },
+  parts: { readonly journal: Journal; readonly keepalive: Keepalive; readonly pair?: ShownPair | undefined },
 ): Wire {
-  const socket = openSocket(address, "h2");
+  const socket = openSocket(address, "h2", parts.pair);
   setKeepalive(socket, parts.keepalive);
   if (socket instanceof tls.TLSSocket) {
     socket.on("secureConnect", () => {
@@ -63,13 +119,22 @@ export function connectLane(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
+/** For a passthrough: TCP alone, since TLS is the client's own. Its "close" tells of every failure. */
+export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
+  const socket = openTcp(address, { ends, allowHalfOpen: true });
+  socket.on("error", () => {});
+  setKeepalive(socket, keepalive);
+  return socket;
+}
+
 /** For an Upgrade: an http/1.1 socket once it is ready, or why there is none. `withinMs` bounds all of it. */
 export function connectUpgrade(
   address: BackendAddress,
-  keepalive: Keepalive,
+  parts: { readonly keepalive: Keepalive; readonly pair?: ShownPair | undefined },
   withinMs: number,
 ): Promise<net.Socket | Failure> {
-  const socket = openSocket(address, "http/1.1");
+  const { keepalive, pair } = parts;
+  const socket = openSocket(address, "http/1.1", pair);
   setKeepalive(socket, keepalive);
   socket.setTimeout(withinMs);
   return new Promise((resolve) => {
@@ -81,8 +146,7 @@ export function connectUpgrade(
     };
     socket.once("error", fail);
     socket.once("timeout", () => {
-      const reason = new Error(`No socket to backend ${address.name} in ${withinMs} ms`);
-      fail(Object.assign(reason, { code: "ETIMEDOUT" }));
+      fail(timeout(`No socket to backend ${address.name} in ${withinMs} ms`));
     });
     socket.once(address.tls === undefined ? "connect" : "secureConnect", () => {
       socket.off("error", fail);
@@ -91,19 +155,4 @@ export function connectUpgrade(
       resolve(socket);
     });
   });
-}
-
-/** Node's codes for nobody saying anything; any other failure was said by someone. */
-const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
-
-/** What a fresh socket meets at a backend. */
-export async function meet(address: BackendAddress, keepalive: Keepalive, withinMs: number): Promise<Met> {
-  const socket = await connectUpgrade(address, keepalive, withinMs);
-  if (!(socket instanceof Failure)) {
-    socket.destroy();
-    return "answer";
-  }
-  const { cause } = socket;
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  return silences.has(code) ? "silence" : "refusal";
 }

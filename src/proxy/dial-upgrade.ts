@@ -7,23 +7,28 @@ import type { Backends } from "../health/backends.ts";
 import { limits } from "../limits.ts";
 import { choose } from "./choose.ts";
 import type { Client } from "./client.ts";
-import type { Fate } from "./fate.ts";
+import type { VouchedTrust } from "./identity.ts";
 import type { Dialed } from "./splice.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly upstreams: Upstreams;
-  readonly fate: Fate;
   /** Tunnels open on a backend: no lane counts them. */
   readonly tunnels: (backend: string) => number;
-  /** An http/1.1 socket to that backend, ready, within `withinMs`. */
-  readonly connect: (backend: string, withinMs: number) => Promise<Dialed["socket"] | Failure>;
+  /** An http/1.1 socket to that backend, ready, within `withinMs`; under our own credential of that class, if any. */
+  readonly connect: (
+    backend: string,
+    withinMs: number,
+    trust: VouchedTrust | undefined,
+  ) => Promise<Dialed["socket"] | Failure>;
+  /** For whom we vouch; undefined: the client speaks for itself. */
+  readonly trust?: VouchedTrust | undefined;
 };
 
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
-  const { backends, upstreams, fate, tunnels, connect } = parts;
-  const loads = (name: string): number => upstreams.loadOf(name) + tunnels(name);
+  const { backends, upstreams, tunnels, connect, trust } = parts;
+  const loads = (name: string): number => upstreams.weightOf(name, tunnels(name));
   const tried: string[] = [];
   let failure: Failure | undefined;
   while (tried.length < limits.attempts) {
@@ -31,10 +36,10 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is asked only when this one has failed.
     // oxlint-disable-next-line no-await-in-loop
-    const socket = await connect(backend, limits.dialMs);
+    const socket = await connect(backend, limits.dialMs, trust);
     if (!(socket instanceof Failure)) {
       client.backend = backend;
-      return { socket, backend, onDead: (run) => fate.onDead(backend, run) };
+      return { socket, backend, onDead: (run) => backends.onLost(backend, run) };
     }
     failure = socket;
     tried.push(backend);

@@ -26,7 +26,7 @@ export class Downstream implements WireOwner {
   readonly #parts: DownstreamParts;
   readonly #wire: Wire;
   #idleSince: number;
-  #drainingSince = 0;
+  #drainingSince: number | undefined;
 
   /** `connect` gives the wire, whose owner is this. */
   constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
@@ -41,7 +41,7 @@ export class Downstream implements WireOwner {
       buffered: parts.buffered,
       owner: {
         opened: (stream, request, end) => parts.serve(request, end, stream, client),
-        write: (buffers) => this.#wire.write(buffers),
+        write: (buffers, written) => this.#wire.write(buffers, written),
         changed: () => this.#changed(),
         ponged: () => this.#ponged(),
         fault: (error) => faulted(parts.journal, error),
@@ -64,7 +64,7 @@ export class Downstream implements WireOwner {
 
   /** Sends the client away in two steps: it may finish what it has, and what is under way is still served. */
   drain(): void {
-    if (this.#drainingSince !== 0 || this.session.isOver) return;
+    if (this.#drainingSince !== undefined || this.session.isOver) return;
     this.#drainingSince = this.#parts.clock.now();
     this.session.announceEnd();
     this.session.sendPing();
@@ -85,16 +85,20 @@ export class Downstream implements WireOwner {
     if (this.session.openCount > 0) this.#idleSince = now;
     else if (now - this.#idleSince > limits.idleSessionMs) this.drain();
     // A client that does not answer the PING of the first step gets the second one all the same.
-    if (this.#drainingSince !== 0 && now - this.#drainingSince > 1000) this.session.goAway();
+    if (this.#drainingSince !== undefined && now - this.#drainingSince > 1000) this.session.goAway();
   }
 
   #changed(): void {
     if (this.session.openCount === 0) this.#idleSince = this.#parts.clock.now();
   }
 
-  /** The client has read the first GOAWAY: nothing that it opened before is lost by the second. */
+  /**
+   * The client has read the first GOAWAY, but what it was about to ask may still follow: nghttp2 sends PONG before all
+   * that waits, and Node what was asked before it was connected. It would be refused, so there is a moment for it.
+   */
   #ponged(): void {
-    if (this.#drainingSince !== 0) this.session.goAway();
+    if (this.#drainingSince === undefined) return;
+    this.#parts.clock.after(limits.goAwayGraceMs, () => this.session.goAway());
   }
 
   #ended(error: ProtocolError | undefined): void {

@@ -17,7 +17,7 @@ export type DrainParts = {
   readonly exchanges: Exchanges;
   /** What waits for slow readers: the end of an answer may be in there when its exchange is over. */
   readonly queuedBytes: () => number;
-  /** Spliced upgrades that are still open. */
+  /** Spliced upgrades and passthrough connections that are still open. */
   readonly upgrades: () => number;
   readonly close: () => void;
   readonly goAway: () => void;
@@ -37,24 +37,44 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   parts.close();
   parts.goAway();
   const deadline = clock.now() + times.timeoutMs;
-  const stops = endWatches(parts, times.timeoutMs / 2);
+  const farewell = new Farewell(exchanges, Math.ceil(times.timeoutMs / 2 / lookMs));
   const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
-  while (isBusy() && clock.now() < deadline && !hurry.aborted) await pause(clock, lookMs, hurry);
-  for (const stop of stops) stop();
+  while (isBusy() && clock.now() < deadline && !hurry.aborted) {
+    farewell.look();
+    await pause(clock, lookMs, hurry);
+  }
   const cut = exchanges.size + parts.upgrades();
-  for (const exchange of Array.from(exchanges.live)) exchange.cut();
+  for (const exchange of exchanges.live) exchange.cut();
   parts.cut();
   journal.write({ kind: "drain.ended", cut });
 }
 
-/** Spread over `overMs`, so that their clients do not come back all at once elsewhere (F17). */
-function endWatches({ clock, exchanges }: DrainParts, overMs: number): (() => void)[] {
-  const watches: Exchange[] = Array.from(exchanges.live).filter(
-    (exchange) => exchange.order.kind === "watch",
-  );
-  return watches.map((watch, index) =>
-    clock.after((overMs * index) / watches.length, () => watch.endWatch()),
-  );
+/**
+ * Ends watches evenly over the looks that it is given, so that their clients do not come back all at once elsewhere
+ * (F17). Each look counts anew: a client that has not read the GOAWAY yet may still open one.
+ */
+class Farewell {
+  readonly #exchanges: Exchanges;
+  readonly #told = new WeakSet<Exchange>();
+  #looks: number;
+
+  constructor(exchanges: Exchanges, looks: number) {
+    this.#exchanges = exchanges;
+    this.#looks = looks;
+  }
+
+  look(): void {
+    const left = this.#exchanges.live.filter((one) => one.order.kind === "watch" && !this.#told.has(one));
+    let due = Math.ceil(left.length / Math.max(1, this.#looks));
+    this.#looks -= 1;
+    for (const watch of left) {
+      if (due === 0) return;
+      // One that has no answer yet, or none that we can read, cannot be ended well: a later look tries again.
+      if (!watch.letWatchEnd()) continue;
+      this.#told.add(watch);
+      due -= 1;
+    }
+  }
 }
 
 function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

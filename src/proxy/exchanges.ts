@@ -1,6 +1,9 @@
 /** All live exchanges, for drain and for whoever wants to see them, and how the finished ones ended. */
+import { Histogram, requestBounds } from "../histogram.ts";
 import type { Kind } from "./classify.ts";
-import type { Exchange, ExchangeEnd } from "./relay.ts";
+import type { ExchangeEnd } from "./exchange-owner.ts";
+import type { Order } from "./order.ts";
+import type { Exchange } from "./relay.ts";
 
 /** RequestInfo's verbs; what clients invent beyond them is "other": a label must not grow with it (A54). */
 const verbs = new Set(
@@ -9,11 +12,22 @@ const verbs = new Set(
 
 export type Count = { readonly verb: string; readonly code: number; readonly backend: string; count: number };
 
+export type Watched = {
+  /** Whole events, and octets. */
+  readonly events: number;
+  readonly bytes: number;
+  /** Events that were older than what the same backend had shown before (incident 001). */
+  readonly violations: number;
+  /** How many are in each state; those that nobody here can read are opaque, and so are those without an answer. */
+  readonly states: ReadonlyMap<string, number>;
+};
+
 /** The unread are looked through when they are this many, and again when they are twice as many as were left. */
 const sweptSize = 64;
 
 export class Exchanges {
-  readonly #live = new Set<Exchange>();
+  /** No Set: one that is filled and emptied all the time leaves chains of old tables behind (h2/stream-table.ts). */
+  readonly #live: Exchange[] = [];
   /** Over, with an answer that a slow reader has not taken yet: they hold memory, and can be cut like the living. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
@@ -23,26 +37,77 @@ export class Exchanges {
     "backend-gone": 0,
     refused: 0,
   };
+  /** Of plain requests, in seconds, by verb. */
+  readonly durations = new Map<string, Histogram>();
   readonly #counts = new Map<string, Count>();
   /** Where the last one was counted: most are like the one before, and need no key. */
   #lastCount: Count | undefined;
   /** What watches that are over have delivered. */
-  readonly #ended = { events: 0, bytes: 0 };
+  readonly #ended = { events: 0, bytes: 0, violations: 0 };
 
-  add(exchange: Exchange): void {
-    this.#live.add(exchange);
+  /** Names of backends come and go for ever: what those that are gone have answered is told as a sum. */
+  reconcile(backends: readonly string[]): void {
+    const counts = Array.from(this.#counts.values());
+    this.#counts.clear();
+    this.#lastCount = undefined;
+    for (const { verb, code, backend, count } of counts) {
+      const isHere = backend === "" || backends.includes(backend);
+      this.#countOf(verb, code, isHere ? backend : "other").count += count;
+    }
   }
 
-  remove(exchange: Exchange, end: ExchangeEnd): void {
-    this.#live.delete(exchange);
+  add(exchange: Exchange): void {
+    const { caller, at } = exchange.order;
+    caller.requests += 1;
+    caller.active += 1;
+    caller.lastAt = at;
+    exchange.liveAt = this.#live.push(exchange) - 1;
+  }
+
+  /** `now`: the present clock reading. */
+  remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
+    if (exchange.order.kind === "plain") this.#took(exchange.order, now);
+    this.#charge(exchange, end);
+    this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
-    this.#ended.events += exchange.events;
-    if (exchange.order.kind === "watch") this.#ended.bytes += exchange.sentBytes;
+    if (exchange.order.kind === "watch") this.#watchEnded(exchange);
     const last = this.#lastCount;
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
     if (isAlike && last.verb === exchange.order.verb) last.count += 1;
     else this.#count(exchange);
+  }
+
+  /** To whoever asked; one that gave up has not met an error. */
+  #charge({ order: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
+    caller.active -= 1;
+    caller.bytes += sentBytes;
+    if (status >= 400 || (status === 0 && end !== "client-gone")) caller.errors += 1;
+  }
+
+  /** Long-running ones last as long as their clients like. */
+  #took({ verb, at }: Order, now: number): void {
+    const known = verbs.has(verb) ? verb : "other";
+    let histogram = this.durations.get(known);
+    if (histogram === undefined) {
+      histogram = new Histogram(requestBounds);
+      this.durations.set(known, histogram);
+    }
+    histogram.observe((now - at) / 1000);
+  }
+
+  #watchEnded({ watching, sentBytes }: Exchange): void {
+    this.#ended.events += watching?.progress.events ?? 0;
+    this.#ended.violations += watching?.progress.violations ?? 0;
+    this.#ended.bytes += sentBytes;
+  }
+
+  /** The last one takes its place. */
+  #forget(exchange: Exchange): void {
+    const last = this.#live.pop();
+    if (last === undefined || last === exchange) return;
+    this.#live[exchange.liveAt] = last;
+    last.liveAt = exchange.liveAt;
   }
 
   #count(exchange: Exchange): void {
@@ -50,11 +115,18 @@ export class Exchanges {
     // A backend may answer any code of three digits: beyond the usual ones only the class is kept.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
-    const key = `${verb} ${code} ${backend}`;
-    const count = this.#counts.get(key) ?? { verb, code, backend, count: 0 };
+    const count = this.#countOf(verb, code, backend);
     count.count += 1;
-    this.#counts.set(key, count);
     this.#lastCount = count;
+  }
+
+  #countOf(verb: string, code: number, backend: string): Count {
+    const key = `${verb} ${code} ${backend}`;
+    const known = this.#counts.get(key);
+    if (known !== undefined) return known;
+    const count = { verb, code, backend, count: 0 };
+    this.#counts.set(key, count);
+    return count;
   }
 
   /** Nobody tells when the last octet has left, so those that have none are found in passing. */
@@ -77,11 +149,12 @@ export class Exchanges {
   }
 
   get size(): number {
-    return this.#live.size;
+    return this.#live.length;
   }
 
-  get live(): Iterable<Exchange> {
-    return this.#live;
+  /** A copy: exchanges may end while it is gone through. */
+  get live(): readonly Exchange[] {
+    return [...this.#live];
   }
 
   get counts(): readonly Count[] {
@@ -92,15 +165,19 @@ export class Exchanges {
     return this.#ends;
   }
 
-  /** Whole events, and octets, that watches have delivered since the start. */
-  get watched(): { readonly events: number; readonly bytes: number } {
-    let { events, bytes } = this.#ended;
-    for (const exchange of this.#live) {
-      if (exchange.order.kind !== "watch") continue;
-      events += exchange.events;
-      bytes += exchange.sentBytes;
+  /** What watches have delivered since the start, and how they stand now. */
+  get watched(): Watched {
+    let { events, bytes, violations } = this.#ended;
+    const states = new Map<string, number>();
+    for (const { order, sentBytes, watching } of this.#live) {
+      if (order.kind !== "watch") continue;
+      const state = watching?.progress.phase ?? "opaque";
+      states.set(state, (states.get(state) ?? 0) + 1);
+      events += watching?.progress.events ?? 0;
+      violations += watching?.progress.violations ?? 0;
+      bytes += sentBytes;
     }
-    return { events, bytes };
+    return { events, bytes, violations, states };
   }
 
   active(kind: Kind): number {

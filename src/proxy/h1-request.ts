@@ -46,7 +46,8 @@ const hopByHop = new Set([
 ]);
 
 /** Removing one of these would change who asks, what is asked, or where a body ends (A40). */
-const kept = /^(authorization|cookie|host|content-.*|x-remote-.*|x-forwarded-.*|impersonate-.*|audit-id)$/;
+const kept =
+  /^(authorization|cookie|host|content-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
 /** The request by the rules of HTTP/2, after those that only HTTP/1.1 needs; or why it is refused. */
 export function readHead(head: H1Head): H1Request | string {

@@ -101,7 +101,8 @@ export class H1Side implements Side {
 
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
-    const chunk = bytes.subarray(start, end);
+    // A copy: node keeps it until the socket has taken it.
+    const chunk = Buffer.from(bytes.subarray(start, end));
     if (endStream) return this.#end(chunk);
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));
   }
@@ -131,7 +132,7 @@ export class H1Side implements Side {
     if (this.#owner === undefined || this.#state === "gone") return;
     this.#held += chunk.length;
     if (this.#held >= limits.h1HeldBytes) this.#request.pause();
-    this.#owner.data(chunk, 0, chunk.length, false, false);
+    this.#owner.data(chunk, 0, chunk.length, false);
   }
 
   #receiveEnd(): void {
@@ -140,7 +141,7 @@ export class H1Side implements Side {
     const trailers = readTrailers(this.#request.rawTrailers);
     if (typeof trailers === "string") this.#socket.refuse(trailers);
     else if (trailers.length > 0) this.#owner.headers(trailers, true);
-    else this.#owner.data(nothing, 0, 0, true, false);
+    else this.#owner.data(nothing, 0, 0, true);
   }
 
   #sendInterim(status: number, fields: readonly Field[]): void {

@@ -93,10 +93,10 @@ export class Turns implements H1End {
     breakOff(this.#socket);
   }
 
-  /** Idle: ends now. Busy: with the answer that is due. */
+  /** Idle: ends now. Busy, or so new that its first request is on its way: with the answer that is due. */
   drain(): void {
     this.#isDraining = true;
-    if (this.#isBusy) return;
+    if (this.#isBusy || this.#side === undefined) return;
     this.#stopTimer();
     this.#socket.end();
     linger(this.#socket, this.#parts.clock);

@@ -3,7 +3,7 @@
  * watches its own PING (D6), and keeps the budget of resets that the backend would hold against all of its users.
  */
 import type { Clock } from "../clock.ts";
-import { Failure } from "../failure.ts";
+import { Failure, timeout } from "../failure.ts";
 import { Budget } from "../h2/budget.ts";
 import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
@@ -13,6 +13,9 @@ import type { SideOwner } from "../h2/side.ts";
 import type { Stream } from "../h2/stream.ts";
 import type { Turn } from "../h2/turn.ts";
 import { limits } from "../limits.ts";
+import type { LaneKey, LaneKind } from "./lane-key.ts";
+import { Leg } from "./leg.ts";
+import type { Beat } from "./pulse.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /** What a lane tells its backend's lanes. */
@@ -21,10 +24,10 @@ export type LaneOwner = {
   opened(lane: Lane): void;
   /** A stream ended or the peer's limits changed. */
   changed(lane: Lane): void;
-  /** Its oldest unanswered PING is this old. Told at every tick beyond the first deadline. */
-  silent(lane: Lane, ms: number): void;
-  /** Its oldest PING was answered. */
-  answered(lane: Lane): void;
+  /** Something came on it: whatever was held against its silence is void. */
+  heard(lane: Lane): void;
+  /** Its PING was answered, after `ms`. */
+  ponged(lane: Lane, ms: number): void;
   /** A fault of ours cost one of its streams. */
   faulted(error: unknown): void;
   /** Over; told once. The failure says why, when it is one. */
@@ -32,17 +35,22 @@ export type LaneOwner = {
 };
 
 export type LaneOptions = {
-  readonly name: string;
+  /** With the number, its name: proven, long and 7 are "proven-long-7". */
+  readonly key: LaneKey;
+  /** One of its own among its backend's lanes. */
+  readonly number: number;
   readonly clock: Clock;
   readonly turn: Turn;
   readonly buffered: Buffered;
   readonly owner: LaneOwner;
   readonly mostStreams: number;
   readonly connect: (owner: WireOwner) => Wire;
+  /** How long PINGs to its backend take, on all of its lanes. */
+  readonly rttMs: () => number;
 };
 
 /** Reads what is left of an answer that nobody wants any more, and gives its windows back. */
-class Drain implements SideOwner {
+class UnwantedAnswer implements SideOwner {
   stream: Stream | undefined;
   #left: number = limits.drainedBytes;
 
@@ -61,30 +69,41 @@ class Drain implements SideOwner {
 
 export class Lane implements WireOwner {
   readonly name: string;
+  readonly kind: LaneKind;
+  readonly number: number;
   readonly #options: LaneOptions;
   readonly #session: Session;
   readonly #wire: Wire;
   readonly #resets: Budget;
-  readonly #openedAt: number;
+  #dialledAt: number;
   /** Given up by their clients, and still open since resets are scarce. At most as many as the lane has streams. */
   readonly #unwanted = new Set<Stream>();
   #isOpened = false;
   #isClosed = false;
+  /** Do its legs know that it takes nobody any more? */
+  #isLeft = false;
   #failure: Failure | undefined;
-  /** The oldest PING without an answer. */
+  /** The PING that waits for its answer, and when it was sent; 0 when none does. */
   #pingNumber = 0;
   #pingedAt = 0;
-  /** Round trip of the last answered PING, in ms; negative before the first. */
-  rttMs = -1;
+  /** When the backend last gave a sign of life on it: octets came, or it took some of what waits. */
+  #heardAt = 0;
+  #waitingBytes = 0;
+  /** Is its silence held against it? Then it gets nothing new. Set by its backend's lanes. */
+  isSuspect = false;
+  /** Does it show the backend a certificate that has been replaced? It serves until a new lane is open. */
+  isOutdated = false;
   idleSince: number;
 
   constructor(options: LaneOptions) {
-    const { clock } = options;
-    this.name = options.name;
+    const { clock, key } = options;
+    this.name = `${key.trust}-${key.kind}-${options.number}`;
+    this.kind = key.kind;
+    this.number = options.number;
     this.#options = options;
     this.#resets = new Budget(clock, limits.resetBurst, limits.resetsPerSecond);
-    this.#openedAt = clock.now();
-    this.idleSince = this.#openedAt;
+    this.#dialledAt = clock.now();
+    this.idleSince = this.#dialledAt;
     this.#wire = options.connect(this);
     this.#session = new Session({
       role: "client",
@@ -93,7 +112,7 @@ export class Lane implements WireOwner {
       buffered: options.buffered,
       owner: {
         opened: (stream) => stream.owner,
-        write: (buffers) => this.#wire.write(buffers),
+        write: (buffers, written) => this.#wire.write(buffers, written),
         changed: () => this.#changed(),
         ponged: (number) => this.#ponged(number),
         fault: (error) => options.owner.faulted(error),
@@ -122,8 +141,17 @@ export class Lane implements WireOwner {
     return !this.#session.isOpen;
   }
 
+  /** It was sent GOAWAY. */
+  get isPeerGoing(): boolean {
+    return this.#session.isPeerGoing;
+  }
+
   get openCount(): number {
     return this.#session.openCount;
+  }
+
+  get rttMs(): number {
+    return this.#options.rttMs();
   }
 
   open(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {
@@ -141,9 +169,9 @@ export class Lane implements WireOwner {
     }
     // Nobody is left whom a full budget could cut for what still waits to go up.
     stream.dropQueue();
-    const drain = new Drain();
-    drain.stream = stream;
-    stream.owner = drain;
+    const reader = new UnwantedAnswer();
+    reader.stream = stream;
+    stream.owner = reader;
     this.#unwanted.add(stream);
   }
 
@@ -156,29 +184,102 @@ export class Lane implements WireOwner {
     }
   }
 
-  /** Every 250 ms. `stalledMs` is how long our own loop stood still since the last tick: that counts against nobody. */
-  tick(stalledMs: number): void {
+  /** When its dial began, but for time that was forgiven: a clock reading. */
+  get dialledAt(): number {
+    return this.#dialledAt;
+  }
+
+  /** Once every interval. */
+  tick({ isTurn, isLate, dialMs }: Beat): void {
     if (this.#isClosed) return;
     const now = this.#options.clock.now();
     if (this.isOpening) {
-      if (now - this.#openedAt > limits.dialMs)
-        this.fail(new Failure("backend-refused", "backend", "No session in time"));
+      if (now - this.#dialledAt > dialMs) this.#failDial("No session in time");
       return;
     }
-    // After a stall of our own, what the backend sent in time may still be unread (F11).
-    if (stalledMs === 0) this.#session.check();
+    if (!isLate) this.#session.check();
     this.#resetUnwanted();
-    if (this.#pingNumber === 0) {
+    if (this.#pingNumber === 0 && isTurn) {
       this.#pingNumber = this.#session.sendPing();
       this.#pingedAt = now;
-      return;
     }
-    this.#pingedAt += stalledMs;
-    this.#options.owner.silent(this, now - this.#pingedAt);
+    this.#seeProgress(now);
+  }
+
+  #failDial(message: string): void {
+    this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
+  }
+
+  /** A PING stands behind what waits in the socket: as long as that gets less, a slow upload is no silence. */
+  #seeProgress(now: number): void {
+    const waiting = this.#wire.waitingBytes ?? 0;
+    if (waiting < this.#waitingBytes) this.#heardAt = now;
+    this.#waitingBytes = waiting;
+  }
+
+  /** The clock's reading. */
+  get now(): number {
+    return this.#options.clock.now();
+  }
+
+  /** Tells legs that have waited for so long, and not for so much longer that they know. */
+  tellSlow(ms: number): void {
+    const now = this.#options.clock.now();
+    for (const leg of this.#legs) {
+      const waitedMs = leg.sinceSent(now);
+      if (waitedMs >= ms && waitedMs < ms + limits.slowToldMs) leg.slowed();
+    }
+  }
+
+  /** For how long a PING has waited for its answer, whatever else was heard, in ms; 0 when none does. */
+  get pingMs(): number {
+    return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
+  }
+
+  /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
+  get silentSince(): number | undefined {
+    return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
+  }
+
+  /** Is it answered as fast as may be? Of those that are in a hole together this tells before any deadline. */
+  get isPrompt(): boolean {
+    return this.pingMs <= limits.promptMs;
+  }
+
+  /** For this long our own loop stood still: that counts against nobody. */
+  forgive(ms: number): void {
+    const now = this.#options.clock.now();
+    this.#pingedAt = Math.min(now, this.#pingedAt + ms);
+    this.#heardAt = Math.min(now, this.#heardAt + ms);
+    if (this.isOpening) this.#dialledAt = Math.min(now, this.#dialledAt + ms);
+    for (const leg of this.#legs) leg.forgive(ms);
+  }
+
+  /** Tells its legs that it does not answer, or that it answers again (D6). */
+  doubt(isSuspect: boolean): void {
+    for (const leg of this.#legs) {
+      if (isSuspect) leg.suspected();
+      else leg.cleared();
+    }
+  }
+
+  /** Tells its legs that they may go elsewhere while there is time. */
+  leave(): void {
+    for (const leg of this.#legs) leg.leaving();
+  }
+
+  get #legs(): readonly Leg[] {
+    return this.#session.streams.map(({ owner }) => owner).filter((owner) => owner instanceof Leg);
   }
 
   /** Takes no more streams; is over when those it has are. */
   retire(): void {
+    this.yield();
+    this.leave();
+  }
+
+  /** The same, but those that are on it have no reason to go elsewhere. */
+  yield(): void {
     this.#session.goAway();
   }
 
@@ -191,6 +292,10 @@ export class Lane implements WireOwner {
   }
 
   receive(chunk: Buffer): void {
+    if (this.#pingNumber !== 0) {
+      this.#heardAt = this.#options.clock.now();
+      if (this.isSuspect) this.#options.owner.heard(this);
+    }
     this.#session.receive(chunk);
   }
 
@@ -211,13 +316,16 @@ export class Lane implements WireOwner {
     }
     if (this.#session.openCount === 0) this.idleSince = this.#options.clock.now();
     this.#options.owner.changed(this);
+    if (this.#session.isPeerGoing && !this.#isLeft) {
+      this.#isLeft = true;
+      this.leave();
+    }
   }
 
   #ponged(number: number): void {
     if (number < this.#pingNumber) return;
-    this.rttMs = this.#options.clock.now() - this.#pingedAt;
     this.#pingNumber = 0;
-    this.#options.owner.answered(this);
+    this.#options.owner.ponged(this, Math.max(0, this.#options.clock.now() - this.#pingedAt));
   }
 
   #ended(error: ProtocolError | undefined): void {

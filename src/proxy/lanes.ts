@@ -9,38 +9,18 @@ import { Budget } from "../h2/budget.ts";
 import type { Buffered } from "../h2/buffered.ts";
 import type { Turn } from "../h2/turn.ts";
 import type { Evidence } from "../health/evidence.ts";
+import { Reads } from "../health/reads.ts";
+import type { PingTimes, Rtt } from "../health/rtt.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { faulted } from "./faulted.ts";
 import { Lane, type LaneOwner } from "./lane.ts";
+import { type LaneKey, laneKey, warmKeys } from "./lane-key.ts";
+import { hasOutdated, outdate, type Row, refuse, retireOutdated, type Waiter } from "./lane-row.ts";
+import { Pulse, type PulseTimes } from "./pulse.ts";
 import type { TrustClass } from "./trust.ts";
 import type { Wire, WireOwner } from "./wire.ts";
-
-/** Short requests and long ones never share a lane: 80 watches would leave no room for a GET. */
-export type LaneKind = "plain" | "long";
-
-/** Which lanes a request may use. `owner` names the client of a private one. */
-export type LaneKey = {
-  readonly trust: TrustClass;
-  readonly kind: LaneKind;
-  readonly owner: string;
-  /** The three in one word, made once: every request looks its row up by it. */
-  readonly name: string;
-};
-
-export function laneKey(trust: TrustClass, kind: LaneKind, owner = ""): LaneKey {
-  return { trust, kind, owner, name: owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}` };
-}
-
-/** Someone who waits for a lane: told exactly one of the two. */
-export type Waiter = {
-  /** Where it waits. */
-  key: LaneKey;
-  /** Which lanes it may use by now: a credential may be proven while it waits. */
-  wanted(): LaneKey;
-  ready(lane: Lane): void;
-  refused(failure: Failure): void;
-};
+import { Witness } from "./witness.ts";
 
 export type LanesOptions = {
   readonly backend: string;
@@ -49,38 +29,32 @@ export type LanesOptions = {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  readonly connect: (owner: WireOwner) => Wire;
+  /** Has a fresh socket been answered since its lanes fell silent, and is the name on its certificate right? */
+  readonly known: () => { readonly isAnswering: boolean; readonly isUntrusted: boolean };
+  /** Opens a wire that carries the credential of this class, if it has one of ours. */
+  readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
+  /** For whom we vouch here, so that lanes are kept warm for them as well. */
+  readonly vouched?: readonly TrustClass[];
   readonly streams: number;
   readonly warm: number;
-  readonly ping: {
-    readonly intervalMs: number;
-    readonly suspectAfterMs: number;
-    readonly deadAfterMs: number;
-  };
+  readonly ping: PulseTimes;
 };
 
-type Row = {
-  readonly key: LaneKey;
-  readonly lanes: Lane[];
-  /** With the time since when each waits. */
-  readonly waiting: Map<Waiter, number>;
-};
-
-/** Kept open even when nobody asks, so that the first request and a mass move find them (D2). */
-const warmKeys = [laneKey("proven", "plain"), laneKey("proven", "long")] as const;
+/** A dead backend without warm lanes is dialled for these, to learn that it is back. */
+const revivalKey = laneKey("proven", "plain");
 
 export class Lanes implements LaneOwner {
   readonly #options: LanesOptions;
+  readonly reads = new Reads();
   readonly #rows = new Map<string, Row>();
   readonly #dials: Budget;
   readonly #unprovenDials: Budget;
   readonly #rowOf = new Map<Lane, Row>();
-  /** Lanes with a PING unanswered beyond the first deadline. */
-  readonly #silent = new Set<Lane>();
+  readonly #pulse: Pulse<Lane>;
+  readonly #witness: Witness;
+  readonly #warmKeys: readonly LaneKey[];
   #redialMs: number = limits.redialFirstMs;
   #stopRedial: (() => void) | undefined;
-  #stopTick: () => void = () => {};
-  #tickedAt: number;
   #names = 0;
   #isStopped = false;
   /** Since the last lane failed no dial has succeeded. */
@@ -88,18 +62,29 @@ export class Lanes implements LaneOwner {
 
   constructor(options: LanesOptions) {
     this.#options = options;
+    this.#warmKeys = warmKeys(options.vouched);
     this.#dials = new Budget(options.clock, limits.dialsPerSecond, limits.dialsPerSecond);
-    this.#unprovenDials = new Budget(
-      options.clock,
-      limits.unprovenDialsPerSecond,
-      limits.unprovenDialsPerSecond,
-    );
-    this.#tickedAt = options.clock.now();
+    const { unprovenDialsPerSecond: few } = limits;
+    this.#unprovenDials = new Budget(options.clock, few, few);
+    const lanes = (): MapIterator<Lane> => this.#rowOf.keys();
+    const deadlines = (): PingTimes => this.#pulse.deadlines;
+    this.#witness = new Witness({ ...options, lanes, deadlines, reads: this.reads });
+    this.#pulse = new Pulse<Lane>({
+      clock: options.clock,
+      times: options.ping,
+      lanes,
+      suspect: (lane, silentMs) => this.#witness.silent(lane, silentMs),
+      dead: (lane, silentMs) =>
+        lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`)),
+      looked: () => this.#witness.tellLegs(),
+      isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
+      ticked: () => this.#ticked(),
+    });
   }
 
   start(): void {
-    for (const key of warmKeys) this.#keepWarm(this.#row(key));
-    this.#schedule();
+    for (const key of this.#warmKeys) this.#keepWarm(this.#row(key));
+    this.#pulse.start();
   }
 
   /**
@@ -108,9 +93,10 @@ export class Lanes implements LaneOwner {
    */
   stop(): void {
     this.#isStopped = true;
+    this.#witness.dismiss();
     this.#stopRedial?.();
     for (const lane of Array.from(this.#rowOf.keys())) lane.retire();
-    if (this.#rowOf.size === 0) this.#stopTick();
+    if (this.#rowOf.size === 0) this.#pulse.stop();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
@@ -119,7 +105,7 @@ export class Lanes implements LaneOwner {
     const row = this.#row(key);
     for (const lane of row.lanes) {
       // A silent lane gets nothing new; another one, or a fresh socket, may well answer (D6).
-      if (lane.room <= 0 || this.#silent.has(lane)) continue;
+      if (lane.room <= 0 || lane.isSuspect) continue;
       if (lane.room === 1) this.#dialAhead(row);
       return lane;
     }
@@ -136,11 +122,59 @@ export class Lanes implements LaneOwner {
     }
     row.waiting.set(waiter, this.#options.clock.now());
     this.#dial(row);
+    if (this.#options.known().isUntrusted && !row.lanes.some((lane) => lane.isOpening))
+      refuse(row, this.#untrusted());
   }
 
   /** The waiter has gone: its client hung up. */
   forget(waiter: Waiter): void {
     this.#rows.get(waiter.key.name)?.waiting.delete(waiter);
+  }
+
+  /** The backend as a whole was judged: its legs hear when that makes it suspect, and when it is so no more. */
+  judged(isSuspect: boolean): void {
+    this.#witness.judged(isSuspect);
+    if (!isSuspect) return;
+    for (const row of this.#rows.values()) {
+      for (const waiter of Array.from(row.waiting.keys())) waiter.suspected();
+    }
+  }
+
+  /** When silence becomes suspicious and certain, as far away as the backend is now. */
+  get deadlines(): PingTimes {
+    return this.#pulse.deadlines;
+  }
+
+  /** How long PINGs take. */
+  get rtt(): Rtt {
+    return this.#pulse.rtt;
+  }
+
+  /** The backend is dead: nobody waits for it any longer. */
+  abandon(): void {
+    this.#refuseAll(new Failure("backend-refused", "backend", `Backend ${this.#options.backend} is dead`));
+  }
+
+  /** A new socket was answered: lanes that were dialled into a hole, or would be dialled later, are dialled now. */
+  hurry(): void {
+    if (this.#isStopped || this.#witness.hasAnswering) return;
+    const { clock } = this.#options;
+    for (const lane of Array.from(this.#rowOf.keys())) {
+      if (!lane.isOpening || clock.now() - lane.dialledAt < limits.hurriedDialMs) continue;
+      // Ours, not the backend's: what we give up says nothing of it.
+      lane.fail(new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered"));
+    }
+    this.#redial();
+  }
+
+  /**
+   * Lanes of this class show a certificate that was replaced. Each row gets a new lane first; when that is open the old
+   * ones take nobody any more. What is on them lives on: the apiserver looks at a certificate when a request begins (A44).
+   */
+  renew(trust: TrustClass): void {
+    for (const row of this.#rows.values()) {
+      if (row.key.trust === trust && outdate(row)) this.#dial(row);
+    }
   }
 
   get openStreams(): number {
@@ -160,14 +194,17 @@ export class Lanes implements LaneOwner {
   // --- what lanes tell ---
 
   opened(lane: Lane): void {
-    const { backend, journal, learn } = this.#options;
+    const { backend, journal } = this.#options;
     this.#redialMs = limits.redialFirstMs;
     this.#isDead = false;
-    learn({ kind: "dial", ok: true, reason: "" });
+    this.#witness.opened(lane);
     journal.write({ kind: "lane.opened", backend, lane: lane.name });
+    const row = this.#rowOf.get(lane);
+    if (row !== undefined && !lane.isOutdated) retireOutdated(row);
   }
 
   changed(lane: Lane): void {
+    if (lane.isPeerGoing) this.#witness.seeGoing();
     const row = this.#rowOf.get(lane);
     if (row === undefined || row.waiting.size === 0) return;
     for (const waiter of Array.from(row.waiting.keys())) {
@@ -178,22 +215,13 @@ export class Lanes implements LaneOwner {
     if (row.waiting.size > 0) this.#dial(row);
   }
 
-  silent(lane: Lane, ms: number): void {
-    const { ping, learn } = this.#options;
-    // The first deadline adapts to how far the backend is; a far one answers late and is well (F10).
-    const suspectAfterMs = Math.max(ping.suspectAfterMs, 8 * Math.max(0, lane.rttMs));
-    if (ms < suspectAfterMs) return;
-    this.#silent.add(lane);
-    // One lane's silence may be that lane's own; a backend is suspect when none of them answers (D6). Whether it is
-    // well is nobody's question any more once it is removed.
-    const isWhole = Array.from(this.#rowOf.keys()).every((one) => one.isOpening || this.#silent.has(one));
-    if (isWhole && !this.#isStopped) learn({ kind: "silence", ms });
-    if (ms < Math.max(ping.deadAfterMs, 2 * suspectAfterMs)) return;
-    lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(ms)} ms`));
+  heard(lane: Lane): void {
+    this.#witness.heard(lane);
   }
 
-  answered(lane: Lane): void {
-    if (this.#silent.delete(lane) && !this.#isStopped) this.#endSuspicion();
+  ponged(lane: Lane, ms: number): void {
+    this.#pulse.rtt.add(ms);
+    this.#witness.ponged(lane);
   }
 
   faulted(error: unknown): void {
@@ -212,8 +240,8 @@ export class Lanes implements LaneOwner {
       lane: lane.name,
       reason,
     });
-    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#stopTick() : undefined;
-    if (this.#silent.delete(lane)) this.#endSuspicion();
+    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
+    this.#witness.closed(lane, failure);
     if (failure !== undefined) this.#lost(lane, row, failure);
     this.#dialOrForget(row);
     this.#redialSoon();
@@ -221,16 +249,10 @@ export class Lanes implements LaneOwner {
 
   // --- dialling ---
 
-  /** A row that lost a lane needs another if somebody waits; a client's own that is empty is not kept. */
+  /** A row without a lane needs one if somebody waits; a client's own that is empty is not kept. */
   #dialOrForget(row: Row): void {
     if (row.waiting.size > 0) this.#dial(row);
     else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
-  }
-
-  /** A lane that answers speaks for its backend, whatever the others do (D6). */
-  #endSuspicion(): void {
-    const hasAnswering = this.#rowOf.keys().some((lane) => lane.isOpened && !this.#silent.has(lane));
-    if (hasAnswering) this.#options.learn({ kind: "answer" });
   }
 
   /** Those who waited for this lane go to another backend, unsent; when it was the last, all who wait do. */
@@ -238,21 +260,19 @@ export class Lanes implements LaneOwner {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     if (this.#rowOf.size === 0) {
       this.#isDead = true;
-      this.#options.learn({ kind: "dial", ok: false, reason: failure.message });
       this.#refuseAll(refusal);
     } else if (!lane.isOpened && !row.lanes.some((other) => other.isOpening)) {
-      this.#refuse(row, refusal);
+      refuse(row, refusal);
     }
   }
 
-  #refuseAll(failure: Failure): void {
-    for (const row of this.#rows.values()) this.#refuse(row, failure);
+  #untrusted(): Failure {
+    const message = `The certificate of backend ${this.#options.backend} is not to be trusted`;
+    return new Failure("backend-refused", "backend", message);
   }
 
-  #refuse(row: Row, failure: Failure): void {
-    const waiting = Array.from(row.waiting.keys());
-    row.waiting.clear();
-    for (const waiter of waiting) waiter.refused(failure);
+  #refuseAll(failure: Failure): void {
+    for (const row of this.#rows.values()) refuse(row, failure);
   }
 
   #row(key: LaneKey): Row {
@@ -268,6 +288,8 @@ export class Lanes implements LaneOwner {
   #dial(row: Row): void {
     const opening = row.lanes.filter((lane) => lane.isOpening).length;
     if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
+    // Under another name nothing new is said; fresh-socket probes go on asking (D6).
+    if (this.#options.known().isUntrusted) return;
     const isUnproven = row.key.trust === "unproven";
     // Those that retire take nobody any more, and may have watches for an hour: they hold up no successor.
     const taking = row.lanes.filter((lane) => !lane.isRetiring).length;
@@ -275,9 +297,12 @@ export class Lanes implements LaneOwner {
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
     if (!(isUnproven ? this.#unprovenDials : this.#dials).take()) return;
     this.#names += 1;
-    const { clock, turn, buffered, connect, streams } = this.#options;
-    const name = `${row.key.trust}-${row.key.kind}-${this.#names}`;
-    const lane = new Lane({ name, clock, turn, buffered, owner: this, mostStreams: streams, connect });
+    const { clock, turn, buffered, streams: mostStreams } = this.#options;
+    const connect = (owner: WireOwner): Wire => this.#options.connect(owner, row.key.trust);
+    // The distance is what the fastest PINGs take: others stood behind a long answer.
+    const rttMs = (): number => this.rtt.quantile(0.1);
+    const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
+    const lane = new Lane({ key: row.key, number: this.#names, ...parts });
     row.lanes.push(lane);
     this.#rowOf.set(lane, row);
   }
@@ -288,42 +313,40 @@ export class Lanes implements LaneOwner {
   }
 
   #keepWarm(row: Row): void {
-    if (row.lanes.length < this.#options.warm) this.#dial(row);
+    const taking = row.lanes.filter((lane) => !lane.isRetiring && !lane.isSuspect).length;
+    if (taking < this.#options.warm) this.#dial(row);
   }
 
   /** After a loss the warm lanes come back, later each time that it fails. */
   #redialSoon(): void {
     if (this.#stopRedial !== undefined || this.#isStopped) return;
     this.#stopRedial = this.#options.clock.after(this.#redialMs, () => {
-      this.#stopRedial = undefined;
       this.#redialMs = Math.min(limits.redialMostMs, this.#redialMs * 2);
-      for (const key of warmKeys) this.#keepWarm(this.#row(key));
-      // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
-      if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(warmKeys[0]));
+      this.#redial();
     });
+  }
+
+  #redial(): void {
+    this.#stopRedial?.();
+    this.#stopRedial = undefined;
+    if (this.#options.known().isUntrusted) return this.#redialSoon();
+    for (const key of this.#warmKeys) this.#keepWarm(this.#row(key));
+    // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
+    if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(revivalKey));
   }
 
   // --- time ---
 
-  #schedule(): void {
-    this.#stopTick = this.#options.clock.after(this.#options.ping.intervalMs, () => this.#tick());
-  }
-
-  #tick(): void {
-    const { clock, ping } = this.#options;
-    const now = clock.now();
-    // A tick this late means that we stood still ourselves: nobody could have answered (F11).
-    const lateMs = now - this.#tickedAt - ping.intervalMs;
-    const stalledMs = lateMs > ping.intervalMs ? lateMs : 0;
-    this.#tickedAt = now;
-    for (const lane of Array.from(this.#rowOf.keys())) lane.tick(stalledMs);
-    if (this.#isStopped) return this.#rowOf.size > 0 ? this.#schedule() : undefined;
+  #ticked(): void {
+    const now = this.#options.clock.now();
+    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
     for (const row of this.#rows.values()) {
       this.#attend(row, now);
-      if (row.waiting.size > 0) this.#dial(row);
+      this.#dialOrForget(row);
       this.#retireIdle(row, now);
+      // The dial of a successor may have failed, or its budget was spent.
+      if (hasOutdated(row)) this.#dial(row);
     }
-    this.#schedule();
   }
 
   /** Nobody waits for ever: who may use better lanes by now goes there, who has waited too long goes elsewhere. */
@@ -335,7 +358,7 @@ export class Lanes implements LaneOwner {
         row.waiting.delete(waiter);
         const message = `Backend ${this.#options.backend} had no room in ${limits.laneWaitMs} ms`;
         waiter.refused(new Failure("overload", "proxy", message));
-      }
+      } else if (now - since > limits.laneDoubtMs) waiter.suspected();
     }
   }
 
@@ -347,10 +370,16 @@ export class Lanes implements LaneOwner {
     else waiter.ready(lane);
   }
 
+  /**
+   * What is idle beyond the warm ones goes. A warm one gets a successor first and goes then: an apiserver ends a session
+   * after 90 s without a stream, PING or not, and with all of them gone at once it would look as if it were leaving.
+   */
   #retireIdle(row: Row, now: number): void {
-    const keep = row.key.trust === "proven" ? this.#options.warm : 0;
+    const isWarm = this.#warmKeys.some(({ name }) => name === row.key.name);
+    const keep = isWarm ? this.#options.warm : 0;
     const idle = row.lanes.filter((lane) => lane.openCount === 0 && now - lane.idleSince > limits.idleLaneMs);
-    const spare = row.lanes.length - keep;
+    const spare = row.lanes.filter((lane) => lane.isOpened && !lane.isRetiring).length - keep;
+    if (idle.length > 0 && spare <= 0) this.#dial(row);
     for (const lane of idle.slice(0, Math.max(0, spare))) lane.retire();
   }
 }

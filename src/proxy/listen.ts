@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import net from "node:net";
-import tls from "node:tls";
-import type { Networks } from "../address.ts";
+import { isBoundAt, type Networks, withoutMapping } from "../address.ts";
 import type { Clock } from "../clock.ts";
+import { descriptorOf } from "../descriptors.ts";
 import { Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
@@ -14,16 +14,28 @@ import { Client } from "./client.ts";
 import { detect } from "./detect.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import { plainHttpOnTls } from "./h1-refusal.ts";
+import { shakeHands } from "./handshake.ts";
+import type { Host, Hosts } from "./hosts.ts";
+import type { Identity } from "./identity.ts";
+import { type Introductions, introduce } from "./introduce.ts";
+import type { Passthrough } from "./passthrough.ts";
+import type { Endpoint, Ends } from "./proxy-protocol.ts";
+import type { Route } from "./sni-routes.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
+import { Sources } from "./sources.ts";
 
 export type ListenerOptions = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** The current serving context and the options that go with it; undefined is plain text, for loopback only. */
-  readonly tls:
-    | { readonly context: () => tls.SecureContext; readonly options: tls.SecureContextOptions }
-    | undefined;
+  /** A listening socket that was passed in, to be used if it is bound here. */
+  readonly inherited: number | undefined;
+  /** Undefined is plain text, for loopback only; or a passthrough. */
+  readonly hosts: Hosts | undefined;
+  /** Undefined: requests are served here. */
+  readonly routes: readonly Route[] | undefined;
+  readonly introductions: Introductions;
+  readonly connectionsPerSource: number;
   readonly trustedForwarders: Networks;
   readonly keepalive: Keepalive;
 };
@@ -31,8 +43,17 @@ export type ListenerOptions = {
 export type ListenParts = DownstreamParts & {
   /** Takes over a socket, and returns how to let it go. */
   readonly h1: (socket: net.Socket, client: Client) => () => void;
+  /** Takes over sockets whose TLS is left to a backend. */
+  readonly passthrough: Pick<Passthrough, "pass">;
   readonly clock: Clock;
   readonly journal: Journal;
+};
+
+/** What a socket has shown before its first request. */
+type Met = {
+  readonly alpn: "h2" | "http/1.1";
+  readonly host?: Host;
+  readonly identity?: Identity;
 };
 
 /** Deadlines of ten seconds and more need no finer look. */
@@ -47,13 +68,16 @@ export class Listener {
   readonly #parts: ListenParts;
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
+  readonly #sources: Sources;
   readonly #downstreams = new Set<Downstream>();
   /** HTTP/1.1 sockets, by how each is let go. */
-  readonly #h1Drains = new Set<() => void>();
+  readonly #h1Drains = new Map<() => void, Client>();
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
+  #isDraining = false;
   /** The port that it got when it asked for any; once bound it comes back to the same. */
   #port: number;
+  #inherited: number | undefined;
   handshakeErrors = 0;
   /** Called each time that the last socket has gone. */
   onEmpty: () => void = () => {};
@@ -61,23 +85,25 @@ export class Listener {
   constructor(options: ListenerOptions, parts: ListenParts) {
     this.#options = options;
     this.#port = options.port;
+    this.#inherited = options.inherited;
     this.#parts = parts;
+    this.#sources = new Sources(options.connectionsPerSource);
     this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
       this.#accept(socket),
     );
+    this.#server.on("error", (error) => {
+      // Before it listens the one who called `start` is told.
+      if (this.#server.listening) this.#contained(error);
+    });
   }
 
   /** Binds, and returns the address with the port that it got. */
   async start(): Promise<string | Failure> {
     const { name, host } = this.#options;
     const port = this.#port;
-    const failure = await new Promise<Failure | undefined>((resolve) => {
-      this.#server.once("error", (error) => resolve(failureFrom(error, "proxy")));
-      this.#server.listen({ host, port }, () => resolve(undefined));
-    });
+    const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port });
     if (failure !== undefined)
       return new Failure("bad-request", "proxy", `Cannot listen on ${host}:${port}: ${failure.message}`);
-    this.#server.on("error", (error) => this.#contained(error));
     this.#stopChecks();
     this.#check();
     const bound = this.#server.address();
@@ -86,6 +112,32 @@ export class Listener {
     const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
     this.#parts.journal.write({ kind: "listener.opened", listener: name, address });
     return address;
+  }
+
+  /** Listens on the socket that was passed in, if it is the one that is meant: who waits in its queue is not lost. */
+  async #adopt(): Promise<boolean> {
+    const fd = this.#inherited;
+    this.#inherited = undefined;
+    if (fd === undefined || (await this.#listen({ fd })) !== undefined) return false;
+    if (isBoundAt(this.#server.address(), { host: this.#options.host, port: this.#port })) return true;
+    this.#server.close();
+    return false;
+  }
+
+  #listen(where: net.ListenOptions | { readonly fd: number }): Promise<Failure | undefined> {
+    return new Promise((resolve) => {
+      const refused = (error: Error): void => resolve(failureFrom(error, "proxy"));
+      this.#server.once("error", refused);
+      this.#server.listen(where, () => {
+        this.#server.off("error", refused);
+        resolve(undefined);
+      });
+    });
+  }
+
+  /** Its listening socket, for a successor; undefined when there is none. */
+  get descriptor(): number | undefined {
+    return descriptorOf(this.#server);
   }
 
   get socketCount(): number {
@@ -101,10 +153,21 @@ export class Listener {
     this.#server.close();
   }
 
-  /** Sends every HTTP/2 client away in two steps, every HTTP/1.1 one with its present answer. */
+  /**
+   * Sends every HTTP/2 client away in two steps, every HTTP/1.1 one with its present answer; also those who are still
+   * shaking hands.
+   */
   drain(): void {
-    for (const drain of Array.from(this.#h1Drains)) drain();
+    this.#isDraining = true;
+    for (const drain of Array.from(this.#h1Drains.keys())) drain();
     for (const downstream of this.#downstreams) downstream.drain();
+  }
+
+  /** Sends those away whom a certificate identified at this host: they may come again with one that holds. */
+  sendAway(host: string): void {
+    const isMeant = (client: Client): boolean => client.host === host && client.identity.kind !== "none";
+    for (const [drain, client] of Array.from(this.#h1Drains)) if (isMeant(client)) drain();
+    for (const downstream of this.#downstreams) if (isMeant(downstream.client)) downstream.drain();
   }
 
   /** Ends everything now. */
@@ -129,51 +192,57 @@ export class Listener {
     // A socket without a listener for "error" takes the process down with it (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#options.keepalive);
+    introduce(socket, this.#options.introductions, this.#parts.clock, (ends) =>
+      this.#introduced(socket, ends),
+    );
+  }
+
+  /** It is known who calls. */
+  #introduced(socket: net.Socket, ends: Ends | Failure): void {
+    if (ends instanceof Failure)
+      return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
+    const { address } = ends.source;
+    const leave = this.#sources.take(address);
+    if (leave === undefined) return this.#turnAway(socket, address, "too many connections from one source");
+    socket.once("close", leave);
+    const { routes, name } = this.#options;
+    if (routes !== undefined) return this.#parts.passthrough.pass(socket, { ends, routes, listener: name });
     detect(socket, this.#parts.clock, (spoken) => {
-      if (this.#options.tls === undefined) {
+      const { hosts } = this.#options;
+      if (hosts === undefined) {
         if (spoken === "tls") socket.destroy();
-        else this.#serve(socket, spoken, false);
-      } else if (spoken === "tls") this.#handshake(socket, this.#options.tls);
+        else this.#serve(socket, ends.source, { alpn: spoken });
+      } else if (spoken === "tls") this.#handshake(socket, ends.source, hosts);
       else socket.end(plainHttpOnTls());
     });
   }
 
-  #handshake(socket: net.Socket, { context, options }: NonNullable<ListenerOptions["tls"]>): void {
-    const secure = new tls.TLSSocket(socket, {
-      ...options,
-      isServer: true,
-      secureContext: context(),
-      ALPNProtocols: ["h2", "http/1.1"],
-      // Asked for so that it can be refused by name; nothing is derived from it, so resumption carries nothing over.
-      requestCert: true,
-      rejectUnauthorized: false,
-    });
-    const stopTimer = this.#parts.clock.after(limits.handshakeMs, () => secure.destroy());
-    let isDone = false;
-    secure.on("error", () => {
-      if (!isDone) this.handshakeErrors += 1;
-    });
-    secure.once("close", () => {
-      stopTimer();
-      socket.destroy();
-    });
-    secure.once("secure", () => {
-      isDone = true;
-      stopTimer();
-      this.#serve(secure, secure.alpnProtocol === "h2" ? "h2" : "http/1.1", true);
+  #turnAway(socket: net.Socket, client: string, reason: string): void {
+    socket.destroy();
+    this.#parts.journal.write({ kind: "session.refused", client, reason });
+  }
+
+  #handshake(socket: net.Socket, source: Endpoint, hosts: Hosts): void {
+    shakeHands(socket, hosts, this.#parts.clock, {
+      done: ({ socket: secure, ...met }) => this.#serve(secure, source, met),
+      failed: () => {
+        this.handshakeErrors += 1;
+      },
     });
   }
 
-  #serve(socket: net.Socket, alpn: "h2" | "http/1.1", isTls: boolean): void {
-    const address = withoutMapping(socket.remoteAddress ?? "");
+  #serve(socket: net.Socket, source: Endpoint, { alpn, host, identity }: Met): void {
+    const { name, hosts, trustedForwarders } = this.#options;
     const client = new Client({
-      address,
-      port: socket.remotePort ?? 0,
-      listener: this.#options.name,
+      ...source,
+      listener: name,
       alpn,
-      isTls,
-      isTrustedForwarder: this.#options.trustedForwarders.has(address),
-      hasCertificate: socket instanceof tls.TLSSocket && socket.getPeerX509Certificate() !== undefined,
+      isTls: host !== undefined,
+      isTrustedForwarder: trustedForwarders.has(source.address),
+      ...(identity && { identity }),
+      ...(host && { host: host.name }),
+      // Nobody's authority is looked at where all mean the same.
+      ...(host && hosts?.hasSeveral === true && { mayAsk: (authority) => hosts.mayAsk(host, authority) }),
     });
     if (alpn === "h2") this.#serveH2(socket, client);
     else this.#serveH1(socket, client);
@@ -186,12 +255,14 @@ export class Listener {
     );
     this.#downstreams.add(downstream);
     socket.once("close", () => this.#downstreams.delete(downstream));
+    if (this.#isDraining) downstream.drain();
   }
 
   #serveH1(socket: net.Socket, client: Client): void {
     const drain = this.#parts.h1(socket, client);
-    this.#h1Drains.add(drain);
+    this.#h1Drains.set(drain, client);
     socket.once("close", () => this.#h1Drains.delete(drain));
+    if (this.#isDraining) drain();
   }
 
   /** One timer for all sessions of the listener: deadlines need no better than a second. */
@@ -206,11 +277,6 @@ export class Listener {
   #contained(error: Error): void {
     this.#parts.journal.write({ kind: "fault.contained", ring: "session", message: error.message });
   }
-}
-
-/** "::ffff:10.0.0.1" is 10.0.0.1 on a dual-stack socket. */
-function withoutMapping(address: string): string {
-  return address.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
 }
 
 /** Linux tells in /proc; elsewhere POSIX' usual soft limit is assumed. */

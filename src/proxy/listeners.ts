@@ -4,34 +4,49 @@
  */
 import { networksOf } from "../address.ts";
 import type { ListenerConfig } from "../config.ts";
+import { Descriptors } from "../descriptors.ts";
 import { Failure } from "../failure.ts";
-import { loadCertificate, type ServingCertificate, serverTlsOptions } from "./certificates.ts";
+import { limits } from "../limits.ts";
+import { type Expiry, Hosts } from "./hosts.ts";
 import { Listener, type ListenParts } from "./listen.ts";
 import type { Keepalive } from "./socket.ts";
 
 type Opened = {
   readonly config: ListenerConfig;
   readonly listener: Listener;
-  readonly certificate: ServingCertificate | undefined;
+  readonly hosts: Hosts | undefined;
   readonly address: string;
 };
 
 export class Listeners {
   readonly #parts: ListenParts;
   readonly #keepalive: Keepalive;
+  readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
   /** Closed by a reload, with clients that have not gone yet. */
   readonly #leaving = new Set<Listener>();
+  /** Could not be bound again after a reload that failed; each is tried until it can, and how to stop that. */
+  readonly #lost = new Map<Listener, () => void>();
 
-  constructor(parts: ListenParts, keepalive: Keepalive) {
+  constructor(parts: ListenParts, keepalive: Keepalive, inherited = new Descriptors()) {
     this.#parts = parts;
+    this.#inherited = inherited;
     this.#keepalive = keepalive;
   }
 
   /** Where each is bound, by its name: "127.0.0.1:8443". */
   get addresses(): ReadonlyMap<string, string> {
     return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
+  }
+
+  /** The listening sockets, by the listeners' names; one that nobody can hand over is missing. */
+  get descriptors(): ReadonlyMap<string, number> {
+    return new Map(
+      this.#opened.flatMap(({ config, listener: { descriptor } }) =>
+        descriptor === undefined ? [] : [[config.name, descriptor] as const],
+      ),
+    );
   }
 
   get sessionCount(): { readonly h2: number; readonly h1: number } {
@@ -47,10 +62,14 @@ export class Listeners {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
-  get certificates(): readonly { readonly name: string; readonly notAfterMs: number }[] {
-    return this.#opened.flatMap(({ config, certificate }) =>
-      certificate === undefined ? [] : [{ name: config.name, notAfterMs: certificate.notAfter() }],
-    );
+  /** Names of those that serve their clients, but take no new ones: someone else has their port. */
+  get lost(): readonly string[] {
+    return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
+  }
+
+  /** Of purpose "serving", and "client-ca" where clients' certificates are asked for. */
+  get certificates(): readonly Expiry[] {
+    return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
   }
 
   /** Opens and closes until what is open is what is wanted, or says why not; then nothing has changed. */
@@ -62,7 +81,7 @@ export class Listeners {
     const come = wanted.filter((one) => !stay.some(({ config }) => isSame(one, config)));
     const newcomers = await this.#openAll(come);
     if (newcomers instanceof Failure) {
-      this.#opened = [...stay, ...(await this.#reopen(leave))];
+      await Promise.all(leave.map((opened) => this.#reopen(opened)));
       return newcomers;
     }
     for (const opened of leave) this.#letGo(opened);
@@ -82,7 +101,10 @@ export class Listeners {
 
   /** End everything now. */
   cut(): void {
-    for (const { certificate } of this.#opened) certificate?.stop();
+    for (const { hosts, listener } of this.#opened) {
+      hosts?.stop();
+      this.#forgetLost(listener);
+    }
     for (const listener of this.#all()) {
       listener.close();
       listener.cut();
@@ -94,8 +116,9 @@ export class Listeners {
   }
 
   /** Its clients are sent away in two steps, and may finish what they have; the process' own end cuts the last. */
-  #letGo({ listener, certificate }: Opened): void {
-    certificate?.stop();
+  #letGo({ listener, hosts }: Opened): void {
+    hosts?.stop();
+    this.#forgetLost(listener);
     const forget = (): void => {
       this.#leaving.delete(listener);
       // A counter never falls, also when its listener has gone.
@@ -108,12 +131,28 @@ export class Listeners {
     listener.drain();
   }
 
-  /** What was closed for newcomers that failed: its port was free a moment ago, and its clients are still there. */
-  async #reopen(left: readonly Opened[]): Promise<readonly Opened[]> {
-    const outcomes = await Promise.all(
-      left.map(async (opened) => ((await opened.listener.start()) instanceof Failure ? undefined : opened)),
-    );
-    return outcomes.filter((opened) => opened !== undefined);
+  /**
+   * What was closed for newcomers that failed: its port was free a moment ago, and its clients are still there. Should
+   * somebody have taken the port by now it is asked for again and again; the clients that it has are served on.
+   */
+  async #reopen(opened: Opened): Promise<void> {
+    const { listener, config } = opened;
+    const outcome = await listener.start();
+    const isWanted = this.#opened.includes(opened);
+    if (!(outcome instanceof Failure)) {
+      this.#lost.delete(listener);
+      if (!isWanted) listener.close();
+    } else if (isWanted) {
+      if (!this.#lost.has(listener))
+        this.#parts.journal.write({ kind: "listener.lost", listener: config.name, reason: outcome.message });
+      const again = (): void => void this.#reopen(opened);
+      this.#lost.set(listener, this.#parts.clock.after(limits.rebindMs, again));
+    }
+  }
+
+  #forgetLost(listener: Listener): void {
+    this.#lost.get(listener)?.();
+    this.#lost.delete(listener);
   }
 
   async #openAll(wanted: readonly ListenerConfig[]): Promise<readonly Opened[] | Failure> {
@@ -121,8 +160,8 @@ export class Listeners {
     const opened = outcomes.filter((outcome): outcome is Opened => !(outcome instanceof Failure));
     const failure = outcomes.find((outcome) => outcome instanceof Failure);
     if (failure === undefined) return opened;
-    for (const { listener, certificate } of opened) {
-      certificate?.stop();
+    for (const { listener, hosts } of opened) {
+      hosts?.stop();
       listener.close();
       listener.cut();
     }
@@ -130,24 +169,30 @@ export class Listeners {
   }
 
   async #open(config: ListenerConfig): Promise<Opened | Failure> {
-    const { name, tls } = config;
+    const { name } = config;
     const { clock, journal } = this.#parts;
-    const certificate =
-      tls === undefined ? undefined : await loadCertificate({ name, clock, journal, ...tls });
-    if (certificate instanceof Failure) return certificate;
-    const listener = new Listener(
+    const onOtherCa = (host: string): void => listener?.sendAway(host);
+    // Only once there are hosts can their listener be made, and the CA may change before.
+    let listener: Listener | undefined;
+    const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
+    if (hosts instanceof Failure) return hosts;
+    listener = new Listener(
       {
         name,
         ...config.address,
-        tls: certificate && { context: certificate.context, options: serverTlsOptions() },
+        inherited: this.#inherited.take(name),
+        hosts,
+        routes: config.mode === "passthrough" ? config.routes : undefined,
+        introductions: { ...config.proxyProtocol, trusted: networksOf(config.proxyProtocol.trusted) },
+        connectionsPerSource: config.connectionsPerSource,
         trustedForwarders: networksOf(config.trustedForwarders),
         keepalive: this.#keepalive,
       },
       this.#parts,
     );
     const address = await listener.start();
-    if (!(address instanceof Failure)) return { config, listener, certificate, address };
-    certificate?.stop();
+    if (!(address instanceof Failure)) return { config, listener, hosts, address };
+    hosts?.stop();
     return address;
   }
 }

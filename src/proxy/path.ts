@@ -5,12 +5,31 @@
 import type { Clock } from "../clock.ts";
 import { Buffered } from "../h2/buffered.ts";
 import { Turn } from "../h2/turn.ts";
-import { Backends } from "../health/backends.ts";
+import { type BackendView, type Held, isSilent, needsAnother } from "../health/backend.ts";
+import { Backends, unprobed } from "../health/backends.ts";
+import type { ProbeCounts } from "../health/prober.ts";
+import { Probers, type ProbersParts } from "../health/probers.ts";
 import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { Standings } from "../watch/stale.ts";
+import { Balance } from "./balance.ts";
+import { Caches } from "./caches.ts";
 import { Exchanges } from "./exchanges.ts";
+import { guarded } from "./guarded.ts";
+import { Hedges } from "./hedge.ts";
+import { Hold } from "./hold.ts";
+import type { VouchedTrust } from "./identity.ts";
 import { Lanes } from "./lanes.ts";
+import { Loops } from "./loops.ts";
+import { Moves } from "./moves.ts";
+import { Patrol } from "./patrol.ts";
+import type { PulseTimes } from "./pulse.ts";
+import { Renewals } from "./renewals.ts";
 import { createServe, type Serve } from "./serve.ts";
-import { Trust } from "./trust.ts";
+import { SlowStart } from "./slow-start.ts";
+import { Talk } from "./talk.ts";
+import { type GuardMode, TimeTravel } from "./time-travel.ts";
+import { Trust, type TrustClass } from "./trust.ts";
 import { Upstreams } from "./upstreams.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
@@ -18,17 +37,30 @@ export type PathOptions = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Opens a wire to a backend, by its name. */
-  readonly connect: (backend: string, owner: WireOwner) => Wire;
+  readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
+  /** For whom we vouch with a credential of our own. */
+  readonly vouched?: readonly VouchedTrust[];
   readonly lanes: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
+  /** "always" unless said otherwise. */
+  readonly bookmarks?: "always" | "as-asked";
+  /** "observe" unless said otherwise. */
+  readonly timeTravelGuard?: GuardMode;
   /** Octets that may wait in this process altogether. */
   readonly bufferBytes: number;
-  readonly ping: {
-    readonly intervalMs: number;
-    readonly suspectAfterMs: number;
-    readonly deadAfterMs: number;
-  };
+  readonly ping: PulseTimes;
+  /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all lanes is death. */
+  readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
 };
+
+/** Of one backend; times in ms. */
+export type Detectors = {
+  readonly pingP99Ms: number;
+  readonly suspectMs: number;
+  readonly probes: ProbeCounts;
+};
+
+const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
 
 export class Path {
   readonly clock: Clock;
@@ -39,17 +71,29 @@ export class Path {
   readonly trust: Trust;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
+  readonly hedges: Hedges;
+  readonly hold: Hold;
+  readonly probers: Probers | undefined;
+  readonly moves: Moves;
+  readonly bookmarks: "always" | "as-asked";
   readonly serve: Serve;
+  readonly timeTravel: TimeTravel;
+  readonly replays: Loops;
+  readonly talk: Talk;
+  readonly standings = new Standings();
+  /** What looks at everything now and then. */
+  readonly #rounds: readonly { start(): void; stop(): void }[];
+  readonly #slowStart: SlowStart;
+  readonly renewals: Renewals;
   #isRelieving = false;
 
   constructor(options: PathOptions) {
-    const { clock, journal, connect, lanes, ping, sharing } = options;
+    const { journal, connect, lanes, ping, sharing } = options;
+    const clock = guarded(options.clock, journal);
     const turn = new Turn(clock);
     const buffered = new Buffered(options.bufferBytes);
     const trust = new Trust(clock);
-    const backends = new Backends([], { clock, journal });
-    const learnOf = (backend: string) => (evidence: Parameters<Backends["learn"]>[1]) =>
-      backends.learn(backend, evidence);
+    const backends = new Backends([], { clock, journal, rules: options.probes ? probed : unprobed });
     const lanesFor = (backend: string): Lanes =>
       new Lanes({
         ...lanes,
@@ -59,10 +103,17 @@ export class Path {
         buffered,
         journal,
         ping,
-        learn: learnOf(backend),
-        connect: (owner) => connect(backend, owner),
+        learn: (evidence) => {
+          backends.learn(backend, evidence);
+          // Nobody waits for the next probe's time when all lanes are silent or lost.
+          if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
+        },
+        known: () => knownOf(backends.held(backend)),
+        connect: (owner, of) => connect(backend, owner, of),
+        vouched: options.vouched ?? [],
       });
-    const upstreams = new Upstreams({ lanesFor, sharing });
+    const slowStart = new SlowStart(clock);
+    const upstreams = new Upstreams({ lanesFor, sharing, shareOf: (name) => slowStart.shareOf(name) });
     this.clock = clock;
     this.journal = journal;
     this.turn = turn;
@@ -71,21 +122,94 @@ export class Path {
     this.trust = trust;
     this.backends = backends;
     this.upstreams = upstreams;
-    this.serve = createServe({
-      buffered,
+    this.hold = new Hold(clock);
+    this.hedges = this.#createHedges();
+    this.bookmarks = options.bookmarks ?? "always";
+    this.#slowStart = slowStart;
+    this.moves = new Moves({ clock, journal, backends, upstreams, standings: this.standings });
+    this.renewals = new Renewals(this);
+    this.#rounds = this.#createRounds();
+    backends.onVerdict = (view) => this.#judged(view);
+    this.probers = options.probes && this.#createProbers(options.probes);
+    this.timeTravel = new TimeTravel({ clock, journal, mode: options.timeTravelGuard ?? "observe" });
+    this.replays = new Loops(clock, journal);
+    this.talk = new Talk(clock, journal);
+    this.serve = createServe(this);
+  }
+
+  #createHedges(): Hedges {
+    const { clock, backends, upstreams } = this;
+    return new Hedges({
       clock,
-      journal,
       backends,
       upstreams,
-      trust,
-      exchanges: this.exchanges,
+      hasten: (name) => this.probers?.hasten(name),
+      learn: (name, evidence) => backends.learn(name, evidence),
     });
+  }
+
+  #createRounds(): readonly { start(): void; stop(): void }[] {
+    const { clock, journal, standings, exchanges, moves, renewals } = this;
+    return [
+      new Patrol(clock, exchanges),
+      new Caches({ clock, journal, standings, exchanges, moves, renewals }),
+      new Balance({ clock, exchanges, moves, shares: () => this.#shares() }),
+    ];
   }
 
   /** Backends come and go; those that stay are not touched. */
   reconcile(names: readonly string[]): void {
+    this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
     this.upstreams.reconcile(names);
+    this.probers?.reconcile(names);
+    this.exchanges.reconcile(names);
+    this.hold.release();
+    for (const rounds of this.#rounds)
+      if (names.length > 0) rounds.start();
+      else rounds.stop();
+  }
+
+  /** What follows from a verdict, beside what `choose` reads of it. */
+  #judged({ name, state }: BackendView): void {
+    const { backends, upstreams } = this;
+    if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
+    upstreams.lanesOf(name)?.judged(needsAnother(backends.held(name)));
+    if (state === "dead") {
+      upstreams.lanesOf(name)?.abandon();
+      // What it has when it comes back is not what it had.
+      this.standings.forget(name);
+    }
+    if (state === "draining") upstreams.leave(name);
+    if (state !== "dead") this.hold.release();
+  }
+
+  #shares(): ReadonlyMap<string, number> {
+    const ready = this.backends.views.filter(({ state }) => state === "ready");
+    return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
+  }
+
+  /** What the detectors of one backend have measured, for metrics. */
+  detectors(name: string): Detectors {
+    return {
+      pingP99Ms: this.upstreams.lanesOf(name)?.rtt.quantile(0.99) ?? 0,
+      suspectMs: this.backends.suspectMs(name),
+      probes: this.probers?.all.get(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
+    };
+  }
+
+  #createProbers(probes: Pick<ProbersParts, "probe" | "times" | "random">): Probers {
+    const { clock, backends, upstreams } = this;
+    return new Probers({
+      ...probes,
+      clock,
+      backends,
+      dialMs: (name) => {
+        const suspectAfterMs = upstreams.lanesOf(name)?.deadlines.suspectAfterMs ?? 0;
+        return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
+      },
+      answered: (name) => upstreams.lanesOf(name)?.hurry(),
+    });
   }
 
   /** Too much waits: the exchanges that hold the most of it end, largest first, in the turn in which it is noticed. */
@@ -101,7 +225,14 @@ export class Path {
         const { auditId } = exchange.order;
         this.journal.write({ kind: "exchange.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
+        // A watch was ended between two events, behind what its slow reader has not taken: that is what waits.
+        if (exchange.queuedBytes > 0) exchange.cut();
       }
     });
   }
+}
+
+/** What lanes must know of their backend before they dial it. */
+function knownOf({ fresh, isUntrusted }: Held): { isAnswering: boolean; isUntrusted: boolean } {
+  return { isAnswering: fresh === "answer", isUntrusted };
 }

@@ -1,12 +1,19 @@
 /**
- * Makes authorities and the certificates that they sign, for the demo and for tests. Node can read certificates but
- * not make them; node-forge makes them but knows RSA only. So forge writes names, dates and extensions, and node:crypto
- * makes the keys and signs. EC P-256 by default: a key takes 0.1 ms, not 100; a handshake's signature 13 µs, not 200.
+ * Makes authorities, the certificates that they sign, and requests that other authorities may sign (PKCS #10). Node can
+ * read certificates but not make them, so forge writes names, dates and extensions (forge.ts). EC P-256 by default: a key takes 0.1 ms, not 100; a handshake's signature 13 µs, not 200.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import type * as Forge from "node-forge";
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { isIpAddress } from "../address.ts";
 import { type Clock, dateOf } from "../clock.ts";
+import {
+  algorithmOf,
+  type Forge,
+  loadForge,
+  placeholderKey,
+  publicKeyOf,
+  replacePart,
+  sealed,
+} from "./forge.ts";
 
 /** A certificate and its private key, both PEM. */
 export type Pair = { readonly certificate: string; readonly key: string };
@@ -16,6 +23,8 @@ export type KeyType = "ec" | "rsa";
 export type Wanted = {
   /** The subject's common name. */
   readonly name: string;
+  /** Its organisations: a client's groups. */
+  readonly groups?: readonly string[];
   /** DNS names and IP addresses that the certificate is good for. */
   readonly hosts?: readonly string[];
   readonly usage?: "server" | "client";
@@ -25,7 +34,12 @@ export type Wanted = {
   readonly notAfter?: number;
 };
 
-export type Authority = { readonly certificate: string; issue(wanted: Wanted): Pair };
+export type Authority = {
+  readonly certificate: string;
+  issue(wanted: Wanted): Pair;
+  /** Its private key, PEM: whoever has it may sign anything. */
+  exportKey(): string;
+};
 
 const dayMs = 86_400_000;
 
@@ -33,7 +47,7 @@ const dayMs = 86_400_000;
 export async function createAuthority(
   options: Pick<Wanted, "name" | "keyType" | "notAfter"> & { readonly clock: Clock },
 ): Promise<Authority> {
-  const { default: forge } = await import("node-forge");
+  const forge = await loadForge();
   const { clock, name, keyType } = options;
   const keys = makeKeys(keyType);
   const nowMs = clock.wall();
@@ -51,15 +65,23 @@ export async function createAuthority(
   };
   return {
     certificate: write(forge, own, keys.privateKey),
+    exportKey: () => pemOf(keys.privateKey),
     issue(wanted) {
       const leafKeys = makeKeys(wanted.keyType);
       const leaf: Certificate = {
         subject: wanted.name,
+        groups: wanted.groups ?? [],
         issuer: name,
         publicKey: leafKeys.publicKey,
         notBefore: wanted.notBefore ?? clock.wall() - dayMs / 24,
         notAfter: wanted.notAfter ?? clock.wall() + 365 * dayMs,
-        extensions: extensionsOf(wanted, keyIdOf(keys.publicKey)),
+        extensions: [
+          ...usesOf(wanted),
+          {
+            name: "authorityKeyIdentifier",
+            value: `\u0030\u0016\u0080\u0014${keyIdOf(keys.publicKey)}`,
+          },
+        ],
       };
       return { certificate: write(forge, leaf, keys.privateKey), key: pemOf(leafKeys.privateKey) };
     },
@@ -83,7 +105,8 @@ function keyIdOf(publicKey: KeyObject): string {
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);
 }
 
-function extensionsOf({ hosts = [], usage = "server" }: Wanted, issuerKeyId: string): object[] {
+/** What a leaf may be used for and is called, whoever signs it. */
+function usesOf({ hosts = [], usage = "server" }: Pick<Wanted, "hosts" | "usage">): object[] {
   const altNames = hosts.map((host) =>
     isIpAddress(host) ? { type: 7, ip: host } : { type: 2, value: host },
   );
@@ -91,13 +114,33 @@ function extensionsOf({ hosts = [], usage = "server" }: Wanted, issuerKeyId: str
     { name: "basicConstraints", cA: false, critical: true },
     { name: "keyUsage", digitalSignature: true, keyEncipherment: true, critical: true },
     { name: "extKeyUsage", serverAuth: usage === "server", clientAuth: usage === "client" },
-    { name: "authorityKeyIdentifier", value: `\u0030\u0016\u0080\u0014${issuerKeyId}` },
     ...(altNames.length > 0 ? [{ name: "subjectAltName", altNames }] : []),
   ];
 }
 
+/** A key, and the request for a certificate that somebody else is to sign: both PEM. */
+export type Request = { readonly request: string; readonly key: string };
+
+/** The signer decides about dates and issuer; what is asked for is a name, hosts and a usage (RFC 2986). */
+export async function createRequest(
+  wanted: Pick<Wanted, "name" | "hosts" | "usage" | "keyType">,
+): Promise<Request> {
+  const forge = await loadForge();
+  const keys = makeKeys(wanted.keyType);
+  const request = forge.pki.createCertificationRequest();
+  request.publicKey = placeholderKey(forge);
+  request.setSubject([{ name: "commonName", value: wanted.name }]);
+  request.setAttributes([{ name: "extensionRequest", extensions: usesOf(wanted) }]);
+  const tree = forge.pki.getCertificationRequestInfo(request);
+  // Parts of RFC 2986's CertificationRequestInfo: 2 is the public key.
+  replacePart(tree, 2, publicKeyOf(forge, keys.publicKey));
+  const pem = sealed(forge, { type: "CERTIFICATE REQUEST", tree, signer: keys.privateKey });
+  return { request: pem, key: pemOf(keys.privateKey) };
+}
+
 type Certificate = {
   readonly subject: string;
+  readonly groups?: readonly string[];
   readonly issuer: string;
   readonly publicKey: KeyObject;
   readonly notBefore: number;
@@ -105,53 +148,33 @@ type Certificate = {
   readonly extensions: object[];
 };
 
-/** AlgorithmIdentifier of ecdsa-with-SHA256 (RFC 5758 §3.2: no parameters) and of sha256WithRSAEncryption (NULL). */
-const algorithms = {
-  ec: Buffer.from("300a06082a8648ce3d040302", "hex"),
-  rsa: Buffer.from("300d06092a864886f70d01010b0500", "hex"),
-};
-
-// Forge's own step between a certificate and its signature; missing in the published types.
-declare module "node-forge" {
-  namespace pki {
-    function getTBSCertificate(certificate: pki.Certificate): asn1.Asn1;
-  }
-}
-
-function write(forge: typeof Forge, wanted: Certificate, signer: KeyObject): string {
-  const node = (der: Buffer): Forge.asn1.Asn1 => forge.asn1.fromDer(der.toString("latin1"));
-  const bytes = (tree: Forge.asn1.Asn1): Buffer => Buffer.from(forge.asn1.toDer(tree).getBytes(), "latin1");
-  const algorithm = node(signer.asymmetricKeyType === "ec" ? algorithms.ec : algorithms.rsa);
+function write(forge: Forge, wanted: Certificate, signer: KeyObject): string {
   const tree = forge.pki.getTBSCertificate(draft(forge, wanted));
-  if (!Array.isArray(tree.value)) throw new TypeError("Forge returned a certificate without parts");
   // Parts of RFC 5280's TBSCertificate: 2 is the algorithm of the signature, 6 the public key.
-  tree.value[2] = algorithm;
-  tree.value[6] = node(wanted.publicKey.export({ type: "spki", format: "der" }));
-  const { SEQUENCE, BITSTRING } = forge.asn1.Type;
-  const universal = forge.asn1.Class.UNIVERSAL;
-  const signature = `\u0000${sign("sha256", bytes(tree), signer).toString("latin1")}`;
-  const whole = forge.asn1.create(universal, SEQUENCE, true, [
-    tree,
-    algorithm,
-    forge.asn1.create(universal, BITSTRING, false, signature),
-  ]);
-  return forge.pem
-    .encode({ type: "CERTIFICATE", body: bytes(whole).toString("latin1") })
-    .replaceAll("\r", "");
+  replacePart(tree, 2, algorithmOf(forge, signer));
+  replacePart(tree, 6, publicKeyOf(forge, wanted.publicKey));
+  return sealed(forge, { type: "CERTIFICATE", tree, signer });
 }
 
-function draft(forge: typeof Forge, wanted: Certificate): Forge.pki.Certificate {
+function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["createCertificate"]> {
   const certificate = forge.pki.createCertificate();
-  const one = new forge.jsbn.BigInteger("1");
-  // Forge cannot hold an EC key: placeholders, whose place the real key and algorithm take in `write`.
+  // Placeholders, whose place the real key and algorithm take in `write`.
   certificate.siginfo.algorithmOid = "1.2.840.113549.1.1.11";
-  certificate.publicKey = forge.pki.setRsaPublicKey(one, one);
+  certificate.publicKey = placeholderKey(forge);
   // Positive (first octet below 80) and without a leading zero, as DER has it.
   certificate.serialNumber = `5a${randomBytes(15).toString("hex")}`;
   certificate.validity.notBefore = dateOf(wanted.notBefore);
   certificate.validity.notAfter = dateOf(wanted.notAfter);
-  certificate.setSubject([{ name: "commonName", value: wanted.subject }]);
-  certificate.setIssuer([{ name: "commonName", value: wanted.issuer }]);
+  const nameOf = (name: string, value: string): { name: string; value: string } => {
+    const field = { name, value };
+    // The published types mean the tag's class; forge means the tag. Go compares issuer and subject octet by octet, so
+    // both are written the same way.
+    Reflect.set(field, "valueTagClass", forge.asn1.Type.UTF8);
+    return field;
+  };
+  const groups = (wanted.groups ?? []).map((group) => nameOf("organizationName", group));
+  certificate.setSubject([...groups, nameOf("commonName", wanted.subject)]);
+  certificate.setIssuer([nameOf("commonName", wanted.issuer)]);
   certificate.setExtensions(wanted.extensions);
   return certificate;
 }

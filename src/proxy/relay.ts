@@ -1,9 +1,9 @@
 /**
  * Step 6 of 7: frames both ways, until one side ends.
  *
- * An Exchange stands between a downstream side and an upstream stream. Credit flows against the bytes: what has left
- * towards one side is granted to the other, so a slow client is felt by the apiserver and by nobody else. What a
- * broken upstream means for the client is decided in `upstreamGone`; who is asked next is serve's business. Next:
+ * An Exchange stands between a downstream side and the upstream stream of its leg. Credit flows against the bytes:
+ * what has left towards one side is granted to the other, so a slow client is felt by the apiserver and by nobody else.
+ * What a broken upstream means for the client is decided in `legGone`; who is asked next is serve's business. Next:
  * respond.
  */
 import { Failure } from "../failure.ts";
@@ -11,84 +11,54 @@ import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { errorCode, lost } from "../h2/protocol-error.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
-import type { Stream } from "../h2/stream.ts";
-import { limits } from "../limits.ts";
-import type { Kind } from "./classify.ts";
-import type { Client } from "./client.ts";
-import { Held } from "./held.ts";
-import type { Lane } from "./lane.ts";
-import { WholeEvents } from "./whole-events.ts";
-
-/** What serve knows of a request by the time that it is relayed. */
-export type Order = {
-  readonly client: Client;
-  readonly method: string;
-  readonly kind: Kind;
-  readonly verb: string;
-  readonly fields: readonly Field[];
-  readonly auditId: string;
-  /** No body follows the head. */
-  readonly isBodiless: boolean;
-};
-
-export type ExchangeOwner = {
-  /** The final head arrived, with this status. */
-  answered(exchange: Exchange, status: number): void;
-  /** The upstream side is gone with nothing answered, and the request may be sent again: place it anew. */
-  replace(exchange: Exchange, failure: Failure): void;
-  /** Nothing is answered and nothing may be sent again: tell the client. */
-  failed(exchange: Exchange, failure: Failure): void;
-  /** A watch that we can read lost its backend after `events` of them: when is it to be ended (D5)? */
-  watchLost(exchange: Exchange, events: number): void;
-  /** Over, whoever ended it. Told once. */
-  ended(exchange: Exchange, end: ExchangeEnd): void;
-};
-
-export type ExchangeEnd = "complete" | "client-gone" | "backend-gone" | "refused";
-
-const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
-/** Methods whose repetition changes nothing (RFC 9110 §9.2.1); they are the ones we may ask a second backend. */
-const safeMethods = new Set(["GET", "HEAD"]);
+import type { ExchangeEnd, ExchangeOwner } from "./exchange-owner.ts";
+import { growWindow } from "./grow-window.ts";
+import { honestCode } from "./honest-code.ts";
+import type { LaneKey } from "./lane-key.ts";
+import { Leg, type LegOwner } from "./leg.ts";
+import { isRepeatable, type Order } from "./order.ts";
+import { isRefusal, Refusal } from "./refusal.ts";
+import { RequestBody } from "./request-body.ts";
+import type { WatchHost } from "./watch-host.ts";
+import type { Watching } from "./watching.ts";
 
 /** Shared by all exchanges that have none, as most have: 50,000 watches feel every array. */
 const noBackends: readonly string[] = [];
 const noWait = (): void => {};
 
-export class Exchange implements SideOwner {
+export class Exchange implements SideOwner, LegOwner, WatchHost {
   readonly order: Order;
   readonly #owner: ExchangeOwner;
-  readonly #down: Side;
+  readonly down: Side;
   readonly #buffered: Buffered;
-  #up: Stream | undefined;
-  #lane: Lane | undefined;
-  /**
-   * The request's body as far as it may have to be sent (again): all that came before there was a lane, bounded by the
-   * client's own window; after that while it is short and nothing is answered.
-   */
-  #kept: Held | undefined;
-  #keptTrailers: readonly Field[] | undefined;
-  /** Is all of the body that has gone still here, to be sent once more should the backend refuse the stream? */
-  #isRepeatable = true;
-  #isRequestOver: boolean;
+  /** Whose answer is relayed, or will be if it is the first. */
+  #leg: Leg | undefined;
+  /** A hedge: the same request, asked once more while nothing is answered. The first head wins. */
+  #other: Leg | undefined;
+  /** Undefined when no body follows the head. */
+  readonly #body: RequestBody | undefined;
   #isAnswerOver = false;
   #isEnded = false;
   #status = 0;
-  #events: WholeEvents | undefined;
-  /** Octets already granted upstream when they were held back: their leaving grants nothing more. */
-  #granted = 0;
+  /** Once it is answered, if it is a watch that we can read: then its legs are told there. */
+  #watching: Watching | undefined;
   #delivered = 0;
   #sentBytes = 0;
+  /** Who was asked last, or has answered. */
   backend = "";
+  /** Who was asked in vain. */
   tried: readonly string[] = noBackends;
-  /** Undoes the present wait for a lane. */
+  /** Where exchanges.ts keeps it while it lives. */
+  liveAt = -1;
+  /** Undoes the present wait for a time to come. */
   stopWaiting: () => void = noWait;
 
   constructor(order: Order, down: Side, owner: ExchangeOwner, buffered: Buffered) {
     this.#buffered = buffered;
     this.order = order;
-    this.#down = down;
+    this.down = down;
     this.#owner = owner;
-    this.#isRequestOver = order.isBodiless;
+    this.#body = order.isBodiless ? undefined : new RequestBody(buffered);
   }
 
   get status(): number {
@@ -103,9 +73,8 @@ export class Exchange implements SideOwner {
     return this.#status !== 0;
   }
 
-  /** Whole events that went to the client, when this is a watch that we can read. */
-  get events(): number {
-    return this.#events?.events ?? 0;
+  get watching(): Watching | undefined {
+    return this.#watching;
   }
 
   /** Octets of the answer's body that left for the client. */
@@ -115,77 +84,74 @@ export class Exchange implements SideOwner {
 
   /** What waits here on this exchange's account, in either direction. */
   get queuedBytes(): number {
-    const held = (this.#events?.heldBytes ?? 0) + (this.#kept?.length ?? 0);
-    return this.#down.queuedBytes + (this.#up?.queuedBytes ?? 0) + held;
+    const legs = (this.#leg?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0);
+    return this.down.queuedBytes + legs + (this.#watching?.legs.heldBytes ?? 0) + (this.#body?.length ?? 0);
   }
 
-  get down(): Side {
-    return this.#down;
+  /** Gives it to a backend: the leg is to be dialled. */
+  ask(backend: string): Leg {
+    this.backend = backend;
+    this.#leg = new Leg(backend, this);
+    return this.#leg;
   }
 
-  get lane(): Lane | undefined {
-    return this.#lane;
+  /** The backends that have it, or had it in vain. */
+  get asked(): readonly string[] {
+    return [...this.tried, this.backend, this.#other?.backend ?? ""];
   }
 
-  /** Sends the request on a lane, with the body that has come so far. */
-  start(lane: Lane): void {
-    if (this.#isEnded) return;
-    this.#lane = lane;
-    this.stopWaiting = noWait;
-    const { fields, isBodiless, method } = this.order;
-    const up = lane.open(fields, isBodiless, new UpstreamEar(this));
-    up.isHead = method === "HEAD";
-    this.#up = up;
-    if (!isBodiless) this.#sendKept(up);
+  /** Is nobody who was asked known to be well, and nothing heard? */
+  get isDoubted(): boolean {
+    if (this.isAnswered || this.#leg?.isSuspect !== true || this.#leg.refusal !== undefined) return false;
+    return this.#other === undefined || (this.#other.isSuspect && this.#other.refusal === undefined);
   }
 
-  #sendKept(up: Stream): void {
-    const body = this.#kept?.peek();
-    const trailers = this.#keptTrailers;
-    const isLast = this.#isRequestOver && trailers === undefined;
-    if (body !== undefined) up.sendData(body, 0, body.length, isLast, false);
-    else if (isLast) up.sendData(Buffer.alloc(0), 0, 0, true, false);
-    if (trailers !== undefined) up.sendHeaders(trailers, true);
-    this.#forgetLongBody();
+  /** Are two asked? */
+  get isHedged(): boolean {
+    return this.#other !== undefined;
   }
 
-  #keep(bytes: Buffer, start: number, end: number): void {
-    this.#kept ??= new Held(this.#buffered);
-    this.#kept.add(bytes, start, end);
+  /** Asks once more; never of more than two at a time, so a hedge in doubt makes room for a better one. */
+  hedge(backend: string): Leg {
+    this.#other?.cancel(false);
+    this.#other = new Leg(backend, this);
+    return this.#other;
   }
 
-  /** A long body is not kept for a second sending: it is the client's to repeat. */
-  #forgetLongBody(): void {
-    if (this.#kept === undefined || this.#kept.length <= limits.repeatableBodyBytes) return;
-    this.#isRepeatable = false;
-    this.#kept.take();
-    this.#kept = undefined;
+  /** Takes the place of a leg that waits for a lane: nothing of it was sent. */
+  move(leg: Leg, backend: string): Leg {
+    leg.cancel(false);
+    this.tried = [...this.tried, leg.backend];
+    return leg === this.#other ? this.hedge(backend) : this.ask(backend);
+  }
+
+  /** Takes a refusal that was kept back: nobody has done better in time. */
+  settle(): void {
+    if (this.#leg?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
+    this.#relayRefusal();
   }
 
   /** The client was answered by us; nothing more is relayed. */
   refuse(status: number): void {
     this.#status = status;
     // What came of the body will never be granted back: a client that went on sending would wait for ever.
-    if (!this.#isRequestOver) this.#down.reset(errorCode.NO_ERROR);
+    if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
 
-  /** Ends a watch that we can read between two events, as the apiserver would; false when this is no such watch. */
-  endWatch(): boolean {
-    if (this.#isEnded || this.#events?.isReadable !== true) return false;
-    if (this.#up !== undefined) this.#lane?.cancel(this.#up, true);
-    this.#isAnswerOver = true;
-    this.#down.sendData(Buffer.alloc(0), 0, 0, true, false);
-    this.#end("backend-gone");
+  /** Lets a watch that we can read end as soon as its client takes it well (D5); false when this is no such watch. */
+  letWatchEnd(): boolean {
+    if (this.#isEnded || this.#watching?.progress.isReadable !== true) return false;
+    this.#watching.finish();
     return true;
   }
 
   /** Ends it now, whatever it is: the process is going, or memory is short and this one holds the most of it. */
   cut(): void {
     // Over, but its answer is not: a slow reader has not taken all of it.
-    if (this.#isEnded) return this.#down.reset(errorCode.INTERNAL_ERROR);
-    if (this.endWatch()) return;
-    if (this.#up !== undefined) this.#lane?.cancel(this.#up, this.isAnswered);
+    if (this.#isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
+    if (this.#watching?.progress.isReadable === true) return this.endsHere(false);
+    this.#cancelLegs();
     this.#resetDown(this.isAnswered ? lost : errorCode.REFUSED_STREAM);
   }
 
@@ -193,24 +159,24 @@ export class Exchange implements SideOwner {
 
   /** The request's trailers. */
   headers(fields: Field[]): void {
-    this.#isRequestOver = true;
-    this.#keptTrailers = fields;
-    this.#up?.sendHeaders(fields, true);
+    const { vouched } = this.order;
+    const said = vouched === undefined ? fields : fields.filter((field) => !vouched.drops(field));
+    this.#body?.endWith(said);
+    this.#leg?.up?.sendHeaders(said, true);
     this.#endIfOver();
   }
 
-  data(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
-    if (endStream) this.#isRequestOver = true;
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const body = this.#body;
+    if (endStream && body !== undefined) body.isOver = true;
+    const up = this.#leg?.up;
     if (this.#isEnded) {
-      this.#down.grant(end - start);
-    } else if (this.#up === undefined) {
-      this.#keep(bytes, start, end);
+      this.down.grant(end - start);
+    } else if (up === undefined) {
+      body?.keep(bytes, start, end);
     } else {
-      if (this.#isRepeatable && !this.isAnswered) {
-        this.#keep(bytes, start, end);
-        this.#forgetLongBody();
-      }
-      this.#up.sendData(bytes, start, end, endStream, hasRoom);
+      body?.keepForAgain(bytes, start, end);
+      up.sendData(bytes, start, end, endStream);
       this.#endIfOver();
     }
   }
@@ -218,74 +184,194 @@ export class Exchange implements SideOwner {
   /** The client gave up. */
   reset(): void {
     if (this.#isEnded) return;
-    if (this.#up !== undefined) this.#lane?.cancel(this.#up, this.isAnswered);
+    this.#cancelLegs();
     this.#end("client-gone");
   }
 
   sent(count: number): void {
     this.#sentBytes += count;
-    const debt = Math.min(count, this.#granted);
-    this.#granted -= debt;
-    if (count > debt) this.#up?.grant(count - debt);
-    this.#growWindow(count);
+    const granted = this.#watching?.settle(count) ?? count;
+    const leg = this.#watching?.leg ?? this.#leg;
+    if (leg?.up === undefined) return;
+    if (granted > 0) leg.up.grant(granted);
+    this.#delivered = growWindow(leg.up, leg, this.#delivered + count, this.#buffered.isTight);
   }
 
-  // --- what the upstream side tells, through its ear ---
+  // --- what its leg tells ---
 
-  upstreamHeaders(fields: Field[], end: boolean): void {
-    if (this.#isEnded) return;
-    if (this.#status === 0) {
-      const status = Number(fields[0]?.value);
-      if (status < 200) return this.#down.sendHeaders(fields, false);
-      this.#status = status;
-      this.#kept?.take();
-      this.#kept = undefined;
-      this.#owner.answered(this, status);
-      if (this.order.kind === "watch" && status === 200 && !end)
-        this.#events = WholeEvents.of(fields, this.#buffered);
-    } else {
-      this.#releaseHeld();
-    }
-    if (end) this.#isAnswerOver = true;
-    this.#down.sendHeaders(fields, end);
-    this.#endIfOver();
+  laneKey(): LaneKey {
+    return this.#owner.laneKey(this);
   }
 
-  upstreamData(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
+  legOpened(_leg: Leg, up: Side): void {
+    this.#body?.sendTo(up);
+  }
+
+  /** Nothing was sent: whoever else can be asked is asked. */
+  legRefused(leg: Leg, failure: Failure): void {
+    if (!this.#goesOnWithout(leg)) this.#owner.replace(this, failure);
+  }
+
+  legHeaders(leg: Leg, fields: Field[], end: boolean): void {
     if (this.#isEnded) return;
-    if (this.#events !== undefined)
-      return this.#watchData(this.#events, bytes, start, end, endStream, hasRoom);
+    if (leg.refusal !== undefined) return leg.refusal.endWith(fields);
+    if (this.isAnswered) this.#sendHead(fields, end);
+    else this.#takeHead(leg, fields, end);
+  }
+
+  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    if (this.#isEnded) return;
+    if (leg.refusal !== undefined) return leg.refusal.keep(bytes, start, end, endStream);
     if (endStream) this.#isAnswerOver = true;
-    this.#down.sendData(bytes, start, end, endStream, hasRoom);
+    this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
   }
 
-  /** Octets of the request left towards the backend. */
-  upstreamSent(count: number): void {
-    this.#down.grant(count);
+  legSent(_leg: Leg, count: number): void {
+    this.down.grant(count);
   }
 
-  /** The upstream stream was reset, or its session is lost. */
-  upstreamGone(code: number): void {
+  legSuspected(leg: Leg): void {
+    if (!this.#isEnded && !this.isAnswered) this.#owner.suspected(this, leg);
+  }
+
+  /** What was done about a suspicion goes on: the first answer wins. */
+  legCleared(): void {}
+
+  /** Whoever has not answered yet still will. */
+  legLeaving(): void {}
+
+  legFaulted(error: unknown): void {
+    this.#owner.faulted(error);
+    this.cut();
+  }
+
+  legGone(leg: Leg, code: number): void {
     if (this.#isEnded) return;
-    this.#up = undefined;
     if (this.#isAnswerOver) return this.#stopUpload();
-    if (this.isAnswered) return this.#cutAnswer(code);
-    const failure = new Failure(
-      "backend-lost",
-      "backend",
-      `Backend ${this.backend} was lost before it answered`,
-    );
+    // A truncated answer never looks whole (F9).
+    if (this.isAnswered) return this.#resetDown(code);
+    if (this.#goesOnWithout(leg)) return;
+    const message = `Backend ${leg.backend} was lost before it answered`;
+    const failure = new Failure("backend-lost", "backend", message);
     if (this.#maySendAgain(code)) this.#owner.replace(this, failure);
     else if (code === lost) this.#owner.failed(this, failure);
     else this.#resetDown(code);
   }
 
+  // --- what it does as a watch ---
+
+  learnt(status: number): void {
+    this.#owner.learnt(status);
+  }
+
+  /** Its client goes there with all that it asks from now on: it never sees two caches in turn (k/k 59848). */
+  goesOn(backend: string): void {
+    const { client } = this.order;
+    if (client.backend === this.backend) client.backend = backend;
+    this.backend = backend;
+  }
+
+  endsHere(isWhole: boolean): void {
+    if (this.#isEnded) return;
+    this.#isAnswerOver = true;
+    this.down.sendData(Buffer.alloc(0), 0, 0, true);
+    this.#end(isWhole ? "complete" : "backend-gone");
+  }
+
+  breaksOff(): void {
+    this.#resetDown(lost);
+  }
+
   // --- steps of the above ---
+
+  #takeHead(leg: Leg, fields: Field[], end: boolean): void {
+    const status = Number(fields[0]?.value);
+    if (status < 200) {
+      // The hedge's would be the second of its kind.
+      if (leg === this.#leg) this.down.sendHeaders(fields, false);
+    } else if (!isRefusal(status) || !this.#holdsBack(leg, fields, end)) {
+      this.#answer(leg, status, fields, end);
+    }
+  }
+
+  #answer(leg: Leg, status: number, fields: Field[], end: boolean): void {
+    if (leg === this.#other) this.#swap();
+    const rest = this.#other;
+    rest?.cancel(false);
+    this.#other = undefined;
+    this.stopWaiting();
+    this.backend = leg.backend;
+    this.#status = status;
+    this.#body?.forget();
+    this.#owner.answered(this, status, { leg, rest });
+    this.#sendHead(fields, end);
+    if (this.order.kind !== "watch" || status !== 200 || end) return;
+    this.#watching = this.#owner.watchOf(this, fields, leg);
+    if (this.#watching !== undefined) this.#leg = undefined;
+  }
+
+  #sendHead(fields: Field[], end: boolean): void {
+    if (end) this.#isAnswerOver = true;
+    this.down.sendHeaders(fields, end);
+    this.#endIfOver();
+  }
+
+  /** An answer that refuses is kept while the other leg may do better, and replaced when its backend is going. */
+  #holdsBack(leg: Leg, fields: Field[], end: boolean): boolean {
+    const rest = leg === this.#leg ? this.#other : this.#leg;
+    if (rest !== undefined && rest.refusal === undefined) {
+      leg.refusal = new Refusal(fields, end, this.#buffered);
+      this.#owner.refusalHeld(this);
+      return true;
+    }
+    if (this.#body?.isRepeatable === false || !this.#owner.mayLeave(this, leg, fields)) return false;
+    leg.cancel(true);
+    const message = `Backend ${leg.backend} is shutting down`;
+    if (!this.#goesOnWithout(leg))
+      this.#owner.replace(this, new Failure("backend-refused", "backend", message));
+    return true;
+  }
+
+  /** One leg is over. Is there another, whose answer is as good? */
+  #goesOnWithout(leg: Leg): boolean {
+    this.tried = [...this.tried, leg.backend];
+    leg.refusal?.forget();
+    if (leg !== this.#other) this.#leg = this.#other;
+    this.#other = undefined;
+    if (this.#leg === undefined) return false;
+    this.backend = this.#leg.backend;
+    this.#relayRefusal();
+    return true;
+  }
+
+  #relayRefusal(): void {
+    const leg = this.#leg;
+    const refusal = leg?.refusal;
+    if (leg === undefined || refusal === undefined) return;
+    leg.refusal = undefined;
+    refusal.tell({
+      headers: (fields, end) =>
+        this.isAnswered
+          ? this.#sendHead(fields, end)
+          : this.#answer(leg, Number(fields[0]?.value), fields, end),
+      data: (body, end) => this.legData(leg, body, 0, body.length, end),
+    });
+  }
+
+  #swap(): void {
+    [this.#leg, this.#other] = [this.#other, this.#leg];
+  }
+
+  #cancelLegs(): void {
+    this.#leg?.cancel(this.isAnswered);
+    this.#other?.cancel(false);
+    this.#other = undefined;
+  }
 
   /** The answer is whole and the backend wants no more body: the client may stop (RFC 9113 §8.1). */
   #stopUpload(): void {
-    this.#down.reset(errorCode.NO_ERROR);
+    this.down.reset(errorCode.NO_ERROR);
     this.#end("complete");
   }
 
@@ -294,111 +380,25 @@ export class Exchange implements SideOwner {
    * only if it is safe. Either way the whole of its body must still be here.
    */
   #maySendAgain(code: number): boolean {
-    if (!this.#isRepeatable) return false;
-    if (code === errorCode.REFUSED_STREAM) return true;
-    const { method, kind, isBodiless } = this.order;
-    return code === lost && isBodiless && safeMethods.has(method) && kind !== "long-running";
+    if (this.#body?.isRepeatable === false) return false;
+    return code === errorCode.REFUSED_STREAM || (code === lost && isRepeatable(this.order));
   }
 
-  /**
-   * A truncated answer never looks whole (F9). Only a watch may be ended between two events, and always is: a reset of
-   * any code makes client-go list everything again (D5).
-   */
-  #cutAnswer(code: number): void {
-    if (this.#events?.isReadable === true) this.#owner.watchLost(this, this.#events.events);
-    else this.#resetDown(code);
-  }
-
-  /**
-   * A client must not mistake what broke off: Node's takes NO_ERROR and CANCEL for an orderly end (nodejs/node 35209),
-   * and after a head REFUSED_STREAM would say that nothing was processed.
-   */
   #resetDown(code: number): void {
-    const isRefusal = code === errorCode.REFUSED_STREAM;
-    const isFalse = isRefusal ? this.isAnswered : mistakable.has(code);
-    this.#down.reset(isFalse ? errorCode.INTERNAL_ERROR : code);
+    this.down.reset(honestCode(code, this.isAnswered));
     this.#end("backend-gone");
   }
 
-  #watchData(
-    events: WholeEvents,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    isLast: boolean,
-    hasRoom: boolean,
-  ): void {
-    const upTo = isLast ? end : events.feed(bytes, start, end);
-    if (upTo > start || isLast) {
-      this.#releaseHeld();
-      if (isLast) this.#isAnswerOver = true;
-      if (upTo > start || isLast) this.#down.sendData(bytes, start, upTo, isLast, hasRoom);
-    }
-    if (upTo < end) {
-      events.hold(bytes, upTo, end);
-      // An event may be larger than the stream's window: what is held is granted now, not when it leaves.
-      this.#granted += end - upTo;
-      this.#up?.grant(end - upTo);
-    }
-    if (isLast) this.#endIfOver();
-  }
-
-  #releaseHeld(): void {
-    const held = this.#events?.take();
-    if (held !== undefined) this.#down.sendData(held, 0, held.length, false, false);
-  }
-
-  /** A reader that keeps up on a long way gets a larger window, twice as much each time that one was used up. */
-  #growWindow(count: number): void {
-    const up = this.#up;
-    if (up === undefined) return;
-    this.#delivered += count;
-    const { size } = up.receiveWindow;
-    if (this.#buffered.isTight) {
-      if (size > limits.streamWindowTightBytes) up.shrinkReceiveWindow(limits.streamWindowTightBytes);
-      return;
-    }
-    if (this.#delivered < 2 * size || size >= limits.streamWindowMostBytes) return;
-    this.#delivered = 0;
-    up.growReceiveWindow(Math.min(limits.streamWindowMostBytes, 2 * size));
-  }
-
   #endIfOver(): void {
-    if (this.#isAnswerOver && this.#isRequestOver) this.#end("complete");
+    if (this.#isAnswerOver && this.#body?.isOver !== false) this.#end("complete");
   }
 
   #end(end: ExchangeEnd): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#kept?.take();
+    this.#body?.forget();
     this.stopWaiting();
     this.#owner.ended(this, end);
-    this.#events?.take();
-    this.#events = undefined;
-  }
-}
-
-/** Hears the upstream stream for its exchange: a SideOwner of its own, since the exchange is the downstream one. */
-class UpstreamEar implements SideOwner {
-  readonly #exchange: Exchange;
-
-  constructor(exchange: Exchange) {
-    this.#exchange = exchange;
-  }
-
-  headers(fields: Field[], end: boolean): void {
-    this.#exchange.upstreamHeaders(fields, end);
-  }
-
-  data(bytes: Buffer, start: number, end: number, endStream: boolean, hasRoom: boolean): void {
-    this.#exchange.upstreamData(bytes, start, end, endStream, hasRoom);
-  }
-
-  reset(code: number): void {
-    this.#exchange.upstreamGone(code);
-  }
-
-  sent(count: number): void {
-    this.#exchange.upstreamSent(count);
+    this.#watching?.cancel();
   }
 }

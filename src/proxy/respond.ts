@@ -13,6 +13,8 @@ type Reply = { readonly status: number; readonly reason: string };
 const replies: Record<FailureCode, Reply> = {
   "bad-request": { status: 400, reason: "BadRequest" },
   "client-certificate": { status: 403, reason: "Forbidden" },
+  misdirected: { status: 421, reason: "BadRequest" },
+  unauthenticated: { status: 401, reason: "Unauthorized" },
   "no-backend": { status: 503, reason: "ServiceUnavailable" },
   "backend-refused": { status: 503, reason: "ServiceUnavailable" },
   "backend-lost": { status: 502, reason: "InternalError" },
@@ -23,18 +25,16 @@ const replies: Record<FailureCode, Reply> = {
   draining: { status: 503, reason: "ServiceUnavailable" },
 };
 
-/** Methods that a client may send again without asking anyone (RFC 9110 §9.2.1). */
-const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
-/** Failures of which we know that no backend has seen the request. */
-const unseen = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
+/** Failures after which no backend has acted on the request: it was not sent, was refused, or is safe. */
+const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
- * Writes the whole answer. Retry-After goes only with what is safe to send again: client-go repeats any method on a
- * 5xx that carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
+ * Writes the whole answer. Retry-After goes only with what may be sent again: client-go repeats any method on a 5xx
+ * that carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
 export function respond(side: Side, method: string, failure: Failure): number {
   const { status } = replies[failure.code];
-  const mayRetry = unseen.has(failure.code) && safeMethods.has(method);
+  const mayRetry = untouched.has(failure.code);
   const body = Buffer.from(statusBody(failure, mayRetry));
   const fields = [
     new Field(":status", String(status)),
@@ -45,7 +45,7 @@ export function respond(side: Side, method: string, failure: Failure): number {
   if (mayRetry) fields.push(new Field("retry-after", "1"));
   const isBodiless = method === "HEAD";
   side.sendHeaders(fields, isBodiless);
-  if (!isBodiless) side.sendData(body, 0, body.length, true, false);
+  if (!isBodiless) side.sendData(body, 0, body.length, true);
   return status;
 }
 

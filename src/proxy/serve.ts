@@ -3,29 +3,64 @@
  *
  *     listen -> classify -> identify -> choose -> dial -> relay -> respond
  *
+ * When a backend falls ill on the way, `hedge` asks another, `hold` keeps who can go nowhere, and a watch goes on by
+ * itself (`watching`); ARCHITECTURE.md has the order in which to read those.
+ *
  * A request arrives here from `downstream.ts` (HTTP/2) or `h1.ts` (HTTP/1.1) with the side to answer on; whoever
  * called feeds the returned exchange with what the client sends from then on.
  */
 import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Buffered } from "../h2/buffered.ts";
+import { type Field, role } from "../h2/field.ts";
 import type { RequestHead } from "../h2/fields.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
 import type { Backends } from "../health/backends.ts";
+import type { Probers } from "../health/probers.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import { choose } from "./choose.ts";
-import { classify } from "./classify.ts";
+import { decoderFor } from "../watch/framing.ts";
+import type { Replay } from "../watch/replay.ts";
+import type { Standings } from "../watch/stale.ts";
+import { choose, elsewhere } from "./choose.ts";
+import { classify, isObjectRead, type RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
-import { dial, type Wanted } from "./dial.ts";
+import { dial } from "./dial.ts";
+import type { ExchangeEnd, ExchangeOwner, Legs } from "./exchange-owner.ts";
 import type { Exchanges } from "./exchanges.ts";
+import { faulted } from "./faulted.ts";
+import type { Hedges } from "./hedge.ts";
+import type { Hold } from "./hold.ts";
 import { identify } from "./identify.ts";
-import { Exchange, type ExchangeEnd, type ExchangeOwner, type Order } from "./relay.ts";
+import type { Vouched } from "./identity.ts";
+import type { LaneKey } from "./lane-key.ts";
+import type { Leg } from "./leg.ts";
+import { ListSide } from "./list-side.ts";
+import { type BodyCopy, copied, heard } from "./lock-side.ts";
+import type { Loops } from "./loops.ts";
+import type { Moves } from "./moves.ts";
+import type { Order } from "./order.ts";
+import { isShutdown } from "./refusal.ts";
+import { Exchange } from "./relay.ts";
 import { respond } from "./respond.ts";
+import type { Talk } from "./talk.ts";
+import { type Asking, type Recall, type TimeTravel, userAgentOf } from "./time-travel.ts";
 import type { Credential, Trust } from "./trust.ts";
 import type { Upstreams } from "./upstreams.ts";
+import {
+  answerOf,
+  firstFields,
+  resourceKey,
+  type WatchOrder,
+  watchOrderOf,
+  withBookmarks,
+  withPath,
+} from "./watch-order.ts";
+import { Watching } from "./watching.ts";
 
+/** What one path has; `hedges` and `hold` are shared by all its requests. */
 export type ServeParts = {
+  readonly probers: Pick<Probers, "hurry"> | undefined;
   readonly buffered: Buffered;
   readonly clock: Clock;
   readonly backends: Backends;
@@ -33,88 +68,261 @@ export type ServeParts = {
   readonly trust: Trust;
   readonly exchanges: Exchanges;
   readonly journal: Journal;
+  readonly hedges: Hedges;
+  readonly hold: Hold;
+  readonly moves: Moves;
+  readonly standings: Standings;
+  readonly timeTravel: TimeTravel;
+  readonly replays: Loops;
+  readonly talk: Talk;
+  /** Are bookmarks asked for on behalf of clients that do not? */
+  readonly bookmarks: "always" | "as-asked";
 };
 
 /** `end`: no body follows the head. */
 export type Serve = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
 
+/** Makes the way of every request, from its head to an exchange that is under way. */
 export function createServe(parts: ServeParts): Serve {
   return (request, end, side, client) => {
     const info = classify(request.method, request.path);
-    const identified = identify(request, client);
+    const identified = identify(request, client, parts.clock.wall());
     const isRefused = identified instanceof Failure;
+    const { fields, auditId, vouched } = isRefused ? unknown(request) : identified;
+    const asking = { info, target: request.path, client, fields };
+    const recall = isRefused || !end ? undefined : parts.timeTravel.recall(asking);
+    const asked = end ? watchOf(parts, asking, recall) : undefined;
+    const credential = credentialOf(parts, request, client, vouched);
     const order: Order = {
       client,
+      caller: parts.talk.callerOf(client, request.fields, vouched ?? credential),
+      at: parts.clock.now(),
+      resource: asked === undefined ? "" : asked.resource,
       method: request.method,
       kind: info.kind,
       verb: info.verb,
-      fields: isRefused ? request.fields : identified.fields,
-      auditId: isRefused ? "" : identified.auditId,
+      isObjectRead: isObjectRead(info),
+      fields: fieldsOf(fields, asked, recall),
+      auditId,
       isBodiless: end,
+      vouched,
     };
-    const course = new Course(parts, parts.trust.credentialOf(request, client.credential));
-    const exchange = new Exchange(order, side, course, parts.buffered);
+    const course = new Course(parts, { credential, asked, recall });
+    course.avoid(info);
+    const down = readSide(side, recall, asked);
+    const copy = isRefused ? undefined : talkOf(parts, order, asking, asked);
+    const exchange = new Exchange(order, heard(down, copy), course, parts.buffered);
     parts.exchanges.add(exchange);
     if (isRefused) course.failed(exchange, identified);
     else course.place(exchange);
-    return exchange;
+    return copied(exchange, copy);
   };
 }
+
+/** Of a list whose version is to be read in passing. */
+function readSide(side: Side, recall: Recall | undefined, asked: WatchOrder | undefined): Side {
+  const isRead = recall !== undefined && asked === undefined;
+  return isRead ? new ListSide(side, (version) => recall.shown(version)) : side;
+}
+
+/** A bearer beside a certificate is not sent, and proves nothing. */
+function credentialOf(
+  { trust }: ServeParts,
+  request: RequestHead,
+  client: Client,
+  vouched: Vouched | undefined,
+): Credential {
+  return vouched === undefined ? trust.credentialOf(request, client.credential) : undefined;
+}
+
+/** Of somebody who is refused: nothing goes up. */
+function unknown({ fields }: RequestHead): Pick<Order, "fields" | "auditId" | "vouched"> {
+  return { fields, auditId: "", vouched: undefined };
+}
+
+/** Undefined for anything else. */
+function watchOf(
+  { clock, bookmarks }: ServeParts,
+  asking: Asking,
+  recall: Recall | undefined,
+): WatchOrder | undefined {
+  if (asking.info.kind !== "watch") return undefined;
+  const target = recall?.target ?? asking.target;
+  const asked = watchOrderOf(target, asking.info, clock.now(), recall);
+  return bookmarks === "always" ? withBookmarks(asked, asking.fields) : asked;
+}
+
+/** What the request shows of who talks and who holds the locks; the copy that is to be made of its body. */
+function talkOf(
+  { talk }: ServeParts,
+  { caller, auditId, client }: Order,
+  { info, target }: Asking,
+  watch: WatchOrder | undefined,
+): BodyCopy | undefined {
+  const asker = { caller, client, info, target, auditId };
+  if (watch !== undefined || info.verb === "list") talk.asked(asker, watch);
+  return talk.copyFor(asker);
+}
+
+/** What goes up first. */
+function fieldsOf(
+  fields: readonly Field[],
+  asked: WatchOrder | undefined,
+  recall: Recall | undefined,
+): readonly Field[] {
+  if (recall?.isDemanded === true) return withPath(fields, recall.target);
+  return asked === undefined ? fields : firstFields(asked, fields);
+}
+
+const nobody: readonly string[] = [];
+
+type CourseOptions = {
+  readonly credential: Credential;
+  readonly asked: WatchOrder | undefined;
+  readonly recall: Recall | undefined;
+};
 
 /** The course of one exchange from backend to backend, until one answers or none is left. */
 class Course implements ExchangeOwner {
   readonly #parts: ServeParts;
   readonly #credential: Credential;
-  #answeredAt = 0;
+  /** Of a watch that may go on elsewhere. */
+  readonly #asked: WatchOrder | undefined;
+  /** What its client had seen; undefined when that does not matter. */
+  readonly #recall: Recall | undefined;
+  /** From the time that it is answered, if it is a watch from a version. */
+  #replay: Replay | undefined;
+  /** Backends that stand still with the resource, or have forgotten the version: asked when nobody else is there. */
+  #avoided: readonly string[] = nobody;
+  #heldUntil = 0;
 
-  constructor(parts: ServeParts, credential: Credential) {
+  constructor(parts: ServeParts, { credential, asked, recall }: CourseOptions) {
     this.#parts = parts;
+    this.#asked = asked;
+    this.#recall = recall;
     this.#credential = credential;
   }
 
+  avoid(info: RequestInfo): void {
+    const { standings, clock } = this.#parts;
+    if (!standings.isClear) this.#avoided = standings.stalledWith(resourceKey(info), clock.now());
+    const version = this.#asked?.request.version ?? "";
+    const refusing = version === "" ? nobody : standings.refusing(resourceKey(info), version);
+    if (refusing.length > 0) this.#avoided = [...this.#avoided, ...refusing];
+  }
+
   place(exchange: Exchange): void {
-    const { backends, upstreams, trust } = this.#parts;
-    const { client, kind } = exchange.order;
-    const loads = (name: string): number => upstreams.loadOf(name);
-    const backend = choose({ views: backends.views, loads, bound: client.backend, tried: exchange.tried });
-    if (backend instanceof Failure) return this.failed(exchange, backend);
+    const { backends, upstreams } = this.#parts;
+    const { client } = exchange.order;
+    const loads = (name: string): number => upstreams.weightOf(name);
+    const tried = this.#avoided === nobody ? exchange.tried : [...exchange.tried, ...this.#avoided];
+    const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
+    if (backend instanceof Failure) return this.#hold(exchange, backend);
     client.backend = backend;
-    exchange.backend = backend;
-    const wanted = (): Wanted => ({
-      trust: trust.classOf(this.#credential),
-      kind: kind === "plain" ? "plain" : "long",
-    });
-    dial(upstreams, exchange, wanted, (failure) => this.replace(exchange, failure));
+    dial(upstreams, exchange.ask(backend));
   }
 
-  /** Nothing was sent, or nothing was processed: the next backend is asked, a few times at most. */
+  /** Nobody can be asked now: whoever comes back in time is. */
+  #hold(exchange: Exchange, failure: Failure): void {
+    const { hold } = this.#parts;
+    if (this.#heldUntil === 0) this.#heldUntil = hold.until;
+    const place = (): void => {
+      if (!exchange.isEnded) this.place(exchange);
+    };
+    const stop = hold.wait(this.#heldUntil, place, () => this.failed(exchange, failure));
+    if (stop === undefined) this.failed(exchange, failure);
+    else exchange.stopWaiting = stop;
+  }
+
+  laneKey({ order }: Exchange): LaneKey {
+    const { upstreams, trust } = this.#parts;
+    const kind = order.kind === "plain" ? "plain" : "long";
+    const of = order.vouched?.trust ?? trust.classOf(this.#credential);
+    return upstreams.keyFor({ trust: of, kind }, order.client);
+  }
+
+  suspected(exchange: Exchange, leg: Leg): void {
+    this.#parts.hedges.suspected(exchange, leg);
+  }
+
+  refusalHeld(exchange: Exchange): void {
+    exchange.stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => exchange.settle());
+  }
+
+  mayLeave(exchange: Exchange, leg: Leg, refusal: readonly Field[]): boolean {
+    const { backends, hedges } = this.#parts;
+    const view = backends.views.find(({ name }) => name === leg.backend);
+    if (!isShutdown(refusal, leg.isLaneRetiring || view?.state === "draining")) return false;
+    return exchange.tried.length + 1 < limits.attempts && hedges.otherFor(exchange) !== undefined;
+  }
+
+  /** Nothing was sent, or it may be sent again: the next backend is asked, a few times at most. */
   replace(exchange: Exchange, failure: Failure): void {
-    exchange.tried = [...exchange.tried, exchange.backend];
-    if (exchange.tried.length >= limits.attempts) this.failed(exchange, failure);
-    else this.place(exchange);
+    if (exchange.tried.length < limits.attempts) return this.place(exchange);
+    if (failure.code !== "backend-lost") return this.failed(exchange, failure);
+    // What comes here may be asked again, by its client too: 503 says when, and a watch is not relisted (watch.md §5.1).
+    const message = `Asked ${exchange.tried.join(", ")} in vain: ${failure.message}`;
+    this.failed(exchange, new Failure("no-backend", "backend", message, failure));
   }
 
-  answered(_exchange: Exchange, status: number): void {
-    this.#answeredAt = this.#parts.clock.now();
-    this.#parts.trust.learn(this.#credential, status);
+  answered(exchange: Exchange, status: number, legs: Legs): void {
+    this.learnt(status);
+    this.#parts.hedges.answered(exchange, status, legs);
+    const recall = this.#recall;
+    if (recall === undefined) return;
+    recall.backend = exchange.backend;
+    if (status === 504 && recall.isDemanded) this.#tooOld(exchange, recall);
+  }
+
+  /** The backend is behind: its client's next try goes to another one. */
+  #tooOld({ order, backend }: Exchange, recall: Recall): void {
+    const { backends, upstreams } = this.#parts;
+    recall.refused();
+    const other = elsewhere(backends.views, (name) => upstreams.weightOf(name), [backend]);
+    if (other !== undefined && order.client.backend === backend) order.client.backend = other;
   }
 
   failed(exchange: Exchange, failure: Failure): void {
     const { code, origin, message } = failure;
-    const { auditId, method } = exchange.order;
-    this.#parts.journal.write({ kind: "exchange.failed", code, origin, message, auditId });
+    const { auditId, method, client, fields } = exchange.order;
+    this.#parts.journal.write({
+      kind: "exchange.failed",
+      code,
+      origin,
+      message,
+      auditId,
+      client: client.address,
+      userAgent: userAgentOf(fields),
+      backend: exchange.backend,
+    });
     exchange.refuse(respond(exchange.down, method, failure));
   }
 
-  /** client-go relists after a watch without events that ended within a second: such an end is held back (D5). */
-  watchLost(exchange: Exchange, events: number): void {
-    const { clock } = this.#parts;
-    const ageMs = clock.now() - this.#answeredAt;
-    if (events > 0 || ageMs >= limits.shortWatchMs) exchange.endWatch();
-    else exchange.stopWaiting = clock.after(limits.shortWatchMs - ageMs, () => exchange.endWatch());
+  watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): Watching | undefined {
+    const { buffered, moves } = this.#parts;
+    const asked = this.#asked;
+    const { contentType, contentEncoding } = answerOf(head);
+    // A promised length binds this answer to this backend: a client would take any other end for a fault.
+    if (head.some((field) => field.role === role.contentLength)) return undefined;
+    if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
+      return undefined;
+    this.#replay = this.#parts.replays.answered(asked, exchange.order);
+    return new Watching({ host: exchange, moves, buffered, asked, contentType }, leg);
+  }
+
+  learnt(status: number): void {
+    this.#parts.trust.learn(this.#credential, status);
+  }
+
+  faulted(error: unknown): void {
+    faulted(this.#parts.journal, error);
   }
 
   ended(exchange: Exchange, end: ExchangeEnd): void {
-    this.#parts.exchanges.remove(exchange, end);
+    const { exchanges, probers, clock } = this.#parts;
+    exchanges.remove(exchange, end, clock.now());
+    this.#replay?.ended();
+    // No verdict by itself: it may be a webhook's, or this one stream's. But it is worth asking at once.
+    if (end === "backend-gone" || exchange.status >= 500) probers?.hurry(exchange.backend);
   }
 }

@@ -7,6 +7,7 @@ import { wallClock } from "../clock.ts";
 import { type Failure, failureFrom, type Origin } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { readInto } from "./read-into.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
@@ -33,7 +34,9 @@ export function wireOf(
       socket.destroy();
     }
   };
-  socket.on("data", (chunk: Buffer) => guarded(() => owner.receive(chunk)));
+  const receive = (chunk: Buffer): void => guarded(() => owner.receive(chunk));
+  readInto(socket, receive);
+  socket.on("data", receive);
   socket.on("drain", () => guarded(() => owner.drained()));
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
@@ -43,11 +46,14 @@ export function wireOf(
   socket.on("close", () => guarded(() => owner.closed(failure)));
   if (parts.origin === "client") socket.on("drain", () => socket.resume());
   return {
-    write(buffers) {
-      const isTaken = writeAll(socket, buffers);
+    write(buffers, written) {
+      const isTaken = writeAll(socket, buffers, written);
       // Answers without a body know no window: whoever does not read them is not heard either, until it does.
       if (parts.origin === "client" && socket.writableLength > limits.unreadBytes) socket.pause();
       return isTaken;
+    },
+    get waitingBytes() {
+      return socket.writableLength;
     },
     end() {
       endSoon(socket);
@@ -77,16 +83,21 @@ function endSoon(socket: net.Socket): void {
   socket.once("close", () => stop());
 }
 
-function writeAll(socket: net.Socket, buffers: readonly Buffer[]): boolean {
+function writeAll(
+  socket: net.Socket,
+  buffers: readonly Buffer[],
+  written: (() => void) | undefined,
+): boolean {
   if (socket.destroyed || socket.writableEnded) return true;
-  const [first] = buffers;
-  if (buffers.length === 1 && first !== undefined) {
-    socket.write(first);
-  } else {
-    socket.cork();
-    for (const buffer of buffers) socket.write(buffer);
-    socket.uncork();
+  const isOne = buffers.length === 1;
+  if (!isOne) socket.cork();
+  let left = buffers.length;
+  for (const buffer of buffers) {
+    left -= 1;
+    if (left > 0 || written === undefined) socket.write(buffer);
+    else socket.write(buffer, (error) => (error ? undefined : written()));
   }
+  if (!isOne) socket.uncork();
   // "drain" comes only after a write that said false, which a backlog this far above the mark always did.
   return socket.writableLength <= limits.socketBacklogBytes;
 }

@@ -11,10 +11,12 @@ import type { Field } from "../h2/field.ts";
 import type { RequestHead } from "../h2/fields.ts";
 import type { Side } from "../h2/side.ts";
 import type { Journal } from "../journal.ts";
+import { classify } from "./classify.ts";
 import type { Client } from "./client.ts";
 import { writeUpgrade } from "./h1-head.ts";
 import { rawAnswer } from "./h1-refusal.ts";
 import { headOf, readUpgrade } from "./h1-request.ts";
+import type { Vouched, VouchedTrust } from "./identity.ts";
 import { linger } from "./linger.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
 
@@ -30,10 +32,18 @@ export type SpliceParts = {
   readonly identify: (
     request: RequestHead,
     client: Client,
-  ) => { readonly fields: readonly Field[]; readonly auditId: string } | Failure;
-  /** Asks another backend by itself while nothing has been sent. */
-  readonly dialUpgrade: (client: Client, request: RequestHead) => Promise<Dialed | Failure>;
+  ) =>
+    | {
+        readonly fields: readonly Field[];
+        readonly auditId: string;
+        readonly vouched?: Vouched | undefined;
+      }
+    | Failure;
+  /** Asks another backend by itself while nothing has been sent; `trust`: under which credential of ours. */
+  readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Dialed | Failure>;
   readonly respond: (side: Side, method: string, failure: Failure) => void;
+  /** Calls once when one of these sockets gets nothing through any more; returns its undoing. */
+  readonly onHung: (sockets: readonly Socket[], run: () => void) => () => void;
   readonly clock: Clock;
   readonly journal: Journal;
 };
@@ -67,19 +77,26 @@ export class Splices {
   /** Takes the socket over; `early` is what came behind the request. */
   splice(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
     const { method = "" } = request;
-    const refuse = (failure: Failure): void => this.#refuse(socket, method, failure);
+    const refuseNameless = (failure: Failure): void => this.#refuse(socket, { method, auditId: "" }, failure);
     const asked = readUpgrade(headOf(request, client.isTls));
-    if (typeof asked === "string") return refuse(new Failure("bad-request", "client", asked));
+    if (typeof asked === "string") return refuseNameless(new Failure("bad-request", "client", asked));
     const identified = this.#parts.identify(asked.head, client);
-    if (identified instanceof Failure) return refuse(identified);
+    if (identified instanceof Failure) return refuseNameless(identified);
+    const { auditId } = identified;
+    const refuse = (failure: Failure): void => this.#refuse(socket, { method, auditId }, failure);
     const head = { ...asked.head, fields: identified.fields };
     const { upgrades } = asked;
+    const isWatch = classify(head.method, head.path).kind === "watch";
     const open = (dialed: Dialed): void => {
-      const tunnel = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades), upgrades, early };
-      this.#open(tunnel, dialed, { client: client.address, auditId: identified.auditId, refuse });
+      const parts = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades) };
+      this.#open({ ...parts, upgrades, early, isWatch }, dialed, {
+        client: client.address,
+        auditId,
+        refuse,
+      });
     };
     this.#parts
-      .dialUpgrade(client, head)
+      .dialUpgrade(client, identified.vouched?.trust)
       .then((dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)))
       .catch((reason: unknown) => refuse(failureFrom(reason, "proxy")));
   }
@@ -97,6 +114,7 @@ export class Splices {
     const end = (): void => {
       this.#tunnels.delete(tunnel);
       stopDead();
+      stopHung();
     };
     const tunnel = new Tunnel(parts, {
       opened: () => journal.write({ kind: "tunnel.opened", ...names }),
@@ -107,22 +125,34 @@ export class Splices {
       contained: (message) => journal.write({ kind: "fault.contained", ring: "session", message }),
       ended: (reason) => {
         end();
-        journal.write({ kind: "tunnel.ended", ...names, reason });
+        const { events } = tunnel;
+        journal.write({
+          kind: "tunnel.ended",
+          ...names,
+          reason,
+          ...(events === undefined ? {} : { events }),
+        });
         linger(down, clock);
       },
     });
     this.#tunnels.set(tunnel, dialed.backend);
     const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
+    const stopHung = this.#parts.onHung([down, up], () =>
+      tunnel.cut("nothing gets through on its connection"),
+    );
   }
 
   /** The last answer on its socket, whose further octets nobody will read. */
-  #refuse(socket: Socket, method: string, failure: Failure): void {
+  #refuse(socket: Socket, { method, auditId }: Asked, failure: Failure): void {
     const { code, origin, message } = failure;
-    this.#parts.journal.write({ kind: "exchange.failed", code, origin, message, auditId: "" });
+    this.#parts.journal.write({ kind: "exchange.failed", code, origin, message, auditId });
     if (socket.writable) socket.end(rawAnswer((side) => this.#parts.respond(side, method, failure)));
     linger(socket, this.#parts.clock);
   }
 }
+
+/** What was refused; `auditId` is "" when it was not even understood. */
+type Asked = { readonly method: string; readonly auditId: string };
 
 /** Whom a tunnel is for, and how to answer when there will be none. */
 type Asker = {

@@ -6,11 +6,15 @@
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Clock } from "../clock.ts";
-import { role } from "../h2/field.ts";
+import { type Field, role } from "../h2/field.ts";
 import type { RequestHead } from "../h2/fields.ts";
 import { limits } from "../limits.ts";
 
-export const trustClasses = ["proven", "unproven", "private"] as const;
+/**
+ * `front-proxy` and `impersonate` are those for whom we vouch, each on lanes that carry our own credential for it: nobody
+ * else may ever travel there, or they would be us (D9).
+ */
+export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;
 export type TrustClass = (typeof trustClasses)[number];
 
 /**
@@ -18,6 +22,12 @@ export type TrustClass = (typeof trustClasses)[number];
  * with 403: taken for a proof, that would let the sender's GOAWAYs hit the proven.
  */
 const bearerForm = /^bearer [^ ]/i;
+
+/** A credential of that kind, also in the place where browsers' websockets have to put it (websocket/protocol.go). */
+export function isBearer({ role: of, name, value }: Field): boolean {
+  if (of === role.authorization) return bearerForm.test(value);
+  return name === "sec-websocket-protocol" && value.includes("base64url.bearer.authorization.k8s.io.");
+}
 
 /** A credential by its salted hash; never the credential. */
 export type Bearer = { readonly key: string; provenUntil: number };

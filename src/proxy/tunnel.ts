@@ -7,6 +7,7 @@
 import type { Socket } from "node:net";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
+import { Messages } from "../watch/messages.ts";
 import { breakOff } from "./break-off.ts";
 import { type BodyEnd, bodyEnd } from "./h1-body.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer } from "./h1-head.ts";
@@ -19,6 +20,8 @@ export type TunnelParts = {
   readonly upgrades: readonly string[];
   /** What the client sent behind its head: waits for the 101. */
   readonly early: Buffer;
+  /** Is a watch asked for? Then each message of a websocket is one event. */
+  readonly isWatch: boolean;
 };
 
 export type TunnelOwner = {
@@ -44,6 +47,7 @@ export class Tunnel {
   #received: Buffer = Buffer.alloc(0);
   #interimHeads = 0;
   #body: BodyEnd | undefined;
+  #messages: Messages | undefined;
   readonly #receive = (chunk: Buffer): void => this.#contain(() => this.#take(chunk));
 
   constructor(parts: TunnelParts, owner: TunnelOwner) {
@@ -64,6 +68,11 @@ export class Tunnel {
     up.on("end", () => this.#contain(() => this.#upEnded()));
     up.on("close", () => this.#contain(() => this.#upClosed()));
     up.write(parts.head);
+  }
+
+  /** Messages that came of a watch over a websocket; undefined when this is none. */
+  get events(): number | undefined {
+    return this.#messages?.count;
   }
 
   /** The backend is proven dead, or we stop. A tunnel ends cleanly, so that the client knows at once. */
@@ -127,11 +136,20 @@ export class Tunnel {
     // The 101 goes on as it came: it was read strictly, and clients of old may look at its letters.
     client.write(bytes);
     if (this.#received.length > 0) client.write(this.#received);
+    if (this.#parts.isWatch && head.upgrades.includes("websocket")) this.#count(backend);
     if (this.#parts.early.length > 0) backend.write(this.#parts.early);
     backend.pipe(client);
     client.pipe(backend);
     this.#owner.opened();
     return undefined;
+  }
+
+  /** The octets pass untouched: a watch that was spliced is counted, and never moved. */
+  #count(backend: Socket): void {
+    const messages = new Messages();
+    messages.feed(this.#received, 0, this.#received.length);
+    backend.on("data", (chunk: Buffer) => messages.feed(chunk, 0, chunk.length));
+    this.#messages = messages;
   }
 
   /** Of an answer that is no 101: its body, and nothing behind it. */

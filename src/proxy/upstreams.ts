@@ -1,7 +1,10 @@
 /** Every backend's lanes, by the backend's name; backends come and go with the configuration. */
 import { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
 import type { Client } from "./client.ts";
-import { type LaneKey, type LaneKind, type Lanes, laneKey } from "./lanes.ts";
+import type { Lane } from "./lane.ts";
+import { type LaneKey, type LaneKind, laneKey } from "./lane-key.ts";
+import type { Lanes } from "./lanes.ts";
 import type { TrustClass } from "./trust.ts";
 
 export type UpstreamsOptions = {
@@ -9,12 +12,16 @@ export type UpstreamsOptions = {
   readonly lanesFor: (backend: string) => Lanes;
   /** "none": every client has lanes of its own (D2). */
   readonly sharing: "lanes" | "none";
+  /** What part of a backend it counts for, above 0 and at most 1 (slow-start.ts). */
+  readonly shareOf: (backend: string) => number;
 };
 
 /** The keys that nearly all requests use, made once. */
 const sharedKeys = {
   proven: { plain: laneKey("proven", "plain"), long: laneKey("proven", "long") },
   unproven: { plain: laneKey("unproven", "plain"), long: laneKey("unproven", "long") },
+  "front-proxy": { plain: laneKey("front-proxy", "plain"), long: laneKey("front-proxy", "long") },
+  impersonate: { plain: laneKey("impersonate", "plain"), long: laneKey("impersonate", "long") },
 };
 
 export class Upstreams {
@@ -51,18 +58,55 @@ export class Upstreams {
     return this.#lanes.get(backend);
   }
 
+  /** A lane with room that is not known to be silent: its PING, if one is under way, has not waited for long. */
+  promptLane(backend: string, key: LaneKey): Lane | undefined {
+    const lane = this.#lanes.get(backend)?.take(key);
+    return lane?.isPrompt === true ? lane : undefined;
+  }
+
+  /** The backend is going: what lives on there may move while there is time. */
+  leave(backend: string): void {
+    const rows = this.#lanes.get(backend)?.rows ?? [];
+    for (const lane of rows.flatMap(({ lanes }) => lanes)) lane.leave();
+  }
+
+  /** The certificate under which lanes of this class were opened was replaced: so are they. */
+  renew(trust: TrustClass): void {
+    for (const lanes of this.#lanes.values()) lanes.renew(trust);
+  }
+
   unknown(backend: string): Failure {
     return new Failure("no-backend", "proxy", `Backend ${backend} was removed`);
   }
 
+  /** Requests that it has to answer: its streams, and those that wait for a lane and will be. */
   loadOf(backend: string): number {
-    return this.#lanes.get(backend)?.openStreams ?? 0;
+    const lanes = this.#lanes.get(backend);
+    if (lanes === undefined) return 0;
+    return lanes.rows.reduce((sum, { waiting }) => sum + waiting, lanes.openStreams);
+  }
+
+  /** What part of a backend it counts for. */
+  shareOf(backend: string): number {
+    return this.#options.shareOf(backend);
+  }
+
+  /** How long it may be silent before it is suspected, in ms. */
+  suspectAfterMs(backend: string): number {
+    return this.#lanes.get(backend)?.deadlines.suspectAfterMs ?? limits.laneDoubtMs;
+  }
+
+  /** What counts when one is chosen: the load, `besides` included, as it would be for a whole backend. */
+  weightOf(backend: string, besides = 0): number {
+    return (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
   }
 
   keyFor(wanted: { readonly trust: TrustClass; readonly kind: LaneKind }, client: Client): LaneKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && this.#options.sharing === "lanes") return sharedKeys[trust][kind];
-    return laneKey("private", kind, this.#ownerOf(client));
+    // Whose lanes carry a credential of ours keep their class: a client's own lanes come without and with it.
+    const isVouched = trust === "front-proxy" || trust === "impersonate";
+    return laneKey(isVouched ? trust : "private", kind, this.#ownerOf(client));
   }
 
   #ownerOf(client: Client): string {

@@ -5,8 +5,13 @@
 import type { Failure } from "../failure.ts";
 
 export type Wire = {
-  /** Writes in order. False: more than limits.socketBacklogBytes wait, and `drained` will be told. */
-  write(buffers: readonly Buffer[]): boolean;
+  /**
+   * Writes in order. False: more than limits.socketBacklogBytes wait, and `drained` will be told. `written` is called when
+   * the buffers are no longer read, and may be used again; never when the wire breaks before.
+   */
+  write(buffers: readonly Buffer[], written?: () => void): boolean;
+  /** Octets written that the kernel has not taken yet; undefined where nobody counts them. */
+  readonly waitingBytes?: number;
   /** Ends after what was written. */
   end(): void;
   /** Drops it at once, with whatever waits. */
@@ -14,6 +19,7 @@ export type Wire = {
 };
 
 export type WireOwner = {
+  /** The chunk is lent for the call: what is to stay has to be copied. */
   receive(chunk: Buffer): void;
   drained(): void;
   /** Told once, whoever ended it. */

@@ -63,6 +63,18 @@ export function firstValue(query: string, key: string): string | undefined {
   return undefined;
 }
 
+/**
+ * A boolean of a query as apimachinery converts it (runtime/conversion.go): `watch`, `watch=`, `watch=no` are all
+ * true, only 0 and false are not. Undefined when it is not set.
+ */
+export function flagIn(query: string, key: string): boolean | undefined {
+  const value = firstValue(query, key);
+  // Go's EqualFold holds U+017F, here as its two octets, for an `s`.
+  return value === undefined
+    ? undefined
+    : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
+}
+
 /** Where the key that begins at `at` ends, if it is `key`, escaped or not; -1 if it is another. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;

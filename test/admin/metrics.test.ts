@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { createMetrics, type Snapshot } from "../../src/admin/metrics.ts";
+import { Histogram, requestBounds } from "../../src/histogram.ts";
 import { Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
 import { manualClock } from "../support/clock.ts";
@@ -21,12 +22,29 @@ function flood(count: number): Snapshot {
       name,
       state: "ready",
       lanes: rows.slice(0, 9).map((kind) => ({ trust: kind, kind, open: 1, streams: 1 })),
+      pingP99Ms: 1,
+      suspectMs: 1,
+      probes: { answers: 1, failures: 1, lastMs: 1 },
     })),
     sessions: rows.map((alpn) => ({ alpn, open: 1 })),
     requests: rows.map((backend, index) => ({ verb: backend, code: index % 700, backend, count: 1 })),
     refusedSessions: rows.map((reason) => ({ reason, count: 1 })),
     resets: rows.map((reason) => ({ reason, count: 1 })),
     certificates: rows.map((name) => ({ purpose: name, name, notAfterMs: 1 })),
+    incidents: {
+      counts: rows.map((backend) => ({ kind: backend, backend, count: 1 })),
+      active: rows.map((kind) => ({ kind })),
+    },
+    clients: { count, requests: new Map(rows.map((agent) => [agent, 1])) },
+    locks: rows.map((name) => ({
+      namespace: name,
+      name,
+      holder: name,
+      source: name,
+      renewedAtMs: 1,
+      verdict: name,
+    })),
+    durations: new Map(rows.map((verb) => [verb, new Histogram(requestBounds)])),
   };
 }
 
@@ -68,12 +86,22 @@ test("never more than 2,000 series, whatever clients, backends and names there a
   const { metrics } = createMetrics(journal, () => flood(3000));
   for (let index = 0; index < 3000; index++) {
     const name = `n-${index}`;
-    journal.write({ kind: "backend.changed", backend: name, from: name, to: name, reason: name });
+    journal.write({
+      kind: "backend.changed",
+      backend: name,
+      from: name,
+      to: name,
+      detector: name,
+      valueMs: 0,
+      limitMs: 0,
+      reason: name,
+    });
     journal.write({ kind: "lane.closed", backend: name, lane: name, reason: name });
     journal.write({ kind: "exchange.failed", code: name, origin: name, message: name, auditId: name });
     journal.write({ kind: "certificate.loaded", name, notAfter: name });
   }
   const lines = seriesIn(await metrics());
+  console.log(`figure: ${lines.length} series at most`);
   assert.ok(lines.length <= 2000, `${lines.length} series`);
   const sum = lines
     .filter((line) => line.startsWith("watchkeeper_requests_total"))

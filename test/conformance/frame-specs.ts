@@ -185,15 +185,14 @@ function entriesHex(entries: readonly (readonly [number, number])[]): string {
     .join("");
 }
 
-/** Writes down what it is told, and makes use of the room that it is promised. */
+/** Writes down what it is told. */
 export function recorder(told: Told[]): FrameSink {
   const tell = (what: string, text = "", end = false): void => {
     told.push({ what, octets: text, end });
   };
   return {
-    data(id, bytes, start, end, endStream, hasRoom) {
+    data(id, bytes, start, end, endStream) {
       joinData(told, id, bytes.toString("hex", start, end), endStream);
-      if (hasRoom) bytes.fill(0xff, start - 9, start);
     },
     padding: (id, count) => tell(`padding ${id} ${count}`),
     headers: (id, bytes, start, end, endStream, dependsOnSelf) =>

@@ -62,9 +62,9 @@ function echo(writer: FrameWriter, read: { count: number }): FrameSink {
       writer.headers(id, encoder, [new Field(":status", "200"), ...list], endStream);
     },
     padding: () => undefined,
-    data(id, bytes, start, end, endStream, hasRoom) {
+    data(id, bytes, start, end, endStream) {
       counting();
-      writer.data(id, bytes, start, end, endStream, hasRoom);
+      writer.data(id, bytes, start, end, endStream);
     },
     settings() {
       counting();

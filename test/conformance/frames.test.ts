@@ -152,11 +152,11 @@ function writeData(random: Random, writer: FrameWriter, id: number): Spec {
   if (random.chance(0.5)) return writeFromChunk(writer, id, end, random.pick(chunks));
   const text = octets(random, 16_000);
   const bytes = Buffer.concat([Buffer.alloc(9, 0xee), Buffer.from(text, "hex"), Buffer.alloc(5, 0xee)]);
-  writer.data(id, bytes, 9, 9 + text.length / 2, end, random.chance(0.5));
+  writer.data(id, bytes, 9, 9 + text.length / 2, end);
   return { kind: "data", id, octets: text, end };
 }
 
-/** Neighbours of one chunk may leave as one piece; the same positions in two chunks are no neighbours. */
+/** Neighbours of one chunk, and the same positions in two. */
 function writeFromChunk(writer: FrameWriter, id: number, end: boolean, chunk: Chunk): Spec {
   if (chunk.at + 9 + sizeInChunk > chunk.bytes.length) {
     chunk.bytes = Buffer.alloc(40_000, chunk === chunks[0] ? 0xaa : 0xbb);
@@ -164,7 +164,7 @@ function writeFromChunk(writer: FrameWriter, id: number, end: boolean, chunk: Ch
   }
   const start = chunk.at + 9;
   chunk.at = start + sizeInChunk;
-  writer.data(id, chunk.bytes, start, chunk.at, end, true);
+  writer.data(id, chunk.bytes, start, chunk.at, end);
   return { kind: "data", id, octets: chunk.bytes.toString("hex", start, chunk.at), end };
 }
 

@@ -26,6 +26,35 @@ test("two apiservers on one store show the same objects at the same version", ()
   assert.is(ask(one, `GET ${configmaps}/a`).text, ask(two, `GET ${configmaps}/a`).text);
 });
 
+test("one with a cache of its own serves what that has to watches and to who takes any version", () => {
+  const clock = manualClock();
+  const store = newCluster(clock);
+  const cache = newCluster(clock);
+  const apiserver = new Apiserver({ store, cache, clock, name: "one", uncached: new Set(["events"]) });
+  const lagging = ask(apiserver, "GET /api/v1/configmaps?watch=1&resourceVersion=5&allowWatchBookmarks=1");
+  const direct = ask(apiserver, "GET /api/v1/events?watch=1&resourceVersion=5&allowWatchBookmarks=1");
+  ask(apiserver, `POST ${configmaps}`, { body: { metadata: { name: "a" } } });
+  assert.equal(eventsOf(lagging), []);
+  assert.is(ask(apiserver, `GET ${configmaps}/a`).status, 200);
+  assert.is(ask(apiserver, `GET ${configmaps}/a?resourceVersion=0`).status, 404);
+  assert.match(ask(apiserver, `GET ${configmaps}?resourceVersion=0`).text, '"resourceVersion":"5"');
+  assert.is(ask(apiserver, `GET ${configmaps}?resourceVersion=6`).status, 504);
+  // No bookmark without a watch cache.
+  clock.advance(60_000);
+  assert.equal(eventsOf(direct), []);
+});
+
+test("events are written as whoever asks can read them, where that is known", () => {
+  const clock = manualClock();
+  const encode = (type: string): Buffer => Buffer.from(`<${type}>`);
+  const encodingFor = (accept: string) =>
+    accept === "odd,application/json" ? { contentType: "odd", encode } : undefined;
+  const apiserver = new Apiserver({ store: newCluster(clock), clock, name: "one", encodingFor });
+  const odd = ask(apiserver, "GET /api/v1/namespaces?watch=1", { accept: "odd,application/json" });
+  assert.is(odd.fields.get("content-type"), "odd");
+  assert.is(odd.text, "<ADDED>".repeat(4));
+});
+
 test("the audit id of the asker is kept, and without one the apiserver gives its own", () => {
   const apiserver = newApiserver("cp-1");
   assert.is(ask(apiserver, "GET /livez", { auditId: "mine" }).fields.get("audit-id"), "mine");

@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver } from "../../src/demo/apiserver.ts";
+import type { Answer, Ask } from "../../src/demo/ask.ts";
 import { DemoClient } from "../../src/demo/client.ts";
 import { newCluster } from "../../src/demo/cluster.ts";
 import { Host } from "../../src/demo/host.ts";
@@ -45,6 +46,35 @@ test("a watch tells each event, and its end", async () => {
   host.stop();
   assert.is(await within(20_000, "the end", over.promise), true);
   client.close();
+});
+
+test("an answer that does not come in time is a failure, and is no longer waited for", async () => {
+  const journal = new Journal(wallClock);
+  const cancelled = Promise.withResolvers<void>();
+  const apiserver = {
+    handle: (_ask: Ask, answer: Answer): void => answer.onGone(() => cancelled.resolve()),
+    endWatches() {},
+  };
+  const host = new Host({ apiserver, journal, ...serving });
+  const port = await host.start();
+  if (port instanceof Failure) throw new Error(port.message);
+  const secured = { ca: authority.certificate, serverName: "127.0.0.1" };
+  const client = new DemoClient({ name: "one", host: "127.0.0.1", port, tls: secured }, journal);
+  const asked = client.ask({ method: "GET", path: configmaps }, 50);
+  assert.instance(await within(5_000, "the failure", asked), Failure);
+  await within(5_000, "its cancellation", cancelled.promise);
+  client.close();
+  host.stop();
+});
+
+test("a watch that is refused has no events and has not ended cleanly", async () => {
+  const { client, host } = await newPair();
+  const over = Promise.withResolvers<boolean>();
+  const heard: unknown[] = [];
+  client.watch("/apis/none/v1/things?watch=1", { event: (line) => heard.push(line), ended: over.resolve });
+  assert.equal([await within(5_000, "its end", over.promise), heard], [false, []]);
+  client.close();
+  host.stop();
 });
 
 test("what it asks for after the connection is lost is a failure", async () => {

@@ -71,7 +71,7 @@ function newScene() {
       reset() {},
       sent() {},
     });
-    if (body !== undefined) stream.sendData(body, 0, body.length, true, false);
+    if (body !== undefined) stream.sendData(body, 0, body.length, true);
     return { heard, stream };
   };
   return { world, apiserver, ask, close: () => ours.destroy() };

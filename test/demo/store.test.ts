@@ -64,6 +64,29 @@ test("history gives exactly what came after a version, or says that it has forgo
   assert.equal(store.since("configmaps", 99), []);
 });
 
+test("what shares a lease goes at one version, in key order", () => {
+  const store = new Store();
+  const [a, b, c] = ["a", "b", "c"].map((name) => store.put("events", configMap(name)));
+  const heard: string[] = [];
+  store.subscribe((change) => heard.push(brief(change)));
+  assert.is(store.expire("events", [a ?? configMap("a"), c ?? configMap("c"), configMap("never")]), 2);
+  assert.equal(heard, ["DELETED a 5/5", "DELETED c 5/5"]);
+  assert.equal(store.list("events"), [b]);
+  assert.is(store.expire("events", []), 0);
+  assert.is(store.revision, 5);
+});
+
+test("a compaction forgets what came before it and nothing else", () => {
+  const store = new Store();
+  for (const name of ["a", "b", "c"]) store.put("configmaps", configMap(name));
+  store.compact(3);
+  assert.is(store.oldest, 3);
+  assert.is(store.since("configmaps", 2), undefined);
+  assert.equal(store.since("configmaps", 3)?.map(brief), ["ADDED c 4/4"]);
+  store.compact(2);
+  assert.is(store.oldest, 3);
+});
+
 test("who unsubscribed hears nothing more", () => {
   const store = new Store();
   let count = 0;

@@ -21,7 +21,7 @@ test("SETTINGS move the windows of streams that are open, below zero too (§6.9.
   rig.peer.sends(headers(1).get("/"));
   const { stream } = rig.last;
   stream.sendHeaders(ok, false);
-  stream.sendData(Buffer.alloc(150, "a"), 0, 150, true, false);
+  stream.sendData(Buffer.alloc(150, "a"), 0, 150, true);
   rig.clock.turn();
   rig.peer.expects("HEADERS 1 :status=200", "DATA 1 100 octets");
   rig.peer.sends(settings({ INITIAL_WINDOW_SIZE: 10 }));
@@ -39,7 +39,7 @@ test("a window that opens bit by bit is shared by all that wait", () => {
     rig.peer.sends(headers(id).get("/list"));
     rig.last.stream.sendHeaders(ok, false);
     for (let sent = 0; sent < 600_000; sent += 10_000)
-      rig.last.stream.sendData(Buffer.alloc(10_000), 0, 10_000, false, false);
+      rig.last.stream.sendData(Buffer.alloc(10_000), 0, 10_000, false);
   }
   rig.clock.turn();
   const before = [1, 3, 5].map((id) => rig.peer.body(id).length);
@@ -56,7 +56,7 @@ test("a congested socket holds DATA back, not heads, and lets all of it go when 
   first.sendHeaders(ok, false);
   rig.clock.turn();
   rig.peer.heard();
-  first.sendData(Buffer.from("held"), 0, 4, true, false);
+  first.sendData(Buffer.from("held"), 0, 4, true);
   second.sendHeaders(ok, false);
   rig.clock.turn();
   rig.peer.expects("HEADERS 3 :status=200");
@@ -80,7 +80,7 @@ test("what waits goes to the socket no faster than it takes it: half a megabyte 
   const total = (): number => rig.opened.reduce((sum, { ear }) => sum + ear.sentBytes, 0);
   for (const { stream } of rig.opened)
     for (let sent = 0; sent < 400_000; sent += 10_000)
-      stream.sendData(Buffer.alloc(10_000), 0, 10_000, false, false);
+      stream.sendData(Buffer.alloc(10_000), 0, 10_000, false);
   assert.is(total(), 0);
   rig.session.drained();
   rig.clock.turn();
@@ -98,7 +98,7 @@ test("a client that reads a list of 20 MiB in pieces of 4 KiB, and says so each 
   rig.last.stream.sendHeaders(ok, false);
   for (let part = 0; part < 5; part++) {
     for (let sent = 0; sent < 4_194_304; sent += 16_384)
-      rig.last.stream.sendData(Buffer.alloc(16_384), 0, 16_384, false, false);
+      rig.last.stream.sendData(Buffer.alloc(16_384), 0, 16_384, false);
     rig.clock.turn();
     for (let read = 0; read < 4_194_304; read += 4096)
       rig.session.receive(rig.peer.bytesOf(windowUpdate(0, 4096), windowUpdate(1, 4096)));
@@ -121,7 +121,7 @@ class Downloader {
     const { stream, chunks } = at(this.bodies, pick);
     const bytes = Buffer.alloc(size, (this.#octet += 1));
     chunks.push(Buffer.from(bytes));
-    stream.sendData(bytes, 0, size, false, false);
+    stream.sendData(bytes, 0, size, false);
   }
 
   widen(pick: number, size: number): void {
@@ -133,7 +133,7 @@ class Downloader {
     const { rig, bodies } = this;
     rig.takes = true;
     rig.session.drained();
-    for (const { stream } of bodies) stream.sendData(Buffer.alloc(0), 0, 0, true, false);
+    for (const { stream } of bodies) stream.sendData(Buffer.alloc(0), 0, 0, true);
     rig.peer.sends(windowUpdate(0, 20_000_000));
     for (const { id } of bodies) if (!rig.peer.hasEnded(id)) rig.peer.sends(windowUpdate(id, 20_000_000));
   }

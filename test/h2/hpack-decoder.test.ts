@@ -234,7 +234,7 @@ test("a block of huge names by reference costs little, as what is cut off is not
   const block = Buffer.concat(Array.from({ length: 70_000 }, () => hex("7e 00")));
   const tookMs = fastestMs(() => decode(decoder, block));
   assert.ok(decoder.isOversize);
-  assert.ok(tookMs < 100, `${tookMs} ms`);
+  assert.ok(tookMs < 300, `${tookMs} ms`);
 });
 
 test("fields are counted: the last within the limit is there, the next is cut (A7)", () => {

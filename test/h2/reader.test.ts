@@ -140,26 +140,6 @@ test("a large DATA frame goes on piece by piece, cut at any three places", () =>
   assert.ok(reader.isMidFrame);
 });
 
-test("the room before a piece is its own frame's header, never a neighbour's octets", () => {
-  const sink = new SinkRecord();
-  const chunk = wire(
-    data(1, Buffer.alloc(3000, 1)),
-    padded(data(3, Buffer.alloc(3000, 3)), 20),
-    data(5, Buffer.alloc(3000, 5)),
-  );
-  const before = Buffer.from(chunk);
-  const touched: number[] = [];
-  sink.data = (...[, bytes, start, , , hasRoom]) => {
-    assert.ok(hasRoom);
-    assert.is(bytes, chunk);
-    touched.push(start);
-  };
-  new FrameReader(sink, false).receive(chunk);
-  for (const start of touched) chunk.fill(0, start - 9, start);
-  for (const [at, start] of touched.entries())
-    assert.equal(chunk.subarray(start, start + 3000), before.subarray(start, start + 3000), `frame ${at}`);
-});
-
 test("the preface is read whole or in any pieces, and then no more", () => {
   const bytes = Buffer.concat([Buffer.from(preface), wire(settings(), ping(3))]);
   const whole = toldOf(bytes, [], true);

@@ -95,7 +95,7 @@ test("a PING is answered before the DATA of its turn, and our own number comes b
   const rig = serverRig();
   rig.peer.sends(headers(1).get("/"));
   rig.last.stream.sendHeaders(fieldsOf([[":status", "200"]]), false);
-  rig.last.stream.sendData(Buffer.alloc(3000), 0, 3000, false, false);
+  rig.last.stream.sendData(Buffer.alloc(3000), 0, 3000, false);
   const number = rig.session.sendPing();
   rig.peer.sends(ping(7));
   rig.peer.expects(ping(number), pong(7), "HEADERS 1 :status=200", "DATA 1 3000 octets");
@@ -107,7 +107,7 @@ test("SETTINGS that shrink a window bind what is written after their acknowledge
   const rig = serverRig();
   rig.peer.sends(headers(1).get("/"));
   rig.last.stream.sendHeaders(fieldsOf([[":status", "200"]]), false);
-  rig.last.stream.sendData(Buffer.alloc(10_000), 0, 10_000, false, false);
+  rig.last.stream.sendData(Buffer.alloc(10_000), 0, 10_000, false);
   rig.peer.sends(settings({ INITIAL_WINDOW_SIZE: 5000 }));
   rig.peer.expects("HEADERS 1 :status=200", "DATA 1 10000 octets", settingsAck());
 });

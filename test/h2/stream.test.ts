@@ -22,7 +22,7 @@ function answered(window = 65_535): Opened & { readonly rig: SessionRig } {
 
 function send(stream: Opened["stream"], text: string, end = false): void {
   const bytes = Buffer.from(text);
-  stream.sendData(bytes, 0, bytes.length, end, false);
+  stream.sendData(bytes, 0, bytes.length, end);
 }
 
 test("what the window does not let through waits, and its end with it", () => {
@@ -66,7 +66,7 @@ test("trailers wait behind the body, and need no window themselves", () => {
 test("a piece of any size goes out at once as far as the windows are open", () => {
   for (const size of [16_384, 16_385, 65_536, 65_537, 131_072, 300_000, 400_000]) {
     const { rig, stream, ear } = answered(1_000_000);
-    stream.sendData(Buffer.alloc(size, "x"), 0, size, true, false);
+    stream.sendData(Buffer.alloc(size, "x"), 0, size, true);
     rig.clock.turn();
     assert.is(rig.peer.body(1).length, size);
     assert.ok(rig.peer.hasEnded(1), `${size}`);
@@ -89,8 +89,8 @@ test("a body of exactly one quantum and the whole session's window ends with it"
 test("small pieces that wait are copies: their chunk may be overwritten", () => {
   const { rig, stream } = answered(0);
   const chunk = Buffer.from("abc");
-  stream.sendData(chunk, 0, 2, false, true);
-  stream.sendData(chunk, 2, 3, true, true);
+  stream.sendData(chunk, 0, 2, false);
+  stream.sendData(chunk, 2, 3, true);
   chunk.fill("z");
   rig.peer.sends(windowUpdate(1, 100));
   rig.peer.expects(data(1, "ab"), data(1, "c", "end"));
@@ -101,7 +101,7 @@ test("a quarter of a megabyte of single octets that wait takes little more than 
   const octet = Buffer.from("x");
   globalThis.gc?.();
   const before = process.memoryUsage();
-  for (let count = 0; count < limits.streamWindowBytes; count++) stream.sendData(octet, 0, 1, false, false);
+  for (let count = 0; count < limits.streamWindowBytes; count++) stream.sendData(octet, 0, 1, false);
   globalThis.gc?.();
   const after = process.memoryUsage();
   const used = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;

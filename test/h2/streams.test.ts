@@ -24,7 +24,7 @@ test("a request opens a stream, its body follows, and an answer ends it", () => 
   assert.equal(ear.lines, ["POST /api", "end"]);
   assert.is(ear.body.toString(), "hello");
   stream.sendHeaders(ok, false);
-  stream.sendData(Buffer.from("fine"), 0, 4, true, false);
+  stream.sendData(Buffer.from("fine"), 0, 4, true);
   rig.clock.turn();
   rig.peer.expects("HEADERS 1 :status=200", data(1, "fine", "end"));
   assert.is(rig.session.openCount, 0);

@@ -1,31 +1,233 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { backendStates, judge, reasonOf } from "../../src/health/backend.ts";
-import type { Evidence } from "../../src/health/evidence.ts";
+import {
+  backendStates,
+  type Facts,
+  type Held,
+  judge,
+  laneStates,
+  neededGoods,
+  nothingHeld,
+  type Rules,
+  verdictOf,
+} from "../../src/health/backend.ts";
+import type { Evidence, Readiness } from "../../src/health/evidence.ts";
 
 const test = suite("health/backend");
 
-const up: Evidence = { kind: "dial", ok: true, reason: "" };
-const down: Evidence = { kind: "dial", ok: false, reason: "connect ECONNREFUSED" };
-const answer: Evidence = { kind: "answer" };
-const silence: Evidence = { kind: "silence", ms: 612.4 };
+const rules: Rules = { rise: 4, strikeMs: 60_000, hungMs: 3000, needsProof: true };
+const freshes: Held["fresh"][] = ["none", "answer", "refusal", "silence"];
+const readings: Held["reads"][] = ["answering", "hanging"];
+const readinesses: Readiness[] = ["unknown", "ready", "failing", "hanging", "shutdown"];
 
-test("every state knows what to do with every piece of evidence", () => {
-  for (const state of backendStates) {
-    assert.is(judge(state, up), "ready");
-    assert.is(judge(state, down), "dead");
-    assert.is(judge(state, silence), state === "dead" ? "dead" : "suspect");
-    assert.is(judge(state, answer), state === "suspect" ? "ready" : state);
+const fresh = (met: "answer" | "refusal" | "silence" | "untrusted", begunAt: number): Evidence => ({
+  kind: "fresh",
+  met,
+  begunAt,
+  ms: 3,
+  reason: met,
+});
+const readyz = (readiness: Readiness): Evidence => ({ kind: "readyz", readiness, ms: 3, reason: readiness });
+const opened: Evidence = { kind: "lane-opened", ms: 3 };
+const silent: Evidence = { kind: "lanes-silent", ms: 512, limitMs: 500 };
+const lost: Evidence = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" };
+const inputs: readonly Evidence[] = [
+  opened,
+  silent,
+  { kind: "lanes-answer" },
+  { kind: "lanes-going" },
+  lost,
+  ...(["answer", "refusal", "silence", "untrusted"] as const).flatMap((met) => [
+    fresh(met, 50),
+    fresh(met, 150),
+  ]),
+  ...readinesses.map(readyz),
+  { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 },
+  { kind: "reads-answer" },
+  { kind: "alone" },
+];
+
+function everyFacts(): Facts[] {
+  return laneStates.flatMap((lanes) =>
+    freshes.flatMap((met) =>
+      [true, false].flatMap((isUntrusted) =>
+        readinesses.flatMap((readiness) =>
+          readings.map((reads) => ({ lanes, fresh: met, isUntrusted, readiness, reads })),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Every state with all facts that may go with it: 2,400 of them, each met by every piece of evidence. */
+function everyHeld(): Held[] {
+  return everyFacts().flatMap((facts) =>
+    backendStates.map((state) => ({ ...nothingHeld, ...facts, state, doubtedAt: 100, answeredAt: 40 })),
+  );
+}
+
+/** From these facts alone, after what happened. */
+function after(held: Held, ...evidence: readonly Evidence[]): Held {
+  return evidence.reduce((now, one) => judge(now, one, 200, rules), held);
+}
+
+const ready = after(nothingHeld, opened, readyz("ready"));
+
+test("the table in words: each of the 480 combinations of facts has the verdict that the design gives it", () => {
+  for (const facts of everyFacts()) {
+    const { lanes, fresh: met, isUntrusted, readiness, reads } = facts;
+    const isGone = lanes === "lost" || lanes === "left";
+    const isSilent = lanes === "silent" || isGone;
+    const proven = isGone && (met === "refusal" || met === "silence");
+    const leaves = readiness === "shutdown";
+    const fails = readiness === "failing" || readiness === "hanging";
+    const expected = (): string => {
+      if (proven) return "dead";
+      if (isGone && leaves) return "draining";
+      if (lanes === "left" && met === "none") return "draining";
+      if (isSilent || isUntrusted) return "suspect";
+      if (leaves) return "draining";
+      if (fails || reads === "hanging") return "suspect";
+      return { answering: "ready", going: "draining", none: "unknown" }[lanes];
+    };
+    assert.is(verdictOf(facts), expected(), JSON.stringify(facts));
   }
 });
 
-test("the reason is told in the operator's words", () => {
-  assert.equal([up, down, silence, answer].map(reasonOf), [
-    "a new session answered",
-    "dial failed: connect ECONNREFUSED",
-    "PING unanswered for 612 ms",
-    "PINGs are answered again",
-  ]);
+test("every state, whatever is held with it, knows what to do with every piece of evidence", () => {
+  let count = 0;
+  for (const held of everyHeld()) {
+    for (const evidence of inputs) {
+      const next = judge(held, evidence, 200, rules);
+      const verdict = verdictOf(next);
+      count += 1;
+      // Damping holds back the way up, and nothing else.
+      const isHeldBack = verdict === "ready" && next.state === "suspect";
+      const wasDown = held.state === "suspect" || held.state === "dead";
+      assert.ok(next.state === verdict || (isHeldBack && wasDown), JSON.stringify({ held, evidence, next }));
+      if (next.state === "dead") assert.ok(["left", "lost"].includes(next.lanes), "never dead with a lane");
+    }
+  }
+  assert.is(count, 2400 * inputs.length);
+});
+
+test("dead takes both: no lane left, and a fresh socket begun since the doubt that got no answer", () => {
+  assert.is(after(ready, silent).state, "suspect");
+  assert.is(after(ready, silent, fresh("silence", 210)).state, "suspect", "its lanes are not given up yet");
+  assert.is(after(ready, silent, lost).state, "suspect", "nobody has asked on a fresh socket");
+  assert.is(after(ready, silent, fresh("silence", 210), lost).state, "dead");
+  assert.is(after(ready, lost, fresh("refusal", 210)).state, "dead");
+  assert.is(after(ready, silent, fresh("silence", 190), lost).state, "suspect", "that one began before");
+  assert.is(after(ready, silent, fresh("answer", 210), lost).state, "suspect", "it answers new sockets");
+  assert.is(after(ready, lost, fresh("answer", 220), fresh("silence", 210)).state, "suspect", "overtaken");
+  assert.is(after(ready, lost, fresh("answer", 220), fresh("silence", 230)).state, "dead");
+});
+
+test("where nobody probes, the loss of the last lane is all the proof there is", () => {
+  assert.is(judge(ready, lost, 200, { ...rules, needsProof: false }).state, "dead");
+});
+
+const hung: Evidence = { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 };
+
+/** From these facts, with the clock's reading for each piece of evidence. */
+function through(held: Held, ...timed: readonly (readonly [at: number, evidence: Evidence])[]): Held {
+  return timed.reduce((now, [at, evidence]) => judge(now, evidence, at, rules), held);
+}
+
+test("what hangs its reads is suspect, whatever /readyz says at first: it may have asked etcd a second ago", () => {
+  assert.is(through(ready, [200, hung]).state, "suspect");
+  const soon = through(ready, [200, hung], [250, readyz("ready")], [3199, readyz("ready")]);
+  assert.equal([soon.state, soon.reads], ["suspect", "hanging"]);
+});
+
+test("reads that hung are tried again after a while in which /readyz found nothing, or as soon as one comes back", () => {
+  const goods = [3200, 3450, 3700, 3950].map((at) => [at, readyz("ready")] as const);
+  assert.is(through(ready, [200, hung], ...goods.slice(1)).state, "suspect");
+  assert.is(through(ready, [200, hung], ...goods).state, "ready");
+  assert.is(through(ready, [200, hung], [1000, hung], ...goods).state, "suspect", "it hung again");
+  assert.is(
+    through(ready, [200, hung], [9000, readyz("failing")], [9001, readyz("hanging")]).reads,
+    "hanging",
+  );
+  assert.is(through(ready, [200, hung], [300, { kind: "reads-answer" }]).reads, "answering");
+});
+
+test("a silence of all lanes explains the reads that hung: when it is over, nothing is held against them", () => {
+  for (const evidence of [silent, lost])
+    assert.is(through(ready, [200, hung], [300, evidence]).reads, "answering");
+});
+
+test("where nobody probes, hung reads are no verdict: nobody would ever find out that they are answered again", () => {
+  assert.is(judge(ready, hung, 200, { ...rules, needsProof: false }).state, "ready");
+});
+
+test("draining is never dead while it answers, and what answers PING but not /readyz is suspect", () => {
+  const draining = after(ready, readyz("shutdown"));
+  assert.is(draining.state, "draining");
+  assert.is(after(draining, fresh("refusal", 210)).state, "draining");
+  assert.is(
+    after(draining, fresh("refusal", 210), lost).state,
+    "draining",
+    "that refusal was before the loss",
+  );
+  const gone = after(ready, { kind: "lanes-going" }, lost, lost);
+  assert.is(gone.state, "draining", "it said goodbye on every lane");
+  assert.is(after(gone, fresh("refusal", 210)).state, "dead");
+  assert.is(
+    after(gone, fresh("answer", 210)).state,
+    "suspect",
+    "it has come back, and a lane is to prove it",
+  );
+  assert.is(after(draining, lost, fresh("refusal", 210)).state, "dead");
+  assert.is(after(ready, { kind: "lanes-going" }).state, "draining");
+  assert.is(after(ready, { kind: "lanes-going" }, opened).state, "ready");
+  for (const bad of ["failing", "hanging"] as const) assert.is(after(ready, readyz(bad)).state, "suspect");
+  assert.is(after(ready, readyz("unknown")).state, "ready", "it does not let us ask");
+});
+
+test("one fresh socket that meets silence is nothing while lanes answer; two in a row are a server that takes none", () => {
+  assert.is(after(ready, fresh("silence", 210)).state, "ready");
+  assert.is(after(ready, fresh("silence", 210), fresh("answer", 220), fresh("silence", 230)).state, "ready");
+  assert.is(after(ready, fresh("silence", 210), fresh("silence", 220)).state, "suspect");
+});
+
+test("a certificate that is not to be trusted keeps new work away until it is right again", () => {
+  const stranger = after(ready, fresh("untrusted", 210));
+  assert.is(stranger.state, "suspect");
+  assert.is(after(stranger, lost).state, "suspect", "it is not dead: it answers");
+  const mended = after(stranger, fresh("answer", 220), ...Array<Evidence>(4).fill(readyz("ready")));
+  assert.is(mended.state, "ready");
+});
+
+test("back in rotation after good answers in a row, twice as many with each fall, and at once when alone", () => {
+  let held = ready;
+  const good = readyz("ready");
+  for (const needed of [4, 8, 16, 32, 64, 64]) {
+    held = after(held, silent);
+    assert.is(neededGoods(held, rules), needed);
+    for (let count = 1; count < needed; count += 1) {
+      held = after(held, { kind: "lanes-answer" }, good);
+      assert.is(held.state, "suspect");
+    }
+    held = after(held, good);
+    assert.is(held.state, "ready");
+  }
+  assert.is(after(held, silent, { kind: "lanes-answer" }, { kind: "alone" }).state, "ready");
+  assert.is(after(held, silent, { kind: "alone" }).state, "suspect", "it does not answer");
+});
+
+test("one bad answer between good ones begins the count anew", () => {
+  const down = after(ready, silent, { kind: "lanes-answer" }, ...Array<Evidence>(3).fill(readyz("ready")));
+  const again = after(down, silent, { kind: "lanes-answer" }, ...Array<Evidence>(3).fill(readyz("ready")));
+  assert.is(again.state, "suspect");
+  assert.is(after(again, readyz("unknown")).state, "ready");
+});
+
+test("falls that are far apart are not the same trouble", () => {
+  const once = judge(ready, silent, 1000, rules);
+  const back = judge({ ...once, state: "ready" }, { kind: "lanes-answer" }, 1100, rules);
+  assert.is(judge(back, silent, 61_000, rules).strikes, 2);
+  assert.is(judge(back, silent, 61_001, rules).strikes, 1);
 });
 
 test.run();

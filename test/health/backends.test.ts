@@ -5,6 +5,11 @@ import { type Entry, Journal } from "../../src/journal.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/backends");
+const opened = { kind: "lane-opened", ms: 7 } as const;
+const lost = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" } as const;
+const silent = { kind: "lanes-silent", ms: 600, limitMs: 500 } as const;
+const rules = { rise: 4, strikeMs: 60_000, hungMs: 3000, needsProof: true };
+const answers = { kind: "lanes-answer" } as const;
 
 test("a change of verdict is journaled once, with its reason and time", () => {
   const clock = manualClock();
@@ -13,36 +18,83 @@ test("a change of verdict is journaled once, with its reason and time", () => {
   journal.subscribe((entry) => entries.push(entry));
   const backends = new Backends(["a"], { clock, journal });
   clock.advance(40);
-  backends.learn("a", { kind: "dial", ok: true, reason: "" });
-  backends.learn("a", { kind: "dial", ok: true, reason: "" });
+  backends.learn("a", opened);
+  backends.learn("a", opened);
   assert.equal(backends.views, [{ name: "a", state: "ready", since: 40 }]);
   assert.equal(entries, [
-    { kind: "backend.changed", backend: "a", from: "unknown", to: "ready", reason: "a new session answered" },
+    {
+      kind: "backend.changed",
+      backend: "a",
+      from: "unknown",
+      to: "ready",
+      detector: "dial",
+      valueMs: 7,
+      limitMs: 0,
+      reason: "a new session answered",
+    },
   ]);
 });
 
 test("those that stay keep their verdict, newcomers are unknown, evidence of the gone is ignored", () => {
   const clock = manualClock();
   const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock) });
-  backends.learn("b", { kind: "dial", ok: true, reason: "" });
+  backends.learn("b", opened);
   backends.reconcile(["b", "c"]);
-  backends.learn("a", { kind: "dial", ok: true, reason: "" });
+  backends.learn("a", opened);
   assert.equal(
     backends.views.map(({ name, state }) => `${name} ${state}`),
     ["b ready", "c unknown"],
   );
 });
 
-test("whoever shares a backend's fate hears once that it is dead", () => {
+test("who has no PING of its own hears once that its backend is dead and silent, and not of one that refuses", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
+  const heard: string[] = [];
+  backends.onLost("a", () => heard.push("a"));
+  backends.onLost("b", () => heard.push("b"));
+  backends.onLost("a", () => heard.push("forgotten"))();
+  const fresh = (met: "refusal" | "silence") =>
+    ({ kind: "fresh", met, begunAt: clock.now(), ms: 1000, reason: met }) as const;
+  for (const evidence of [opened, lost]) backends.learn("a", evidence);
+  clock.advance(100);
+  backends.learn("a", fresh("refusal"));
+  assert.is(backends.views[0]?.state, "dead");
+  assert.equal(heard, [], "its kernel lives, and tells of the dead process itself");
+  clock.advance(250);
+  for (const evidence of [fresh("silence"), fresh("silence")]) backends.learn("a", evidence);
+  assert.equal(heard, ["a"]);
+});
+
+test("one that keeps falling stays down while another is ready, and is taken at once when none is", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
+  const state = (name: string): string => backends.views.find((view) => view.name === name)?.state ?? "";
+  for (const name of ["a", "b"]) backends.learn(name, opened);
+  backends.learn("a", silent);
+  backends.learn("a", answers);
+  assert.equal([state("a"), state("b")], ["suspect", "ready"]);
+  backends.learn("b", silent);
+  assert.equal([state("a"), state("b")], ["ready", "suspect"]);
+});
+
+test("the only backend is ready again with its first answer", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a"], { clock, journal: new Journal(clock), rules });
+  for (const evidence of [opened, silent, answers]) backends.learn("a", evidence);
+  assert.is(backends.views[0]?.state, "ready");
+});
+
+test("the time under suspicion is summed", () => {
   const clock = manualClock();
   const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock) });
-  const heard: string[] = [];
-  backends.onDoubt("a", () => heard.push("a"));
-  backends.onDoubt("b", () => heard.push("b"));
-  const forget = backends.onDoubt("a", () => heard.push("forgotten"));
-  forget();
-  for (const ok of [true, false, true, false]) backends.learn("a", { kind: "dial", ok, reason: "" });
-  assert.equal(heard, ["a"]);
+  for (const evidence of [opened, silent]) backends.learn("a", evidence);
+  clock.advance(700);
+  backends.learn("a", answers);
+  clock.advance(5000);
+  backends.learn("a", silent);
+  clock.advance(300);
+  assert.is(backends.suspectMs("a"), 1000);
 });
 
 test.run();

@@ -10,13 +10,9 @@ import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
-import {
-  loadCa,
-  loadCertificate,
-  type ServingCertificate,
-  serverTlsOptions,
-} from "../../src/proxy/certificates.ts";
+import { loadCa, loadCertificate, type ServingCertificate } from "../../src/proxy/certificates.ts";
 import { createAuthority, type Pair } from "../../src/proxy/pki.ts";
+import { serverTlsOptions } from "../../src/proxy/server-context.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";

@@ -12,7 +12,6 @@ test("a client starts unbound, with one forwarded-for field for all its requests
     alpn: "h2",
     isTls: true,
     isTrustedForwarder: false,
-    hasCertificate: false,
   });
   assert.is(client.backend, undefined);
   assert.equal([client.forwardedFor.name, client.forwardedFor.value], ["x-forwarded-for", "10.0.0.9"]);

@@ -3,16 +3,13 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../../src/proxy/dial-upgrade.ts";
-import { Fate } from "../../src/proxy/fate.ts";
 import { anyone } from "../support/h1.ts";
 import { PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/dial-upgrade");
 
-/** What is asked beside the path: nobody has a tunnel, and a probe meets silence. */
-function beside({ backends, clock }: PlayedPath): Pick<DialUpgradeParts, "fate" | "tunnels"> {
-  return { fate: new Fate({ backends, clock, probe: () => Promise.resolve("silence") }), tunnels: () => 0 };
-}
+/** Nobody has a tunnel. */
+const beside: Pick<DialUpgradeParts, "tunnels"> = { tunnels: () => 0 };
 
 const refused = new Failure("backend-refused", "backend", "connect ECONNREFUSED");
 
@@ -26,7 +23,7 @@ test("a backend that cannot be dialled costs nothing: the next one is asked, and
     return Promise.resolve(asked.length === 1 ? refused : socket);
   };
   const client = anyone();
-  const dialed = await dialUpgrade(client, { ...beside(path), backends, upstreams, connect });
+  const dialed = await dialUpgrade(client, { ...beside, backends, upstreams, connect });
   assert.is(asked.length, 2);
   assert.ok(!(dialed instanceof Failure) && dialed.socket === socket && dialed.backend === asked[1]);
   assert.is(client.backend, asked[1]);
@@ -36,7 +33,7 @@ test("when none can be dialled the last reason is told", async () => {
   const path = new PlayedPath(["a", "b"]);
   const { backends, upstreams } = path;
   const outcome = await dialUpgrade(anyone(), {
-    ...beside(path),
+    ...beside,
     backends,
     upstreams,
     connect: () => Promise.resolve(refused),
@@ -48,7 +45,7 @@ test("tunnels count as load", async () => {
   const path = new PlayedPath(["a", "b"]);
   const { backends, upstreams } = path;
   const dialed = await dialUpgrade(anyone(), {
-    ...beside(path),
+    ...beside,
     tunnels: (backend) => (backend === "a" ? 1 : 0),
     backends,
     upstreams,
@@ -57,20 +54,22 @@ test("tunnels count as load", async () => {
   assert.is(dialed instanceof Failure ? dialed.message : dialed.backend, "b");
 });
 
-test("the socket shares its backend's fate", async () => {
-  const path = new PlayedPath(["a"]);
+test("the socket shares its backend's fate: over when that is dead and silent", async () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
   const { backends, upstreams } = path;
   const dialed = await dialUpgrade(anyone(), {
-    ...beside(path),
+    ...beside,
     backends,
     upstreams,
     connect: () => Promise.resolve(new net.Socket()),
   });
   let isDead = false;
   if (!(dialed instanceof Failure)) dialed.onDead(() => (isDead = true));
-  path.backend("a").kill();
-  path.settle();
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  path.clock.advance(1000);
+  path.backend("a").blackHole();
+  path.clock.advance(1900);
+  assert.not(isDead);
+  path.clock.advance(600);
   assert.ok(isDead);
 });
 

@@ -30,6 +30,24 @@ test("drain is two steps: what the client opened before it heard of it is still 
   assert.ok(client.isGone);
 });
 
+test("what follows the PONG at once is served as well, what comes later is not", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  client.ask("GET", "/api/v1/pods?watch=1");
+  path.settle();
+  client.downstream.drain();
+  path.settle();
+  path.clock.advance(limits.goAwayGraceMs - 1);
+  // Node's client does so: it had been asked before it was connected.
+  client.ask("GET", "/queued");
+  path.settle();
+  assert.is(path.backend("a").last.request.path, "/queued");
+  path.clock.advance(1);
+  client.ask("GET", "/late");
+  path.settle();
+  assert.is(path.backend("a").last.request.path, "/queued");
+});
+
 test("a client that breaks the protocol is named, and its exchanges end", () => {
   const path = new PlayedPath(["a"]);
   const client = path.client();

@@ -44,6 +44,8 @@ test("plain requests finish, watches end between two events, then all is over", 
     [new Field(":status", "200"), new Field("content-type", "application/json")],
     false,
   );
+  watchAsked?.say('{"type":"ADDED","object":{}}\n');
+  path.settle();
   const said: string[] = [];
   const done = drain(parts(path, client, said), times, new AbortController().signal);
   await pass(path, 200);
@@ -54,6 +56,58 @@ test("plain requests finish, watches end between two events, then all is over", 
   assert.is(plain.body, "finished");
   assert.ok(watch.isEnded);
   assert.ok(path.entries.some((entry) => entry.kind === "drain.ended" && entry.cut === 0));
+});
+
+const watchHead = [new Field(":status", "200"), new Field("content-type", "application/json")];
+
+/** Opens watches that the backend has answered, each with an event unless it is to be silent. */
+function openWatches(path: PlayedPath, client: PlayedClient, count: number, isSilent = false) {
+  const watches = Array.from({ length: count }, () =>
+    client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]),
+  );
+  path.settle();
+  for (const asked of path.backend("a").asked.slice(-count)) {
+    asked.side?.sendHeaders(watchHead, false);
+    if (!isSilent) asked.say('{"type":"ADDED","object":{}}\n');
+  }
+  path.settle();
+  return watches;
+}
+
+test("watches end evenly over half the time, those that come late included (F17)", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const watches = openWatches(path, client, 40);
+  const done = drain(
+    parts(path, client, []),
+    { readyDelayMs: 0, timeoutMs: 4000 },
+    new AbortController().signal,
+  );
+  const endedCounts: number[] = [];
+  for (let quarter = 0; quarter < 4; quarter += 1) {
+    await pass(path, 500);
+    endedCounts.push(watches.filter((watch) => watch.isEnded).length);
+  }
+  for (const [quarter, count] of endedCounts.entries())
+    assert.ok(Math.abs(count - 10 * (quarter + 1)) <= 2, endedCounts.join());
+  assert.ok(watches.every((watch) => watch.resetCode === undefined));
+  await pass(path, 100);
+  await within(1000, "the drain", done);
+});
+
+test("a watch without an event is not ended before its client takes that well (D5)", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const [watch] = openWatches(path, client, 1, true);
+  const slow = { readyDelayMs: 0, timeoutMs: 4000 };
+  const done = drain(parts(path, client, []), slow, new AbortController().signal);
+  await pass(path, 1050);
+  assert.is(watch?.isEnded, false);
+  await pass(path, 200);
+  assert.is(watch?.isEnded, true);
+  assert.is(watch?.resetCode, undefined);
+  await pass(path, 100);
+  await within(1000, "the drain", done);
 });
 
 test("an answer that waits for a slow reader is read to its end before all is cut", async () => {

@@ -13,13 +13,13 @@ test("a fault in one exchange costs that exchange: the lane and its other stream
   );
   path.settle();
   const [first, second] = path.backend("a").asked;
-  const original = Exchange.prototype.upstreamHeaders;
-  Exchange.prototype.upstreamHeaders = () => {
+  const original = Exchange.prototype.legHeaders;
+  Exchange.prototype.legHeaders = () => {
     throw new Error("a bug");
   };
   first?.answer(200, "never seen");
   path.settle();
-  Exchange.prototype.upstreamHeaders = original;
+  Exchange.prototype.legHeaders = original;
   second?.answer(200, "fine");
   path.settle();
   assert.is.not(struck?.resetCode ?? struck?.status, undefined);

@@ -79,11 +79,18 @@ test("an exchange that is open has no deadline", async () => {
 });
 
 test("draining lets the idle go and the busy finish", async () => {
-  const [idle, busy] = [await h1.connect(), await h1.connect()];
+  const [idle, busy, fresh] = [await h1.connect(), await h1.connect(), await h1.connect()];
+  idle.send(get("/"));
+  (await h1.exchange()).answer([":status 204"], true);
+  await idle.expect("204");
   busy.send(get("/"));
   const exchange = await h1.exchange();
   for (const drain of h1.drains) drain();
   await idle.ended();
+  // Its first request may be under way: it is answered, with the word that it is the last.
+  fresh.send(get("/"));
+  (await h1.exchange()).answer([":status 204"], true);
+  assert.match(await fresh.ended(), /connection: close/i);
   exchange.answer([":status 200"]);
   exchange.write("abc", true);
   assert.match(await busy.ended(), /abc\r\n0\r\n\r\n$/);

@@ -4,12 +4,14 @@ import { Failure } from "../../src/failure.ts";
 import { Field } from "../../src/h2/field.ts";
 import { Client } from "../../src/proxy/client.ts";
 import { identify } from "../../src/proxy/identify.ts";
+import { type Identity, identityOf } from "../../src/proxy/identity.ts";
+import { shownBy, usualNames } from "../support/certificate.ts";
 
 const test = suite("proxy/identify");
 
 function identified(
   fields: [string, string][],
-  options: { isTrustedForwarder?: boolean; hasCertificate?: boolean } = {},
+  options: { isTrustedForwarder?: boolean; identity?: Identity; wallMs?: number } = {},
 ): string[] {
   const client = new Client({
     address: "10.0.0.9",
@@ -18,13 +20,13 @@ function identified(
     alpn: "h2",
     isTls: true,
     isTrustedForwarder: false,
-    hasCertificate: false,
     ...options,
   });
   const head = fields.map(([name, value]) => new Field(name, value));
   const outcome = identify(
     { method: "GET", scheme: "https", path: "/", authority: "", contentLength: -1, fields: head },
     client,
+    options.wallMs ?? 0,
   );
   if (outcome instanceof Failure) return [outcome.code];
   return outcome.fields.map((field) => `${field.name}: ${field.value}`);
@@ -65,8 +67,78 @@ test("what came by plain text on loopback goes on as https", () => {
   assert.equal(identified([[":scheme", "http"]])[0], ":scheme: https");
 });
 
-test("a client certificate is refused by name until we can vouch for it", () => {
-  assert.equal(identified([], { hasCertificate: true }), ["client-certificate"]);
+const frontProxy = { clientCerts: "front-proxy", names: usualNames } as const;
+const alice = await shownBy({ name: "alice", groups: ["devs"] });
+const aliceSaid = identityOf(alice, frontProxy);
+
+test("of a certificate's holder goes up what we say, behind all that is its own, and nothing it says of that", () => {
+  const sent = identified(
+    [
+      [":method", "GET"],
+      ["x-remote-user", "admin"],
+      ["accept", "*/*"],
+      ["x_remote_group", "system:masters"],
+      ["authorization", "Bearer x"],
+      ["impersonate-user", "bob"],
+      ["audit-id", "mine"],
+    ],
+    { identity: aliceSaid },
+  );
+  assert.equal(sent.slice(0, 7), [
+    ":method: GET",
+    "accept: */*",
+    "impersonate-user: bob",
+    "audit-id: mine",
+    "x-forwarded-for: 10.0.0.9",
+    "x-remote-user: alice",
+    "x-remote-group: devs",
+  ]);
+  assert.is(sent.length, 8);
+});
+
+test("without a certificate the same fields are harmless, and pass as they came", () => {
+  const own: [string, string][] = [
+    ["x-remote-user", "admin"],
+    ["authorization", "Bearer x"],
+    ["x-remote-group", "a"],
+    ["x-remote-group", "b"],
+  ];
+  assert.equal(
+    identified(own).slice(0, 4),
+    own.map(([name, value]) => `${name}: ${value}`),
+  );
+});
+
+test("where we impersonate, nobody asks to be a third", () => {
+  const identity = identityOf(alice, { clientCerts: "impersonate" });
+  assert.equal(identified([["impersonate-user", "bob"]], { identity }), ["client-certificate"]);
+  assert.equal(identified([["impersonate_user", "bob"]], { identity }), ["client-certificate"]);
+  assert.ok(identified([], { identity }).includes("impersonate-user: alice"));
+});
+
+test("an expired or unproven certificate leaves the bearer to count, and is told so without one", () => {
+  const token: [string, string][] = [["authorization", "Bearer x"]];
+  const websocket: [string, string][] = [
+    ["sec-websocket-protocol", "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.eA"],
+  ];
+  const unproven = identityOf({ ...alice, problem: "self-signed certificate" }, frontProxy);
+  const expired = { identity: aliceSaid, wallMs: alice.notAfter };
+  for (const one of [expired, { identity: unproven }]) {
+    assert.equal(identified([], one), ["unauthenticated"]);
+    assert.equal(identified([["authorization", "Basic x"]], one), ["unauthenticated"]);
+    for (const own of [token, websocket]) {
+      const sent = identified(own, one);
+      assert.is(sent[0], own.map(([name, value]) => `${name}: ${value}`).join());
+      assert.not.ok(sent.some((field) => field.startsWith("x-remote-")));
+    }
+  }
+  const last = identified([], { identity: aliceSaid, wallMs: alice.notAfter - 1 });
+  assert.ok(last.includes("x-remote-user: alice"));
+});
+
+test("a client certificate is refused by name where it means nobody", () => {
+  const identity = identityOf(alice, { clientCerts: "reject" });
+  assert.equal(identified([["authorization", "Bearer x"]], { identity }), ["client-certificate"]);
 });
 
 test.run();

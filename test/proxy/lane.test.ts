@@ -1,7 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Buffered } from "../../src/h2/buffered.ts";
 import { Field } from "../../src/h2/field.ts";
+import { Turn } from "../../src/h2/turn.ts";
 import { limits } from "../../src/limits.ts";
+import { Lane } from "../../src/proxy/lane.ts";
+import { laneKey } from "../../src/proxy/lane-key.ts";
+import { manualClock } from "../support/clock.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/lane");
@@ -49,8 +54,7 @@ test("a drained answer that does not end is reset after a megabyte", () => {
 test("a PING's round trip is measured", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(600);
-  const [lane] = path.upstreams.lanesOf("a")?.rows[0]?.lanes ?? [];
-  assert.is(lane?.rttMs, 0);
+  assert.is(path.upstreams.lanesOf("a")?.rtt.quantile(0.99), 0.1);
 });
 
 test("a dial that gets no SETTINGS in time is a refusal", () => {
@@ -62,8 +66,31 @@ test("a dial that gets no SETTINGS in time is a refusal", () => {
   late.backend("a").isMute = true;
   for (const { cable } of late.backend("a").sessions) cable.blackHole();
   const ear = late.client().ask("GET", "/x");
-  late.clock.advance(limits.dialMs + 2500);
+  late.clock.advance(limits.dialMs + 250 + limits.holdMs);
   assert.is(ear.status, "503");
+});
+
+test("a PING behind a backlog that gets less is no silence; behind one that stands still it is", () => {
+  const clock = manualClock();
+  const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
+  const owner = { opened() {}, changed() {}, heard() {}, ponged() {}, faulted() {}, closed() {} };
+  const parts = { clock, turn: new Turn(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
+  const names = { key: laneKey("proven", "plain"), number: 7, mostStreams: 80 };
+  const lane = new Lane({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
+  // An empty SETTINGS frame.
+  lane.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+  const tick = (): void => lane.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
+  for (let round = 0; round < 20; round += 1) {
+    tick();
+    assert.is(lane.silentSince, clock.now(), `after ${clock.now()} ms`);
+    wire.waitingBytes -= 10_000;
+    clock.advance(250);
+  }
+  tick();
+  const stoodAt = clock.now();
+  clock.advance(1000);
+  tick();
+  assert.is(lane.silentSince, stoodAt);
 });
 
 test.run();

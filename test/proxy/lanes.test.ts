@@ -2,7 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { limits } from "../../src/limits.ts";
-import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
+import type { Lane } from "../../src/proxy/lane.ts";
+import { laneKey } from "../../src/proxy/lane-key.ts";
+import type { Waiter } from "../../src/proxy/lane-row.ts";
+import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/lanes");
 const json = new Field("content-type", "application/json");
@@ -72,7 +75,7 @@ test("81 watches take a second lane, which was dialled before it was needed", ()
 test("a dead backend is dialled again, with no warm lanes configured too", () => {
   const path = new PlayedPath(["a"], { warm: 0, down: ["a"] });
   const refused = path.client().ask("GET", "/api");
-  path.settle();
+  path.clock.advance(limits.holdMs);
   assert.is(refused.status, "503");
   path.backend("a").isDown = false;
   path.clock.advance(2_000);
@@ -200,6 +203,18 @@ test("lanes beyond the warm ones go after a minute without a stream", () => {
   assert.equal(lanesOf(path), ["proven-plain", "proven-long"]);
 });
 
+test("a warm lane is replaced before its apiserver ends it: 90 s without a stream, PING or not", () => {
+  const path = new PlayedPath(["a"]);
+  for (let second = 0; second < 300; second += 1) {
+    path.clock.advance(1_000);
+    path.settle();
+    for (const { lanes } of path.upstreams.lanesOf("a")?.rows ?? []) {
+      assert.ok(lanes.some((lane) => lane.room > 0));
+      assert.ok(lanes.every((lane) => path.clock.now() - lane.idleSince < 90_000));
+    }
+  }
+});
+
 test("a client that hangs up while it waits leaves no trace", () => {
   const path = new PlayedPath(["a"]);
   const client = path.client();
@@ -303,6 +318,102 @@ test("nobody waits for a lane for ever: after its attempts it is refused, with R
   assert.is(late.status, "");
   path.clock.advance(limits.attempts * limits.laneWaitMs);
   assert.equal([late.status, late.heads[0]?.some(({ name }) => name === "retry-after")], ["429", true]);
+});
+
+test("beyond ten thousand who wait for a lane the next one is told to come back", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  path.backend("a").isMute = true;
+  const lanes = path.upstreams.lanesOf("a");
+  const key = laneKey("unproven", "plain");
+  const refused: string[] = [];
+  const waiter = (): Waiter => ({
+    key,
+    wanted: () => key,
+    ready() {},
+    suspected() {},
+    refused: ({ code }) => refused.push(code),
+  });
+  for (let index = 0; index < limits.waitingExchanges; index += 1) lanes?.wait(waiter());
+  assert.equal(refused, []);
+  lanes?.wait(waiter());
+  assert.equal(refused, ["overload"]);
+});
+
+test("dials of a backend that is down come further and further apart, up to half a second", () => {
+  const path = new PlayedPath(["a"]);
+  const dials: number[] = [];
+  path.backend("a").kill();
+  const { connect } = PlayedBackend.prototype;
+  path.backend("a").connect = function dial(owner): ReturnType<typeof connect> {
+    dials.push(path.clock.now());
+    return connect.call(this, owner);
+  };
+  path.clock.advance(5000);
+  const times = [...new Set(dials)];
+  const apart = times.slice(1).map((at, index) => Math.round(at - (times[index] ?? 0)));
+  assert.equal(apart.slice(0, 5), [
+    limits.redialFirstMs * 2,
+    400,
+    limits.redialMostMs,
+    limits.redialMostMs,
+    limits.redialMostMs,
+  ]);
+});
+
+test("a dial into a hole that has healed is begun again when a newer socket is answered, a fresh one is let be", () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.clock.advance(3000);
+  const lanes = path.upstreams.lanesOf("a");
+  const opening = (): readonly Lane[] =>
+    lanes?.rows.flatMap((row) => row.lanes.filter((lane) => lane.isOpening)) ?? [];
+  const aged = opening().filter((lane) => path.clock.now() - lane.dialledAt >= limits.hurriedDialMs);
+  assert.ok(aged.length > 0);
+  path.backend("a").isMute = false;
+  lanes?.hurry();
+  assert.ok(aged.every((lane) => !lane.isOpening));
+  const fresh = opening();
+  lanes?.hurry();
+  assert.equal(opening(), fresh);
+  path.clock.advance(100);
+  assert.is(path.backends.views[0]?.state === "dead", false);
+});
+
+test("a dial that we gave up ourselves says nothing of the backend", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.clock.advance(3000);
+  const told: string[] = [];
+  path.journal.subscribe((entry) => {
+    if (entry.kind === "backend.changed") told.push(`${entry.to}: ${entry.reason}`);
+  });
+  // The first of several sockets that wait is answered; it was begun before the lanes were dialled.
+  path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
+  path.upstreams.lanesOf("a")?.hurry();
+  path.settle();
+  assert.equal(
+    told.filter((text) => text.includes("Dialled again")),
+    [],
+  );
+});
+
+test("clients with lanes of their own leave nothing behind, even if they never got one", () => {
+  const path = new PlayedPath(["a"], { sharing: "none" });
+  for (let index = 0; index < 2 * limits.dialsPerSecond; index += 1) {
+    const client = path.client();
+    client.ask("GET", "/api", [bearer("t")]);
+    path.settle();
+    client.cable.cut("gone");
+    path.settle();
+  }
+  const rows = (): number =>
+    (path.upstreams.lanesOf("a")?.rows ?? []).filter(({ key }) => key.owner !== "").length;
+  path.clock.advance(2 * limits.idleLaneMs);
+  assert.is(rows(), 0);
 });
 
 test.run();

@@ -94,6 +94,66 @@ test("a client that vanishes in the middle of anything leaves nothing behind", a
   assert.is(proxy.running.exchanges.size, 0);
 });
 
+const balanced = `  - name: balanced
+    address: "127.0.0.1:0"
+    tls: {certFile: tls.crt, keyFile: tls.key}
+    proxyProtocol: {mode: require, trusted: [127.0.0.0/8]}
+    connectionsPerSource: 2
+  - name: wrong
+    address: "127.0.0.1:0"
+    proxyProtocol: {mode: require, trusted: [10.0.0.0/8]}`;
+
+test("a balancer's client is known by its own address, and an address has its number of connections", async () => {
+  const proxy = await startProxy({ listeners: balanced });
+  const portOf = (name: string): number => Number(proxy.running.addresses.get(name)?.split(":").at(-1));
+  const forwarded = new Promise<string>((resolve) => {
+    proxy.backends[0]?.server.once("stream", (_, headers) => resolve(String(headers["x-forwarded-for"])));
+  });
+  const open = async (client: string): Promise<tls.TLSSocket> => {
+    const raw = net.connect(portOf("balanced"), "127.0.0.1");
+    raw.write(`PROXY TCP4 ${client} 192.0.2.1 1234 443\r\n`);
+    const socket = tls.connect({ socket: raw, ca: proxy.ca, servername: "localhost", ALPNProtocols: ["h2"] });
+    socket.on("error", () => {});
+    return socket;
+  };
+  const shaken = (socket: tls.TLSSocket): Promise<boolean> =>
+    within(
+      3000,
+      "a handshake, or its end",
+      new Promise((resolve) => {
+        socket.once("secureConnect", () => resolve(true));
+        socket.once("close", () => resolve(false));
+      }),
+    );
+  const first = await open("203.0.113.7");
+  const session = http2.connect("https://localhost", { createConnection: () => first });
+  session.request({ ":path": "/api" }).resume();
+  assert.is(await within(3000, "a request at the backend", forwarded), "203.0.113.7");
+  const second = await open("203.0.113.7");
+  assert.is(await shaken(second), true);
+  assert.is(await shaken(await open("203.0.113.7")), false);
+  const other = await open("203.0.113.8");
+  assert.is(await shaken(other), true);
+  second.destroy();
+  await within(3000, "the end of it", new Promise((resolve) => second.once("close", resolve)));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const third = await open("203.0.113.7");
+  assert.is(await shaken(third), true);
+  const stranger = net.connect(portOf("wrong"), "127.0.0.1");
+  stranger.on("error", () => {});
+  await within(3000, "a stranger's end", new Promise((resolve) => stranger.once("close", resolve)));
+  const refused = proxy.entries.filter((entry) => entry.kind === "session.refused");
+  assert.equal(
+    refused.map(({ client, reason }) => [client, reason]),
+    [
+      ["203.0.113.7", "too many connections from one source"],
+      ["127.0.0.1", "PROXY header is not for this source to write"],
+    ],
+  );
+  for (const socket of [session, third, other]) socket.destroy();
+  await proxy.stop();
+});
+
 test("a port in use is named", async ({ proxy }) => {
   const reason = await startProxy({ port: proxy.port }).then(
     () => "started",

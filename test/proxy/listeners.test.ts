@@ -84,6 +84,51 @@ test("a listener that cannot be opened leaves everything as it was", async ({ pr
   taken.close();
 });
 
+test("a listener whose port was taken meanwhile is named, keeps its clients, and comes back", async ({
+  proxy,
+}) => {
+  const { running, plainPort, url, ca, entries } = proxy;
+  const session = http2.connect(`http://127.0.0.1:${plainPort}`);
+  session.on("error", () => {});
+  await new Promise((resolve) => session.once("connect", resolve));
+  const busy = createServer();
+  await new Promise<void>((resolve) => {
+    busy.listen(0, "127.0.0.1", resolve);
+  });
+  // Takes the port in the moment in which the reload has let go of it.
+  const thief = createServer();
+  const stolen = new Promise<void>((resolve) => thief.once("listening", resolve));
+  thief.on("error", () => setTimeout(() => thief.listen(plainPort, "127.0.0.1"), 1));
+  thief.listen(plainPort, "127.0.0.1");
+  const clash = changed(proxy, (text) =>
+    text
+      .replace(`127.0.0.1:${plainPort}`, `127.0.0.1:${(busy.address() as AddressInfo).port}`)
+      .replace("keyFile: tls.key}", "keyFile: tls.key, reloadInterval: 9s}"),
+  );
+  const outcome = running.reload(clash);
+  await within(3000, "the theft", stolen);
+  assert.instance(await outcome, Failure);
+  const lost = entries.find((entry) => entry.kind === "listener.lost");
+  assert.match(
+    lost?.kind === "listener.lost" ? `${lost.listener}: ${lost.reason}` : "",
+    /^local: .*EADDRINUSE/,
+  );
+  const readyz = (): Promise<string> =>
+    fetch(`http://${running.adminAddress}/readyz`).then((answer) => answer.text());
+  assert.match(await readyz(), "[-]listeners failed");
+  assert.match(await within(3000, "an answer", get(url, ca)), "GET /api");
+  const chunks: Buffer[] = [];
+  for await (const chunk of session.request({ ":path": "/known" })) chunks.push(chunk as Buffer);
+  assert.match(Buffer.concat(chunks).toString(), "GET /known");
+  session.close();
+  thief.close();
+  busy.close();
+  const isBack = async (): Promise<boolean> =>
+    (await readyz()).includes("[+]listeners ok") || !(await readyz()).includes("[-]");
+  while (!(await isBack())) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.match(await within(3000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
+});
+
 test("what holds from the next start only is named", async ({ proxy }) => {
   const slower = changed(proxy, (text) => `${text}\nhealth: {ping: {interval: 300ms}}\n`);
   assert.equal(await proxy.running.reload(slower), ["health"]);

@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
+import { linesOf, ok } from "../support/watch-path.ts";
 
 const test = suite("proxy/path");
 
@@ -50,6 +51,27 @@ test("when too much waits, the exchange that holds the most ends, and the others
   assert.is(greedy?.resetCode, errorCode.INTERNAL_ERROR);
   assert.is(modest?.resetCode, undefined);
   assert.ok(path.entries.some((entry) => entry.kind === "exchange.failed" && entry.code === "overload"));
+});
+
+test("so does a slow reader's watch with all that waits for it: who holds little is not cut in its place", () => {
+  const path = new PlayedPath(["a"], { bufferBytes: 200_000 });
+  const [slow, modest] = ["/api/v1/pods?watch=true&resourceVersion=7", "/log"].map((target) => {
+    const ear = path.client().ask("GET", target, [bearer("t")]);
+    path.settle();
+    ear.isReading = false;
+    path.backend("a").last.side?.sendHeaders(ok, false);
+    return ear;
+  });
+  const [forSlow, forModest] = path.backend("a").asked;
+  forModest?.say(Buffer.alloc(300_000));
+  path.settle();
+  for (let version = 8; version < 508; version += 1) {
+    forSlow?.say(linesOf(`+${version}${"x".repeat(1000)}`));
+    path.settle();
+  }
+  assert.ok(path.buffered.bytes <= 200_000, String(path.buffered.bytes));
+  assert.is(slow?.resetCode, errorCode.INTERNAL_ERROR);
+  assert.is(modest?.resetCode, undefined);
 });
 
 test("an answer that is over and unread goes before a live one that holds less", () => {

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { splitPem } from "../../src/proxy/pem.ts";
+import { cpuMs } from "../support/cpu.ts";
 import { testPki } from "../support/pki.ts";
 
 const test = suite("proxy/pem");
@@ -37,11 +38,12 @@ test("what is no PEM has no blocks", () => {
 });
 
 test("a megabyte of edges is split in no time", () => {
-  const startedAt = performance.now();
-  splitPem("-----BEGIN A-----\n".repeat(60_000));
-  splitPem(`-----BEGIN ${"A".repeat(1_000_000)}`);
-  splitPem(" ".repeat(1_000_000));
-  assert.ok(performance.now() - startedAt < 1000);
+  const tookMs = cpuMs(() => {
+    splitPem("-----BEGIN A-----\n".repeat(60_000));
+    splitPem(`-----BEGIN ${"A".repeat(1_000_000)}`);
+    splitPem(" ".repeat(1_000_000));
+  });
+  assert.ok(tookMs < 1000, `${tookMs} ms`);
 });
 
 test.run();

@@ -175,7 +175,7 @@ test("a watch that its backend resets ends between two events: a reset would mak
 });
 
 test("an early end of a watch without events waits until it is 1.1 s old (D5)", () => {
-  const { path, ear } = asked("GET", watchPath);
+  const { path, ear } = asked("GET", "/api/v1/configmaps?watch=true&sendInitialEvents=false");
   const backend = path.backend("a");
   backend.last.side?.sendHeaders([new Field(":status", "200"), json], false);
   path.settle();

@@ -1,7 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
+import { identityOf } from "../../src/proxy/identity.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/serve");
@@ -31,16 +33,18 @@ test("a backend that cannot be dialled costs its requests nothing: they are unse
   );
 });
 
-test("when no backend is left a safe request gets a Status with Retry-After, a write gets none", () => {
+test("when no backend is left, and none comes back in time, a request gets a Status with Retry-After", () => {
   const path = new PlayedPath(["a"], { down: ["a"] });
   path.settle();
   const read = path.client().ask("GET", "/api");
   const write = path.client().ask("POST", "/api");
-  path.settle();
+  path.clock.advance(limits.holdMs - 100);
+  assert.equal([read.status, write.status], ["", ""]);
+  path.clock.advance(100);
   const retryAfter = (fields: (typeof read.heads)[0] | undefined): string | undefined =>
     fields?.find((field) => field.name === "retry-after")?.value;
   assert.equal([read.status, retryAfter(read.heads[0])], ["503", "1"]);
-  assert.equal([write.status, retryAfter(write.heads[0])], ["503", undefined]);
+  assert.equal([write.status, retryAfter(write.heads[0])], ["503", "1"]);
   assert.equal(JSON.parse(read.body).kind, "Status");
 });
 
@@ -79,6 +83,90 @@ test("a stream above GOAWAY's last id was never processed, so even a write goes 
   second?.last.answer(201);
   path.settle();
   assert.is(write.status, "201");
+});
+
+test("requests that nobody can take go as soon as the first backend is back, in their order, a write too (F14)", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["a", "b"] });
+  path.settle();
+  const targets = ["/one", "/two", "/three"];
+  for (const target of targets) path.client().ask("POST", target);
+  path.clock.advance(1300);
+  path.backend("a").isDown = false;
+  path.clock.advance(1000);
+  assert.equal(
+    path.backend("a").asked.map(({ request }) => request.path),
+    targets,
+  );
+  assert.is(path.hold.size, 0);
+});
+
+test("who hangs up while nobody can take its request is forgotten", () => {
+  const path = new PlayedPath(["a"], { down: ["a"] });
+  path.settle();
+  const ear = path.client().ask("GET", "/api");
+  path.settle();
+  assert.is(path.hold.size, 1);
+  ear.stream.reset(errorCode.CANCEL);
+  path.settle();
+  assert.equal([path.hold.size, path.exchanges.size], [0, 0]);
+});
+
+test("a GET that three backends lost is told 503 with Retry-After, so that a watch is not relisted (watch.md §5.1)", () => {
+  const path = new PlayedPath(["a", "b", "c"]);
+  const ear = path.client().ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  for (let attempt = 0; attempt < limits.attempts; attempt += 1) {
+    path.settle();
+    [...path.played.values()].find(({ asked, isDown }) => !isDown && asked.length > 0)?.kill();
+  }
+  path.settle();
+  assert.is(ear.status, "503");
+  assert.ok(ear.heads[0]?.some(({ name, value }) => name === "retry-after" && value === "1"));
+  assert.match(ear.body, "in vain");
+});
+
+/** What an apiserver writes before a request has come to any handler. */
+const refusing = (type: string): Field[] => [
+  new Field("retry-after", "5"),
+  new Field("content-type", type),
+  new Field("x-content-type-options", "nosniff"),
+];
+
+test("a shutting down apiserver's refusal is replaced by another one's answer, for a write too (watch.md §10)", () => {
+  for (const [status, type, isGoing] of [
+    [429, "text/plain; charset=utf-8", true],
+    [503, "application/json", false],
+  ] as const) {
+    const path = new PlayedPath(["a", "b"]);
+    const write = path.client().ask("POST", "/write", [bearer("t")], false);
+    write.say("body", true);
+    path.settle();
+    const [going, other] = [path.backend("a"), path.backend("b")].toSorted(
+      (x, y) => y.asked.length - x.asked.length,
+    );
+    if (isGoing) going?.sessions.find(({ session }) => session.openCount > 0)?.session.goAway();
+    path.settle();
+    going?.last.answer(status, "The apiserver is shutting down", refusing(type));
+    path.settle();
+    assert.is(other?.last.body, "body");
+    other?.last.answer(201);
+    path.settle();
+    assert.is(write.status, "201");
+  }
+});
+
+test("the refusal of a backend that is overloaded, or that stands alone, is the client's to read", () => {
+  for (const [names, status, type] of [
+    [["a", "b"], 429, "text/plain; charset=utf-8"],
+    [["a"], 503, "application/json"],
+  ] as const) {
+    const path = new PlayedPath(names);
+    const read = path.client().ask("GET", "/read", [bearer("t")]);
+    path.settle();
+    const [asked] = [...path.played.values()].filter(({ asked: all }) => all.length > 0);
+    asked?.last.answer(status, "later", refusing(type));
+    path.settle();
+    assert.equal([read.status, read.body], [String(status), "later"]);
+  }
 });
 
 test("a stream that the only backend refused is sent to it again, on the lane that follows", () => {
@@ -127,9 +215,14 @@ test("a long body that began to go is not sent twice: the client hears that it m
   assert.is(path.buffered.bytes, 0);
 });
 
+const refusedByName = identityOf(
+  { der: Buffer.alloc(0), fingerprint: "", notAfter: 0, problem: undefined },
+  { clientCerts: "reject" },
+);
+
 test("a client certificate is refused by name", () => {
   const path = new PlayedPath(["a"]);
-  const ear = path.client({ hasCertificate: true }).ask("GET", "/api");
+  const ear = path.client({ identity: refusedByName }).ask("GET", "/api");
   path.settle();
   assert.is(ear.status, "403");
   assert.match(JSON.parse(ear.body).message, "takes no client certificates");
@@ -140,7 +233,7 @@ test("HEAD is refused without a body", () => {
   const path = new PlayedPath(["a"], { down: ["a"] });
   path.settle();
   const ear = path.client().ask("HEAD", "/api");
-  path.settle();
+  path.clock.advance(limits.holdMs);
   assert.equal([ear.status, ear.body, ear.isEnded], ["503", "", true]);
 });
 

@@ -52,6 +52,8 @@ test("a client that takes no answer is not heard until it does", async () => {
   const heard = Promise.withResolvers<string>();
   const owner = { receive: (chunk: Buffer) => heard.resolve(chunk.toString()), drained() {}, closed() {} };
   const wire = wireOf(near, owner, { ...journal(), origin: "client" });
+  // It begins to read in the next turn.
+  await new Promise(setImmediate);
   far.pause();
   // Far more than the kernel takes for the other side.
   for (let count = 0; count < 200; count += 1) wire.write([Buffer.alloc(100_000)]);

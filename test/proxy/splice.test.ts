@@ -98,6 +98,20 @@ test("a backend that is proven dead ends its tunnels cleanly, with what was said
   assert.ok(splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend dead"));
 });
 
+test("a tunnel on whose own sockets nothing gets through ends as cleanly, though its backend is well", async () => {
+  const { client, backend } = await opened();
+  backend.send("said");
+  await client.expect("said");
+  splice.stick();
+  assert.is(await client.ended(), "");
+  await backend.ended();
+  assert.ok(
+    splice.entries.some(
+      (entry) => entry.kind === "tunnel.ended" && entry.reason === "nothing gets through on its connection",
+    ),
+  );
+});
+
 test("a drain's last act cuts the tunnels that are left", async () => {
   const { client, backend } = await opened();
   assert.is(splice.splices.openCount, 1);
@@ -126,6 +140,25 @@ test("no backend, or one that is lost before it answers, is told to the client",
   await (await splice.backend()).expect("\r\n\r\n");
   splice.die();
   assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+});
+
+test("the journal names a refused Upgrade by its audit id, as it names every other exchange", async () => {
+  const client = await splice.connect();
+  splice.failure = new Failure("no-backend", "proxy", "Nobody is ready");
+  client.send(spdy);
+  await client.ended();
+  assert.equal(
+    splice.entries.filter(({ kind }) => kind === "exchange.failed"),
+    [
+      {
+        kind: "exchange.failed",
+        code: "no-backend",
+        origin: "proxy",
+        message: "Nobody is ready",
+        auditId: "id",
+      },
+    ],
+  );
 });
 
 test("a client that leaves before the answer takes the backend's socket with it", async () => {

@@ -32,6 +32,28 @@ test("octets that come early wait for the 101, on both sides", async () => {
   await backend.expect("early up, more");
 });
 
+const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+for (const [target, expected] of [
+  ["/api/v1/pods?watch=true", 3],
+  ["/api/v1/namespaces/n/pods/p/exec?watch=true", undefined],
+] as const) {
+  test(`a websocket on ${target} passes untouched, ${expected ?? "none"} of its messages counted`, async () => {
+    const client = await splice.connect();
+    client.send(`GET ${target} HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    const backend = await splice.backend();
+    await backend.expect("\r\n\r\n");
+    backend.send(`${upgraded}\x81\x02{}\x81`);
+    await client.expect(`${upgraded}\x81\x02{}\x81`);
+    backend.send("\x02{}\x89\0\x81\x02{}\x81\x05{");
+    await client.expect("\x02{}\x89\0\x81\x02{}\x81\x05{");
+    splice.die();
+    await client.ended();
+    const ended = splice.entries.find((entry) => entry.kind === "tunnel.ended");
+    assert.is(ended?.kind === "tunnel.ended" ? ended.events : "not ended", expected);
+  });
+}
+
 test("an answer that comes octet by octet is the same answer", async () => {
   const client = await splice.connect();
   client.send(spdy);
@@ -72,7 +94,7 @@ test("either half may be closed while the other goes on", async () => {
   await until("both gone", () => splice.splices.openCount === 0);
 });
 
-test("a tunnel that is silent for a day is left alone", async () => {
+test("a tunnel that is silent for a day is left alone (row 21)", async () => {
   const { client, backend } = await opened();
   splice.clock.advance(86_400_000);
   backend.send("awake");

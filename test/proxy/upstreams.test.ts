@@ -1,5 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
+import { laneKey } from "../../src/proxy/lane-key.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/upstreams");
@@ -36,6 +38,23 @@ test("shared keys are one object each, private ones name their client", () => {
     name: "private plain 1",
   });
   assert.is(upstreams.unknown("z").code, "no-backend");
+});
+
+test("a lane whose PING has waited for longer than a tenth of a second is not prompt, and is again when it is heard", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(250);
+  const key = laneKey("proven", "plain");
+  const isThere = (): boolean => path.upstreams.promptLane("a", key) !== undefined;
+  assert.ok(isThere());
+  const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
+  path.clock.advance(250 + limits.promptMs);
+  assert.ok(isThere());
+  path.clock.advance(1);
+  assert.not(isThere());
+  assert.ok(path.upstreams.lanesOf("a")?.take(key) !== undefined, "it is not suspect yet");
+  for (const release of releases) release();
+  path.clock.advance(1);
+  assert.ok(isThere());
 });
 
 test.run();

@@ -59,7 +59,7 @@ export class Backend {
       maxStreams: this.#options.maxStreams,
       owner: {
         opened: (stream, request, isWhole) => this.#opened(session, stream, request, isWhole),
-        write: (buffers) => end.write(buffers),
+        write: (buffers, written) => end.write(buffers, written),
         changed() {},
         ponged() {},
         ended: (error) => {
@@ -231,7 +231,7 @@ class Answering implements SideOwner {
   #write(bytes: Buffer, isLast: boolean): void {
     const { tag, hasTrailers } = this.#plan;
     const endsHere = isLast && !hasTrailers;
-    if (bytes.length > 0 || endsHere) this.#stream.sendData(bytes, 0, bytes.length, endsHere, false);
+    if (bytes.length > 0 || endsHere) this.#stream.sendData(bytes, 0, bytes.length, endsHere);
     if (isLast && hasTrailers) this.#stream.sendHeaders([new Field("x-trailer", String(tag))], true);
   }
 }

@@ -100,7 +100,7 @@ export class SimulatedClient {
       turn: this.#turn,
       owner: {
         opened: (stream) => stream.owner,
-        write: (buffers) => end.write(buffers),
+        write: (buffers, written) => end.write(buffers, written),
         changed() {},
         ponged() {},
         ended: (error) => {
@@ -236,7 +236,7 @@ export class Asking implements SideOwner {
       const upTo = Math.min(uploadBytes, this.#given + 1 + this.#run.random.size(20_000));
       const bytes = payload({ tag, of: "request" }, this.#given, upTo);
       this.#given = upTo;
-      stream.sendData(bytes, 0, bytes.length, upTo === uploadBytes, false);
+      stream.sendData(bytes, 0, bytes.length, upTo === uploadBytes);
     }
   }
 }

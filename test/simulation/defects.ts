@@ -12,7 +12,8 @@ import { Exchanges } from "../../src/proxy/exchanges.ts";
 import { Lane } from "../../src/proxy/lane.ts";
 import { Exchange } from "../../src/proxy/relay.ts";
 import { Trust } from "../../src/proxy/trust.ts";
-import { WholeEvents } from "../../src/proxy/whole-events.ts";
+import { needsMore } from "../../src/watch/event.ts";
+import { JsonEvents } from "../../src/watch/json-events.ts";
 
 export type Defect = {
   readonly name: string;
@@ -89,10 +90,10 @@ export const defects: readonly Defect[] = [
           if (kept?.writer === this && kept.parameters[0] === id && length > 0 && isDue()) {
             const [, before, from] = kept.parameters;
             if (from + length <= before.length)
-              return original.call(this, id, Buffer.from(before), from, from + length, endStream, false);
+              return original.call(this, id, Buffer.from(before), from, from + length, endStream);
           }
           const copy = Buffer.from(bytes.subarray(start, end));
-          kept = { writer: this, parameters: [id, copy, 0, length, endStream, false] };
+          kept = { writer: this, parameters: [id, copy, 0, length, endStream] };
           return original.apply(this, parameters);
         };
       });
@@ -105,19 +106,23 @@ export const defects: readonly Defect[] = [
   {
     name: "an answer that was cut off looks whole",
     put: () =>
-      wrap(Exchange.prototype, "upstreamGone", (original) => {
-        return function (this: Exchange, code) {
-          if (this.isAnswered && !this.isEnded) this.down.sendData(Buffer.alloc(0), 0, 0, true, false);
-          return original.call(this, code);
+      wrap(Exchange.prototype, "legGone", (original) => {
+        return function (this: Exchange, leg, code) {
+          if (this.isAnswered && !this.isEnded) this.down.sendData(Buffer.alloc(0), 0, 0, true);
+          return original.call(this, leg, code);
         };
       }),
   },
   {
     name: "a write that was lost is sent again",
     put: () =>
-      wrap(Exchange.prototype, "upstreamGone", (original) => {
-        return function (this: Exchange, code) {
-          return original.call(this, code === lost && !this.isAnswered ? errorCode.REFUSED_STREAM : code);
+      wrap(Exchange.prototype, "legGone", (original) => {
+        return function (this: Exchange, leg, code) {
+          return original.call(
+            this,
+            leg,
+            code === lost && !this.isAnswered ? errorCode.REFUSED_STREAM : code,
+          );
         };
       }),
   },
@@ -140,7 +145,12 @@ export const defects: readonly Defect[] = [
   {
     name: "half an event goes on",
     put: () =>
-      wrap(WholeEvents.prototype, "feed", () => (_bytes: Buffer, _start: number, end: number) => end),
+      wrap(JsonEvents.prototype, "next", (original) => {
+        return function (this: JsonEvents, bytes, start, end) {
+          const behind = original.call(this, bytes, start, end);
+          return behind === needsMore ? end : behind;
+        };
+      }),
   },
   {
     name: "a repeated field is merged",
@@ -164,9 +174,9 @@ export const defects: readonly Defect[] = [
   {
     name: "credit is given before the client has read",
     put: () =>
-      wrap(Exchange.prototype, "upstreamData", (original) => {
+      wrap(Exchange.prototype, "legData", (original) => {
         return function (this: Exchange, ...parameters) {
-          const [, start, end] = parameters;
+          const [, , start, end] = parameters;
           original.apply(this, parameters);
           this.sent(end - start);
         };

@@ -38,6 +38,8 @@ export class End implements Wire {
   owner: WireOwner = nobody;
   peer: End | undefined;
   readonly #queue: Buffer[] = [];
+  /** Those who want to know when what they wrote has been read, oldest first. */
+  readonly #writes: { leftBytes: number; readonly written: () => void }[] = [];
   #queuedBytes = 0;
   /** Of the frame that the last buffer began; negative before anything was written. */
   #frameLeft = -1;
@@ -81,13 +83,14 @@ export class End implements Wire {
     return this.#frameLeft >= 0;
   }
 
-  write(buffers: readonly Buffer[]): boolean {
+  write(buffers: readonly Buffer[], written?: () => void): boolean {
     if (this.isClosed || this.#isEnding) return true;
-    // Not copied, as a real socket does not: who writes must leave them alone from now on.
+    // Not copied, as a real socket does not: who writes must leave them alone until it is told.
     for (const buffer of buffers) {
       this.#countFrames(buffer);
       this.#push(buffer);
     }
+    if (written !== undefined) this.#writes.push({ leftBytes: this.#queuedBytes, written });
     if (this.#queuedBytes > highWaterMark) this.#isDrainDue = true;
     this.#pump();
     return this.#queuedBytes <= limits.socketBacklogBytes;
@@ -172,6 +175,8 @@ export class End implements Wire {
       else this.#queue[0] = first.subarray(count);
     }
     this.#queuedBytes -= size;
+    for (const write of this.#writes) write.leftBytes -= size;
+    while ((this.#writes[0]?.leftBytes ?? 1) <= 0) this.#writes.shift()?.written();
     return chunk;
   }
 
@@ -230,6 +235,8 @@ export class End implements Wire {
       }
       this.peer?.taken(what.length);
       this.owner.receive(what);
+      // It was lent for the call: whoever kept a part of it has this now.
+      what.fill(0xee);
     }
   }
 

@@ -3,18 +3,22 @@ import { Failure } from "../../src/failure.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { Client } from "../../src/proxy/client.ts";
 import { Downstream } from "../../src/proxy/downstream.ts";
-import { Path } from "../../src/proxy/path.ts";
+import { Path, type PathOptions } from "../../src/proxy/path.ts";
 import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
-import type { End } from "./network.ts";
 import type { World } from "./world.ts";
+
+/** One end of a simulated connection. */
+export type Plug = Wire & { owner: WireOwner };
 
 export type ProxyOptions = {
   readonly world: World;
   readonly backends: readonly string[];
   /** A new connection to a backend, or undefined: nobody listens there. */
-  readonly dial: (backend: string) => End | undefined;
+  readonly dial: (backend: string) => Plug | undefined;
   readonly lanes: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
+  /** How backends are asked on fresh sockets; undefined: they are not. */
+  readonly probes?: PathOptions["probes"];
   readonly tell: (entry: Entry) => void;
   /** What the path threw: always a bug. */
   readonly thrown: (error: unknown) => void;
@@ -34,20 +38,21 @@ export class SimulatedProxy {
 
   constructor(options: ProxyOptions) {
     this.#options = options;
-    const { world: clock, lanes, sharing } = options;
+    const { world: clock, lanes, sharing, probes } = options;
     const journal = new Journal(clock);
     journal.subscribe((entry) => {
       this.entries.push(entry);
       options.tell(entry);
     });
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
-    this.path = new Path({ clock, journal, lanes, sharing, ping, connect, bufferBytes });
+    const parts = { clock, journal, lanes, sharing, ping, connect, bufferBytes };
+    this.path = new Path(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();
   }
 
   /** A client's connection arrives. */
-  accept(end: End): void {
+  accept(end: Plug): void {
     this.#clients += 1;
     const client = new Client({
       address: `10.0.0.${this.#clients % 250}`,
@@ -56,7 +61,6 @@ export class SimulatedProxy {
       alpn: "h2",
       isTls: true,
       isTrustedForwarder: false,
-      hasCertificate: false,
     });
     const downstream: Downstream = new Downstream(client, this.path, (owner) =>
       this.#guarded(end, owner, () => this.downstreams.delete(downstream)),
@@ -79,7 +83,7 @@ export class SimulatedProxy {
   }
 
   /** What socket.ts does with a socket: a session that throws is cut, and here it is told. */
-  #guarded(end: End, owner: WireOwner, onClose: () => void): Wire {
+  #guarded(end: Plug, owner: WireOwner, onClose: () => void): Wire {
     const guarded = (work: () => void): void => {
       try {
         work();

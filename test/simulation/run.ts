@@ -1,21 +1,82 @@
 /**
  * Plays seeds and prints what went wrong, then the figures.
  *
- *   node test/simulation/run.ts [--seed 1] [--runs 1] [--trace]     a seed that failed: --seed N --trace
+ *   node test/simulation/run.ts [--scene path|watches] [--seed 1] [--runs 1] [--trace] [--lenient]
+ *   node test/simulation/run.ts --scene fleet [--nodes 5000]
+ *
+ * A seed that failed: --seed N --trace. The last lines before its end are often enough: --last 200.
  */
 import { parseArgs } from "node:util";
+import { wallClock } from "../../src/clock.ts";
 import { playAll, summaryOf } from "./play-all.ts";
+import { Fleet } from "./watches/fleet.ts";
+import { playAll as playWatches, summaryOf as summaryOfWatches } from "./watches/play-all.ts";
 
 const { values } = parseArgs({
   options: {
+    scene: { type: "string", default: "path" },
     seed: { type: "string", default: "1" },
     runs: { type: "string", default: "1" },
     trace: { type: "boolean", default: false },
+    last: { type: "string", default: "100000" },
+    nodes: { type: "string", default: "5000" },
+    lenient: { type: "boolean", default: false },
   },
 });
-const figures = playAll(Number(values.seed), Number(values.runs), {
-  failed: ({ seed, problems }) => console.log(`seed ${seed} failed:\n  ${problems.join("\n  ")}`),
-  trace: values.trace ? (line) => console.log(line) : undefined,
-});
-console.log(summaryOf(figures));
-process.exitCode = figures.failed === 0 ? 0 : 1;
+const [seed, runs] = [Number(values.seed), Number(values.runs)];
+
+/** The end of a trace: a failed run stops being interesting soon after. */
+const lines: string[] = [];
+const trace = values.trace ? (line: string): number => lines.push(line) : undefined;
+
+const scenes: Readonly<Record<string, () => number>> = { path, watches, fleet };
+const failed = scenes[values.scene]?.() ?? 1;
+for (const line of lines.slice(-Number(values.last))) console.log(line);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function path(): number {
+  const figures = playAll(seed, runs, {
+    failed: ({ seed: which, problems }) => console.log(`seed ${which} failed:\n  ${problems.join("\n  ")}`),
+    trace,
+  });
+  console.log(summaryOf(figures));
+  return figures.failed;
+}
+
+function watches(): number {
+  const from = wallClock.now();
+  const sum = playWatches(
+    seed,
+    runs,
+    ({ seed: which, problems }) => {
+      const told = problems.map(({ validator, at, what }) => `  ${at} ms, ${validator}: ${what}`);
+      console.log(`seed ${which} failed:\n${told.join("\n")}`);
+    },
+    { trace, isStrict: !values.lenient },
+  );
+  console.log(summaryOfWatches(sum, wallClock.now() - from));
+  return sum.failed;
+}
+
+/** Memory is that of the whole model: the proxy, its clients and its apiservers in one process. */
+function fleet(): number {
+  const from = wallClock.now();
+  let peakBytes = 0;
+  const tell = (line: string): void => {
+    const { rss } = process.memoryUsage();
+    peakBytes = Math.max(peakBytes, rss);
+    console.log(`${line}, ${Math.round(rss / 1e6)} MB`);
+  };
+  const figures = new Fleet({ nodes: Number(values.nodes), seed, isStrict: !values.lenient, tell }).play();
+  const { counts, problems, watches: open, ...rest } = figures;
+  for (const { validator, at, what } of problems) console.log(`  ${at} ms, ${validator}: ${what}`);
+  for (const [what, count] of [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`  ${what}: ${count}`);
+  console.log(
+    `${values.nodes} nodes, ${open} watches at the end; ${rest.eventCount} events; at most ` +
+      `${rest.peakAskedPerSecond} requests and ${rest.peakDialsPerSecond} new connections a second at the backends; ` +
+      `${Math.round(rest.virtualMs / 1_000)} virtual seconds in ${Math.round((wallClock.now() - from) / 1_000)} s, ` +
+      `${Math.round(peakBytes / 1e6)} MB at most`,
+  );
+  return problems.length;
+}

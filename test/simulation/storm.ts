@@ -178,9 +178,10 @@ function stopServing(scene: Scene): void {
   }
   const present = [...downstreams];
   for (const downstream of present) downstream.drain();
-  for (const exchange of path.exchanges.live) world.after(random.size(200), () => void exchange.endWatch());
+  for (const exchange of path.exchanges.live)
+    world.after(random.size(200), () => void exchange.letWatchEnd());
   world.after(random.size(1_000), () => {
-    for (const exchange of Array.from(path.exchanges.live)) exchange.cut();
+    for (const exchange of path.exchanges.live) exchange.cut();
     for (const downstream of present) downstream.cut();
   });
 }

@@ -26,12 +26,21 @@ export class Scene {
   }
 
   static async open(
-    options: { targets?: readonly PlayedTarget[]; openFiles?: number; extra?: string } = {},
+    options: {
+      targets?: readonly PlayedTarget[];
+      openFiles?: number;
+      extra?: string;
+      listeners?: string;
+    } = {},
   ): Promise<Scene> {
     const target = await Target.start();
     const targets = [target, ...(options.targets ?? [])].map(({ name, port, ca }) => ({ name, port, ca }));
-    const { extra, openFiles } = options;
-    const proxy = await ProxyProcess.start({ targets, ...(extra === undefined ? {} : { extra }) }, openFiles);
+    const { openFiles, extra, listeners } = options;
+    const more = {
+      ...(extra === undefined ? {} : { extra }),
+      ...(listeners === undefined ? {} : { listeners }),
+    };
+    const proxy = await ProxyProcess.start({ targets, ...more }, openFiles);
     const scene = new Scene(proxy, target);
     await scene.#moves();
     return scene;

@@ -31,11 +31,15 @@ export function cable(clock: ManualClock): Cable {
   const attach = (own: End, other: End, owner: WireOwner): Wire => {
     own.owner = owner;
     return {
-      write(buffers) {
+      write(buffers, written) {
         const bytes = Buffer.concat([...buffers]);
+        written?.();
         if (!own.isClosed && !isHole) {
           const deliver = (): void => {
-            if (!other.isClosed && !isHole) other.owner?.receive(bytes);
+            if (other.isClosed || isHole) return;
+            other.owner?.receive(bytes);
+            // It was lent for the call: whoever kept a part of it has this now.
+            bytes.fill(0xee);
           };
           if (held === undefined) clock.soon(deliver);
           else held.push(deliver);

@@ -16,7 +16,6 @@ export function anyone(): Client {
     alpn: "http/1.1",
     isTls: false,
     isTrustedForwarder: false,
-    hasCertificate: false,
   });
 }
 
@@ -67,7 +66,7 @@ export class ScriptedExchange implements SideOwner {
 
   write(text: string, end = false): void {
     const bytes = Buffer.from(text, "latin1");
-    this.side.sendData(bytes, 0, bytes.length, end, false);
+    this.side.sendData(bytes, 0, bytes.length, end);
   }
 
   /** Waits until `isTrue`, which something that this exchange is told makes so. */

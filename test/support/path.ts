@@ -4,10 +4,13 @@
  */
 import { Field } from "../../src/h2/field.ts";
 import type { RequestHead } from "../../src/h2/fields.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
 import { Session } from "../../src/h2/session.ts";
 import type { Side, SideOwner } from "../../src/h2/side.ts";
 import type { Stream } from "../../src/h2/stream.ts";
 import type { Turn } from "../../src/h2/turn.ts";
+import type { Readiness } from "../../src/health/evidence.ts";
+import type { ProbeEar } from "../../src/health/prober.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { Client, type ClientOptions } from "../../src/proxy/client.ts";
 import { Downstream } from "../../src/proxy/downstream.ts";
@@ -53,13 +56,15 @@ export class Ear implements SideOwner {
 
   say(text: string | Buffer, end = false): void {
     const bytes = typeof text === "string" ? Buffer.from(text) : Buffer.from(text);
-    this.side?.sendData(bytes, 0, bytes.length, end, false);
+    this.side?.sendData(bytes, 0, bytes.length, end);
   }
 }
 
 export type Asked = Ear & {
   readonly request: RequestHead;
   answer(status: number, body?: string, fields?: Field[]): void;
+  /** Resets it, as a server does that has a fault. */
+  fail(): void;
 };
 
 /** A backend as the tests play it. */
@@ -70,7 +75,12 @@ export class PlayedBackend {
   isDown = false;
   /** Takes sockets and says nothing on them: a dial into a black hole. */
   isMute = false;
+  /** If mute: its kernel takes what is dialled, only its process does not. */
+  isFrozen = false;
   maxStreams = 100;
+  /** What its probes are told, if the path has probes. */
+  readyz: Readiness = "ready";
+  isUntrusted = false;
   readonly #turn: Turn;
   readonly #clock: ManualClock;
 
@@ -93,7 +103,7 @@ export class PlayedBackend {
       maxStreams: this.maxStreams,
       owner: {
         opened: (stream, request, end) => this.#opened(stream, request, end),
-        write: (buffers) => far.write(buffers),
+        write: (buffers, written) => far.write(buffers, written),
         changed() {},
         ponged() {},
         ended() {
@@ -114,6 +124,7 @@ export class PlayedBackend {
   #opened(stream: Stream, request: RequestHead, end: boolean): SideOwner {
     const ear = Object.assign(new Ear(), {
       request,
+      fail: () => stream.reset(errorCode.INTERNAL_ERROR),
       answer(status: number, body = "", fields: Field[] = []) {
         const head = [new Field(":status", String(status)), ...fields];
         stream.sendHeaders(head, body === "");
@@ -124,6 +135,33 @@ export class PlayedBackend {
     ear.isEnded = end;
     this.asked.push(ear);
     return ear;
+  }
+
+  /** A probe of it: a turn for the socket, another for /readyz. */
+  probe(ear: ProbeEar): () => void {
+    let isOver = false;
+    const soon = (run: () => void): void =>
+      this.#clock.soon(() => {
+        if (!isOver) run();
+      });
+    const { readyz } = this;
+    if (!this.isDown && (!this.isMute || this.isFrozen)) soon(() => ear.connected());
+    if (this.isDown) soon(() => ear.dialed("refusal", "connect ECONNREFUSED"));
+    else if (this.isUntrusted) soon(() => ear.dialed("untrusted", "altnames"));
+    else if (!this.isMute)
+      soon(() => {
+        ear.dialed("answer", "");
+        if (readyz !== "hanging") soon(() => ear.answered(readyz, "as played"));
+      });
+    return () => {
+      isOver = true;
+    };
+  }
+
+  /** Swallows everything, on open sockets and on new ones. */
+  blackHole(): void {
+    this.isMute = true;
+    for (const { cable: wires } of this.sessions) wires.blackHole();
   }
 
   /** Every socket to it goes, as when the process is killed. */
@@ -154,7 +192,6 @@ export class PlayedClient {
       alpn: "h2",
       isTls: true,
       isTrustedForwarder: false,
-      hasCertificate: false,
       ...options,
     });
     this.downstream = new Downstream(client, path, (owner) => this.cable.near(owner));
@@ -164,7 +201,7 @@ export class PlayedClient {
       turn: path.turn,
       owner: {
         opened: (stream) => stream.owner,
-        write: (buffers) => far.write(buffers),
+        write: (buffers, written) => far.write(buffers, written),
         changed() {},
         ponged() {},
         ended() {
@@ -204,15 +241,22 @@ export class PlayedClient {
 export class PlayedPath extends Path {
   override readonly clock: ManualClock;
   readonly entries: Entry[] = [];
+  /** Every verdict that changed, and when. */
+  readonly changes: { readonly name: string; readonly to: string; readonly at: number }[] = [];
   readonly played = new Map<string, PlayedBackend>();
 
   constructor(
     names: readonly string[],
     options: {
       sharing?: "lanes" | "none";
+      /** As asked unless the test says so: most say frame by frame what goes up. */
+      bookmarks?: "always" | "as-asked";
+      timeTravelGuard?: "observe" | "enforce" | "off";
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
+      /** Are backends probed, as in life? */
+      isProbed?: boolean;
     } = {},
   ) {
     const clock = manualClock();
@@ -223,11 +267,25 @@ export class PlayedPath extends Path {
       connect: (backend, owner) => this.backend(backend).connect(owner),
       lanes: { streams: 80, warm: options.warm ?? 1 },
       sharing: options.sharing ?? "lanes",
+      bookmarks: options.bookmarks ?? "as-asked",
+      timeTravelGuard: options.timeTravelGuard ?? "observe",
       bufferBytes: options.bufferBytes ?? 64 * 1024 * 1024,
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
+      ...(options.isProbed === true
+        ? {
+            probes: {
+              probe: (backend: string, ear: ProbeEar) => this.backend(backend).probe(ear),
+              times: { intervalMs: 1000, timeoutMs: 2000 },
+              random: () => 0.5,
+            },
+          }
+        : {}),
     });
     this.clock = clock;
-    journal.subscribe((entry) => this.entries.push(entry));
+    journal.subscribe((entry, at) => {
+      this.entries.push(entry);
+      if (entry.kind === "backend.changed") this.changes.push({ name: entry.backend, to: entry.to, at });
+    });
     for (const name of names) {
       const backend = new PlayedBackend(clock, this.turn);
       backend.isDown = options.down?.includes(name) === true;

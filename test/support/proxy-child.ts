@@ -4,13 +4,20 @@
  */
 import { type PlayedTarget, startProxy } from "./proxy.ts";
 
-export type ChildOptions = { readonly targets: readonly PlayedTarget[]; readonly extra?: string };
+export type ChildOptions = {
+  readonly targets: readonly PlayedTarget[];
+  readonly extra?: string;
+  /** More lines of listeners. */
+  readonly listeners?: string;
+};
 
 /** Where it can be reached; its first message. */
 export type ChildPlace = {
   readonly port: number;
   readonly plainPort: number;
   readonly adminPort: number;
+  /** Of every listener, by its name. */
+  readonly ports: Readonly<Record<string, number>>;
   readonly ca: string;
 };
 
@@ -70,6 +77,9 @@ process.on("disconnect", () => process.exit(0));
 process.send?.({
   port: proxy.port,
   plainPort: proxy.plainPort,
+  ports: Object.fromEntries(
+    Array.from(proxy.running.addresses, ([name, address]) => [name, Number(address.split(":").at(-1))]),
+  ),
   adminPort: Number(proxy.running.adminAddress.split(":").at(-1)),
   ca: proxy.ca,
 } satisfies ChildPlace);

@@ -75,14 +75,31 @@ async function startBackend(name: string): Promise<TestBackend> {
 /** A backend that the test plays itself, and who vouches for its certificate. */
 export type PlayedTarget = { readonly name: string; readonly port: number; readonly ca: string };
 
-/** `extra` is YAML that is put at the end of the file; `targets` come in addition to the backends started here. */
-export async function startProxy(
-  options: { backends?: number; targets?: readonly PlayedTarget[]; extra?: string; port?: number } = {},
-): Promise<TestProxy> {
+export type ProxyOptions = {
+  readonly backends?: number;
+  /** In addition to the backends started here. */
+  readonly targets?: readonly PlayedTarget[];
+  /** YAML that is put at the end of the file. */
+  readonly extra?: string;
+  /** More lines of listeners. */
+  readonly listeners?: string;
+  readonly port?: number;
+  /** More of the listener with TLS, as YAML in flow form: `identity: {clientCerts: front-proxy}`. */
+  readonly listener?: string;
+  readonly listenerTls?: string;
+  readonly upstreamTls?: string;
+  /** Written beside the configuration, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+};
+
+export async function startProxy(options: ProxyOptions = {}): Promise<TestProxy> {
   const { authority, serving } = await testPki();
   const directory = mkdtempSync(join(tmpdir(), "watchkeeper-test-"));
   writeFileSync(join(directory, "tls.crt"), serving.certificate);
   writeFileSync(join(directory, "tls.key"), serving.key, { mode: 0o600 });
+  for (const [name, content] of Object.entries(options.files ?? {}))
+    writeFileSync(join(directory, name), content, { mode: 0o600 });
+  const more = (text: string | undefined): string => (text === undefined ? "" : `, ${text}`);
   const targets = options.targets ?? [];
   const authorities = [authority.certificate, ...targets.map(({ ca }) => ca)];
   writeFileSync(join(directory, "ca.crt"), authorities.join("\n"));
@@ -93,13 +110,14 @@ export async function startProxy(
 kind: WatchkeeperConfiguration
 metadata: {name: test}
 listeners:
-  - {name: kube, address: "127.0.0.1:${options.port ?? 0}", tls: {certFile: tls.crt, keyFile: tls.key}}
+  - {name: kube, address: "127.0.0.1:${options.port ?? 0}", tls: {certFile: tls.crt, keyFile: tls.key${more(options.listenerTls)}}${more(options.listener)}}
   - {name: local, address: "127.0.0.1:0"}
+${options.listeners ?? ""}
 upstream:
   backends:
 ${[...backends, ...targets].map(({ name, port }) => `    - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
-  tls: {caFile: ca.crt}
-admin: {metricsAddress: "127.0.0.1:0"}
+  tls: {caFile: ca.crt${more(options.upstreamTls)}}
+admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
 drain: {readyDelay: 10ms, timeout: 500ms}
 ${options.extra ?? ""}`;
   const file = join(directory, "watchkeeper.yaml");

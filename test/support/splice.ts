@@ -23,6 +23,8 @@ export type ScriptedSplice = {
   readonly backendCount: () => number;
   /** The health verdict that ends what hangs on the backend. */
   die(): void;
+  /** Nothing gets through on the tunnels' own sockets. */
+  stick(): void;
   close(): void;
 };
 
@@ -38,6 +40,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
   const sockets = new Set<Socket>();
   const backends: RawPeer[] = [];
   const deaths = new Set<() => void>();
+  const hung = new Set<() => void>();
   let taken = 0;
   const backendServer = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
@@ -56,6 +59,10 @@ export async function startSplice(): Promise<ScriptedSplice> {
     return { socket, backend: "apiserver-1", onDead };
   };
   const splices = new Splices({
+    onHung(_sockets, run) {
+      hung.add(run);
+      return () => hung.delete(run);
+    },
     clock,
     journal,
     dialUpgrade,
@@ -98,6 +105,9 @@ export async function startSplice(): Promise<ScriptedSplice> {
     die() {
       for (const run of deaths) run();
     },
+    stick() {
+      for (const run of hung) run();
+    },
     close() {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -111,7 +121,7 @@ function respond(side: Side, _method: string, failure: Failure): void {
   const status = failure.origin === "client" ? "400" : failure.code === "backend-refused" ? "503" : "502";
   const body = Buffer.from(failure.message);
   side.sendHeaders([new Field(":status", status), new Field("content-length", String(body.length))], false);
-  side.sendData(body, 0, body.length, true, false);
+  side.sendData(body, 0, body.length, true);
 }
 
 async function listen(server: ReturnType<typeof createServer>): Promise<void> {

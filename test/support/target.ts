@@ -17,6 +17,8 @@ export class Target implements PlayedTarget {
   /** Requests that came, and those of them that were reset. */
   asked = 0;
   resets = 0;
+  /** TCP connections that were accepted. */
+  connections = 0;
   /** Of those, for `/long`. */
   askedLong = 0;
   /** Octets of `/big` that were handed to HTTP/2. */
@@ -33,6 +35,9 @@ export class Target implements PlayedTarget {
       this.#sessions.add(session);
       session.on("close", () => this.#sessions.delete(session));
       session.on("error", () => {});
+    });
+    server.on("connection", () => {
+      this.connections += 1;
     });
     server.on("sessionError", () => {});
     const asked = (

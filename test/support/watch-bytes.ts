@@ -1,44 +1,109 @@
 import * as fc from "fast-check";
-import type { EventFraming } from "../../src/watch/framing.ts";
+import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../../src/watch/event.ts";
 
 /** One event as the apiserver writes it. */
 export function jsonEvent(type: string, object: unknown): Buffer {
   return Buffer.from(`${JSON.stringify({ type, object })}\n`);
 }
 
-/** A frame whose content is opaque to the framing. */
-export function protobufEvent(content: Uint8Array): Buffer {
+function varint(number: number): Buffer {
+  const octets: number[] = [];
+  let left = number;
+  for (; left >= 128; left = Math.floor(left / 128)) octets.push((left % 128) + 128);
+  return Buffer.from([...octets, left]);
+}
+
+/** A field of a protobuf message: a varint, or octets. */
+export function field(number: number, value: number | string | Uint8Array): Buffer {
+  if (typeof value === "number") return Buffer.concat([varint(number * 8), varint(value)]);
+  const octets = Buffer.from(value);
+  return Buffer.concat([varint(number * 8 + 2), varint(octets.length), octets]);
+}
+
+/** An ObjectMeta as the apiserver writes it: its strings are there even when they are empty. */
+export function protobufMetadata(meta: {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly resourceVersion?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}): Buffer {
+  const annotations = Object.entries(meta.annotations ?? {});
+  return Buffer.concat([
+    field(1, meta.name ?? ""),
+    field(2, ""),
+    field(3, meta.namespace ?? ""),
+    field(4, ""),
+    field(5, "5f0c3a52-0000-4000-8000-000000000000"),
+    field(6, meta.resourceVersion ?? ""),
+    field(7, 3),
+    field(8, field(1, 1_700_000_000)),
+    ...annotations.map(([key, value]) => field(12, Buffer.concat([field(1, key), field(2, value)]))),
+  ]);
+}
+
+/** One event as the apiserver writes it: its type, and the object in its envelope. */
+export function protobufEvent(type: string, object: Uint8Array): Buffer {
+  const kind = Buffer.concat([field(1, "v1"), field(2, "Pod")]);
+  const unknown = Buffer.concat([field(1, kind), field(2, object), field(3, ""), field(4, "")]);
+  const raw = Buffer.concat([Buffer.from("k8s\0"), unknown]);
+  return framed(Buffer.concat([field(1, type), field(2, field(1, raw))]));
+}
+
+/** Any content, behind its length. */
+export function framed(content: Uint8Array): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(content.length);
   return Buffer.concat([length, content]);
 }
 
 export type Relayed = {
-  /** What went on, and what is still held; `isOpaque` once the framing gave up. */
+  /** What went on, and what is still held; `isOpaque` once the decoder gave up. */
   readonly forwarded: Buffer;
   readonly held: Buffer;
   readonly isOpaque: boolean;
+  readonly events: readonly WatchEvent[];
 };
 
 /** Feeds the chunks as the relay does: forwards up to each boundary, holds the rest, and gives way when told. */
-export function relayed(framing: EventFraming, chunks: readonly Buffer[]): Relayed {
+export function relayed(decoder: EventDecoder, chunks: readonly Buffer[]): Relayed {
   const forwarded: Buffer[] = [];
+  const events: WatchEvent[] = [];
   let held: Buffer[] = [];
-  let isOpaque = false;
+  let isBroken = false;
   for (const chunk of chunks) {
     // The chunk lies in a larger buffer whose other octets would all mean something.
     const bytes = Buffer.concat([Buffer.from("}\n\n\n\n"), chunk, Buffer.from("\n}\n{")]);
     const end = 5 + chunk.length;
-    const whole: number = isOpaque ? -1 : framing.feed(bytes, 5, end);
-    isOpaque = whole < 0;
-    const until = isOpaque ? end : whole;
-    if (until > 5 || isOpaque) {
-      forwarded.push(...held, bytes.subarray(5, until));
+    let whole = 5;
+    while (whole < end && !isBroken) {
+      const behind = decoder.next(bytes, whole, end);
+      if (behind === needsMore) break;
+      isBroken = behind === isOpaque;
+      if (isBroken) break;
+      events.push(copyOf(decoder));
+      whole = behind;
+    }
+    if (isBroken) whole = end;
+    if (whole > 5) {
+      forwarded.push(...held, bytes.subarray(5, whole));
       held = [];
     }
-    held.push(bytes.subarray(until, end));
+    held.push(bytes.subarray(whole, end));
   }
-  return { forwarded: Buffer.concat(forwarded), held: Buffer.concat(held), isOpaque };
+  return { forwarded: Buffer.concat(forwarded), held: Buffer.concat(held), isOpaque: isBroken, events };
+}
+
+/** An event that outlives the next one. */
+export function copyOf({
+  type,
+  version,
+  endsInitialEvents,
+  code,
+  reason,
+  oldest,
+  key,
+}: WatchEvent): WatchEvent {
+  return { type, version, endsInitialEvents, code, reason, oldest, key };
 }
 
 /** The same bytes whole, octet by octet, and cut in two at every position. */

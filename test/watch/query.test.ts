@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { firstValue, unescape } from "../../src/watch/query.ts";
+import { firstValue, flagIn, unescape } from "../../src/watch/query.ts";
 import { goParseQuery } from "../support/request-info.ts";
 
 const test = suite("watch/query");
@@ -19,7 +19,7 @@ test("a plus is a blank in a query only, and an escaped plus stays a plus", () =
   assert.is(unescape("a+b", " "), "a b");
 });
 
-test("of several values the first counts, even if empty", () => {
+test("of several values the first counts, even if empty (row 23)", () => {
   assert.is(firstValue("watch=1&watch=0", "watch"), "1");
   assert.is(firstValue("limit=5&watch&watch=1", "watch"), "");
   assert.is(firstValue("watch==", "watch"), "=");
@@ -34,6 +34,15 @@ test("a key is compared after its escapes are undone, and with its case", () => 
   assert.is(firstValue("%77%61tch=1", "watch"), "1");
   for (const query of ["Watch=1", "watchx=1", "watc=1", "wat+ch=1", "watch%3D1", "=watch", "%77atc%6", ""])
     assert.is(firstValue(query, "watch"), undefined, query);
+});
+
+test("a flag is set by anything but 0 and false, in any case, as Go folds it", () => {
+  for (const value of ["", "=", "=1", "=no", "=TRUE", "=00", "=false%20", "=+", "=f"])
+    assert.is(flagIn(`a=b&watch${value}`, "watch"), true, value);
+  for (const value of ["=0", "=false", "=FALSE", "=%66alse", "=fal%C5%BFe", "=0&watch=1"])
+    assert.is(flagIn(`watch${value}`, "watch"), false, value);
+  for (const query of ["", "Watch=1", "watching=1", "watch;=1", "watch=%zz"])
+    assert.is(flagIn(query, "watch"), undefined, query);
 });
 
 test("it reads random queries as net/url does", () => {

@@ -102,7 +102,9 @@ test("A6, A22: whoever does not get on is let go of after ten seconds, and an id
   dribbles.push(() => halfBlock.send(raw(9, 0, 1, "")));
   const halfPing = await scene.attacker();
   halfPing.sendBytes(wire(ping(1)).subarray(0, 13));
-  const peers = { silent, halfHello, silentPlain, halfPreface, noPreface, noSettings, halfBlock };
+  const halfScrape = await connectRaw(scene.proxy.place.adminPort);
+  halfScrape.send("GET /metrics HTTP/1.1\r\n");
+  const peers = { halfScrape, silent, halfHello, silentPlain, halfPreface, noPreface, noSettings, halfBlock };
   const stays = (): string[] => Object.entries(peers).flatMap(([name, peer]) => (isGone(peer) ? [] : [name]));
   const beganAt = performance.now();
   await pause(1000);
@@ -119,7 +121,7 @@ test("A6, A22: whoever does not get on is let go of after ten seconds, and an id
   await idle.expect(/HEADERS 1 :status=200/);
   // A18's thirty seconds are tested on the manual clock; here it must only cost nothing.
   assert.not(halfPing.isClosed);
-  for (const peer of [silent, halfHello, silentPlain, halfPreface]) peer.socket.destroy();
+  for (const peer of [halfScrape, silent, halfHello, silentPlain, halfPreface]) peer.socket.destroy();
 });
 
 function isGone(peer: RawH2 | RawPeer): boolean {

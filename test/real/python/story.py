@@ -1,6 +1,6 @@
-"""The Python client's part of clients.test.ts: list, watch, create, delete; what it saw, as one line of JSON.
+"""The Python client's part of clients.test.ts and sidecar.test.ts: list, watch, create, delete; what it saw, as one line of JSON.
 
-story.py KUBECONFIG NAMESPACE COUNT
+story.py KUBECONFIG|in-cluster NAMESPACE COUNT
 """
 import json
 import sys
@@ -9,7 +9,10 @@ import threading
 from kubernetes import client, config, watch
 
 kubeconfig, namespace, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-config.load_kube_config(kubeconfig)
+if kubeconfig == "in-cluster":
+    config.load_incluster_config()
+else:
+    config.load_kube_config(kubeconfig)
 api = client.CoreV1Api()
 events = []
 saw_all = threading.Event()

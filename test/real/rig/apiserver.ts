@@ -1,4 +1,5 @@
 /** One kube-apiserver in its own network namespace, and the ways to hurt it. */
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { ask } from "./ask.ts";
 import { Child } from "./child.ts";
@@ -7,6 +8,7 @@ import { pathOf } from "./parts.ts";
 import type { Pair, Pki } from "./pki.ts";
 
 const port = 6_443;
+const etcdPort = 2_379;
 /** The name clients verify when they come by way of the proxy: every cluster's apiservers carry it. */
 export const serverName = "kubernetes.default.svc";
 
@@ -21,6 +23,8 @@ export type Shared = {
   readonly serviceAccount: { readonly keyFile: string; readonly publicFile: string };
   readonly frontProxy: Pair;
   readonly kubeletClient: Pair;
+  /** Pods need one, and are given its token. */
+  readonly serviceAccounts: boolean;
   /** Flags for the test's own purpose, such as `--event-ttl=60s`; later ones win. */
   readonly flags: readonly string[];
 };
@@ -32,7 +36,11 @@ export class Apiserver {
   readonly url: string;
   readonly caFile: string;
   readonly #shared: Shared;
+  /** What it serves with, and two pairs to put there: it reads the files again when they change. */
   readonly #serving: Pair;
+  readonly #names: readonly string[];
+  readonly #own: Pair;
+  readonly #foreign: Pair;
   #child: Child;
 
   constructor(number: number, shared: Shared) {
@@ -42,12 +50,17 @@ export class Apiserver {
     this.url = `https://${this.address}:${port}`;
     this.caFile = shared.pki.ca.certFile;
     const names = ["kubernetes", "kubernetes.default", serverName, "localhost"].map((name) => `DNS:${name}`);
-    this.#serving = shared.pki.issue({
-      name: this.name,
-      subject: "/CN=kube-apiserver",
-      names: [...names, `IP:${this.address}`, "IP:127.0.0.1"],
-    });
+    this.#names = [...names, `IP:${this.address}`, "IP:127.0.0.1"];
+    this.#own = this.#issue("-own", this.#names);
+    this.#foreign = this.#issue("-foreign", ["DNS:another.example", "IP:127.0.0.1"]);
+    this.#serving = this.#issue("", ["IP:127.0.0.1"]);
+    this.#present(this.#own);
     this.#child = this.#launch();
+  }
+
+  #issue(suffix: string, names: readonly string[], issuer?: Pair): Pair {
+    const leaf = { name: `${this.name}${suffix}`, subject: "/CN=kube-apiserver", names };
+    return this.#shared.pki.issue(leaf, issuer);
   }
 
   get pid(): number {
@@ -58,11 +71,17 @@ export class Apiserver {
     return this.#child.logFile;
   }
 
-  #launch(): Child {
+  /** The key first: a certificate without its key is refused, and the next change of the files is waited for. */
+  #present(pair: Pair): void {
+    copyFileSync(pair.keyFile, this.#serving.keyFile);
+    copyFileSync(pair.certFile, this.#serving.certFile);
+  }
+
+  #launch(flags: readonly string[] = []): Child {
     return new Child({
       name: this.name,
       command: pathOf("kube-apiserver"),
-      args: [...this.#flags(), ...this.#shared.flags],
+      args: [...this.#flags(), ...this.#shared.flags, ...flags],
       logFile: join(this.#shared.folder, `${this.name}.log`),
       namespace: this.namespace,
     });
@@ -95,8 +114,8 @@ export class Apiserver {
       `--service-account-signing-key-file=${serviceAccount.keyFile}`,
       "--service-cluster-ip-range=10.96.0.0/16",
       "--authorization-mode=Node,RBAC",
-      // No controller makes the default service account, and pods are wanted without one.
-      "--disable-admission-plugins=ServiceAccount",
+      // No controller makes the default service account, and pods are wanted without one, unless a suite says otherwise.
+      ...(this.#shared.serviceAccounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
       "--v=1",
     ];
   }
@@ -111,9 +130,38 @@ export class Apiserver {
     this.#shared.network.blackHole(this.namespace, port, direction, reach);
   }
 
-  /** Ends every black hole. */
+  /** A black hole for the one connection that comes from this port. */
+  sever(clientPort: number): void {
+    this.#shared.network.sever(this.namespace, port, clientPort);
+  }
+
+  /** It answers PING and serves what its caches hold, and whatever asks etcd hangs. */
+  cutEtcd(): void {
+    this.#shared.network.cut(this.namespace, etcdPort);
+  }
+
+  /** This share of its clients' packets is lost. */
+  lose(share: number): void {
+    this.#shared.network.lose(this.namespace, port, share);
+  }
+
+  /** Ends everything that is done to its packets. */
   heal(): void {
     this.#shared.network.heal(this.namespace);
+  }
+
+  /** From a moment later on, new connections get a certificate of another name; those there are live on. */
+  presentForeign(): void {
+    this.#present(this.#foreign);
+  }
+
+  /** From a moment later on, its own names signed by another authority. */
+  presentSignedBy(issuer: Pair): void {
+    this.#present(this.#issue("-renewed", this.#names, issuer));
+  }
+
+  presentOwn(): void {
+    this.#present(this.#own);
   }
 
   /** SIGSTOP: its kernel goes on acknowledging, it says nothing. */
@@ -131,16 +179,31 @@ export class Apiserver {
     await this.#child.ended;
   }
 
-  /** SIGTERM: GOAWAY, then up to 60 s of grace for open watches. Resolves when it has gone. */
+  /**
+   * SIGTERM: with `--shutdown-delay-duration` it serves on for so long while /readyz says shutdown; then GOAWAY and up
+   * to 60 s of grace for open requests. Resolves when it has gone.
+   */
   async terminate(): Promise<void> {
     this.#child.signal("SIGTERM");
     await this.#child.ended;
   }
 
-  /** Starts it again, ending it first if it still runs. The same address, a new process with an empty watch cache. */
-  async restart(): Promise<void> {
+  get isRunning(): boolean {
+    return this.#child.isRunning;
+  }
+
+  /** Resolves when the process that runs now has gone. */
+  get ended(): Promise<unknown> {
+    return this.#child.ended;
+  }
+
+  /**
+   * Starts it again, ending it first if it still runs. The same address, a new process with an empty watch cache;
+   * `flags` hold for this process only.
+   */
+  async restart(flags: readonly string[] = []): Promise<void> {
     await this.#child.stop();
-    this.#child = this.#launch();
+    this.#child = this.#launch(flags);
     await this.ready();
   }
 

@@ -13,8 +13,11 @@ export type Question = {
 
 export type Answer = { readonly status: number; readonly text: string };
 
-/** One socket a question: what is asked after a fault must not wait on a socket from before it. */
-const agent = new Agent({ keepAlive: false });
+/**
+ * One socket a question: what is asked after a fault must not wait on a socket from before it. And no TLS session
+ * taken up again: Node looks at a certificate's name in whole handshakes only.
+ */
+const agent = new Agent({ keepAlive: false, maxCachedSessions: 0 });
 
 export function ask(server: Server, question: Question, timeoutMs = 10_000): Promise<Answer> {
   const headers: Record<string, string> = { "content-type": question.contentType ?? "application/json" };

@@ -20,6 +20,8 @@ export type ClusterOptions = {
   readonly flags?: readonly string[];
   /** Pods that run (KWOK). It talks to the last apiserver; leave that one alone where faults and new pods meet. */
   readonly pods?: boolean;
+  /** Admission as clusters have it: a pod's service account must be there. */
+  readonly serviceAccounts?: boolean;
 };
 
 /** Bearer tokens by user: the apiservers' static token file. */
@@ -41,6 +43,8 @@ export class Cluster {
   /** Signs whatever else the test needs: the proxy's own certificate, clients'. */
   readonly pki: Pki;
   readonly frontProxy: Pair;
+  /** etcd itself, for what no apiserver is to be believed in. */
+  readonly etcdUrl: string;
   readonly #etcd: Child;
   readonly #network: Network;
   readonly #removeFolder: () => void;
@@ -56,9 +60,9 @@ export class Cluster {
       { name: "front-proxy-client", subject: "/CN=front-proxy-client" },
       this.pki.frontProxyCa,
     );
-    const etcdUrl = `http://${this.#network.address}:2379`;
-    this.#etcd = this.#startEtcd(etcdUrl);
-    const shared = this.#shared(etcdUrl, options.flags ?? []);
+    this.etcdUrl = `http://${this.#network.address}:2379`;
+    this.#etcd = this.#startEtcd(this.etcdUrl);
+    const shared = this.#shared(this.etcdUrl, options);
     this.apiservers = Array.from(
       { length: options.apiservers ?? 2 },
       (_, number) => new Apiserver(number, shared),
@@ -75,7 +79,7 @@ export class Cluster {
     return new Child({ name: "etcd", command: pathOf("etcd"), args, logFile: join(this.folder, "etcd.log") });
   }
 
-  #shared(etcdUrl: string, flags: readonly string[]): Shared {
+  #shared(etcdUrl: string, { flags = [], serviceAccounts = false }: ClusterOptions): Shared {
     const tokenFile = join(this.folder, "tokens.csv");
     const rows = Object.entries(users).map(
       ([name, { token, groups }]) => `${token},${name},${name}-uid,"${groups.join(",")}"`,
@@ -95,6 +99,7 @@ export class Cluster {
         subject: "/O=system:masters/CN=kubelet-client",
       }),
       flags,
+      serviceAccounts,
     };
   }
 

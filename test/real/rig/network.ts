@@ -25,6 +25,14 @@ function must(command: string, ...args: string[]): void {
   if (status !== 0) throw new Error(`Cannot run ${command} ${args.join(" ")}: ${stderr.trim()}`);
 }
 
+/** All rules at once: between two commands a hole would be open on one side only, for tens of milliseconds. */
+function drop(namespace: string, rules: readonly string[]): void {
+  const table = ["*filter", ...rules.map((rule) => `-A ${rule} -j DROP`), "COMMIT", ""].join("\n");
+  const args = ["netns", "exec", namespace, "iptables-restore", "-w", "--noflush"];
+  const { status, stderr } = spawnSync("ip", args, { encoding: "utf8", input: table });
+  if (status !== 0) throw new Error(`Cannot drop ${rules.join("; ")}: ${stderr.trim()}`);
+}
+
 /** Removes what runs that were killed have left: everything named after a process that is no more. */
 export function sweep(): void {
   const isStale = (name: string): boolean => {
@@ -79,25 +87,33 @@ export class Network {
 
   /** Swallows packets without a word, as `iptables -j DROP` on the host does. */
   blackHole(namespace: string, port: number, direction: Direction, reach: Reach): void {
-    const only = (side: string): string[] => (reach === "host" ? [] : ["-p", "tcp", side, String(port)]);
-    const drop = (chain: string, device: string, side: string): void =>
-      must(
-        "ip",
-        "netns",
-        "exec",
-        namespace,
-        "iptables",
-        "-w",
-        "-A",
-        chain,
-        device,
-        "eth0",
-        ...only(side),
-        "-j",
-        "DROP",
-      );
-    if (direction !== "out") drop("INPUT", "-i", "--dport");
-    if (direction !== "in") drop("OUTPUT", "-o", "--sport");
+    const only = (side: string): string => (reach === "host" ? "" : ` -p tcp ${side} ${port}`);
+    const rules: string[] = [];
+    if (direction !== "out") rules.push(`INPUT -i eth0${only("--dport")}`);
+    if (direction !== "in") rules.push(`OUTPUT -o eth0${only("--sport")}`);
+    drop(namespace, rules);
+  }
+
+  /** Swallows one connection alone, both ways: the client's port is what tells it from the others. */
+  sever(namespace: string, port: number, clientPort: number): void {
+    drop(namespace, [
+      `INPUT -p tcp --dport ${port} --sport ${clientPort}`,
+      `OUTPUT -p tcp --sport ${port} --dport ${clientPort}`,
+    ]);
+  }
+
+  /** Swallows what passes between a namespace and one port of the root namespace, begun already or not. */
+  cut(namespace: string, port: number): void {
+    drop(namespace, [
+      `OUTPUT -p tcp -d ${this.address} --dport ${port}`,
+      `INPUT -p tcp -s ${this.address} --sport ${port}`,
+    ]);
+  }
+
+  /** Loses this share of the packets to and from `port`, each by its own throw of the dice. */
+  lose(namespace: string, port: number, share: number): void {
+    const dice = `-m statistic --mode random --probability ${share}`;
+    drop(namespace, [`INPUT -p tcp --dport ${port} ${dice}`, `OUTPUT -p tcp --sport ${port} ${dice}`]);
   }
 
   heal(namespace: string): void {

@@ -58,6 +58,7 @@ const commands = {
   openssl: "openssl",
   setpriv: "util-linux",
   tar: "tar",
+  chromium: "chromium",
 };
 
 export type Need = "root" | "python" | keyof typeof commands | Program;

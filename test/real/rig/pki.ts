@@ -25,8 +25,8 @@ export class Pki {
   constructor(folder: string) {
     this.folder = folder;
     writeFileSync(join(folder, "openssl.cnf"), emptyConfig);
-    this.ca = this.#authority("ca");
-    this.frontProxyCa = this.#authority("front-proxy-ca");
+    this.ca = this.authority("ca");
+    this.frontProxyCa = this.authority("front-proxy-ca");
   }
 
   #openssl(name: string, subject: string, extensions: readonly string[], issuer?: Pair): Pair {
@@ -49,7 +49,7 @@ export class Pki {
     return pair;
   }
 
-  #authority(name: string): Pair {
+  authority(name: string): Pair {
     return this.#openssl(name, `/CN=${name}`, [
       "basicConstraints=critical,CA:TRUE",
       "keyUsage=critical,keyCertSign,cRLSign",

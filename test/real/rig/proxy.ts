@@ -20,39 +20,54 @@ export type ProxyOptions = {
   /** Signs the proxy's certificate, and has signed the backends'. */
   readonly pki: Pki;
   readonly backends: readonly { readonly name: string; readonly url: string }[];
+  /** Tells its files from those of another proxy of the same cluster. */
+  readonly name?: string;
+  /** "http" unless said otherwise. */
+  readonly mode?: "http" | "passthrough";
+  /** More of its listener, and of that one's tls. */
+  readonly listener?: Readonly<Record<string, unknown>>;
+  readonly listenerTls?: Readonly<Record<string, unknown>>;
   /** Merged over the top of the config: the keys a suite is about. */
   readonly config?: Readonly<Record<string, unknown>>;
 };
 
 type Ports = { readonly listener: number; readonly metrics: number };
 
-/** Asked of the kernel and given back at once; the proxy binds it a moment later. */
+/**
+ * A port below those that the kernel gives to outgoing connections (32768 and up): between our asking for one of those
+ * and the proxy's binding it, somebody's dial may have taken it.
+ */
 export async function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const bound = server.address();
-    server.close(() => resolve(typeof bound === "object" && bound !== null ? bound.port : 0));
-  });
-  return promise;
+  const wanted = 20_000 + Math.floor(Math.random() * 12_000);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.on("error", () => resolve(false));
+  server.listen(wanted, "127.0.0.1", () => server.close(() => resolve(true)));
+  return (await promise) ? wanted : freePort();
 }
 
 function watchkeeper(options: ProxyOptions, pair: Pair, ports: Ports): Start {
-  const configFile = join(options.folder, "watchkeeper.yaml");
+  const name = options.name ?? "watchkeeper";
+  const configFile = join(options.folder, `${name}.yaml`);
+  const { mode = "http" } = options;
+  const serving = mode === "http" ? { tls: { ...pair, ...options.listenerTls } } : {};
   const config = {
     apiVersion: "watchkeeper.dev/v1alpha1",
     kind: "WatchkeeperConfiguration",
-    listeners: [{ name: "kube", address: `127.0.0.1:${ports.listener}`, mode: "http", tls: pair }],
+    listeners: [
+      { name: "kube", address: `127.0.0.1:${ports.listener}`, mode, ...serving, ...options.listener },
+    ],
     upstream: { backends: options.backends, tls: { caFile: options.pki.ca.certFile, serverName } },
-    admin: { metricsAddress: `127.0.0.1:${ports.metrics}` },
+    admin: { address: "127.0.0.1:0", metricsAddress: `127.0.0.1:${ports.metrics}` },
     ...options.config,
   };
   writeFileSync(configFile, JSON.stringify(config, null, 2)); // JSON is YAML
   const args = [bin, "run", "--config", configFile];
   return {
-    name: "watchkeeper",
+    name,
     command: process.execPath,
     args,
-    logFile: join(options.folder, "watchkeeper.log"),
+    logFile: join(options.folder, `${name}.log`),
   };
 }
 
@@ -105,7 +120,11 @@ export class Proxy {
 
   static async start(options: ProxyOptions): Promise<Proxy> {
     const names = ["DNS:localhost", `DNS:${serverName}`, "IP:127.0.0.1"];
-    const pair = options.pki.issue({ name: "proxy", subject: "/CN=watchkeeper", names });
+    const pair = options.pki.issue({
+      name: `proxy-${options.name ?? "only"}`,
+      subject: "/CN=watchkeeper",
+      names,
+    });
     const ports = { listener: await freePort(), metrics: await freePort() };
     const peer = process.env["WATCHKEEPER_REAL_PEER"] ?? "";
     if (peer === "none") return new Proxy(undefined, options.backends[0]?.url ?? "", ports);
@@ -134,6 +153,19 @@ export class Proxy {
       if (Date.now() > deadline) throw new Error(`Waited ${ms} ms for ${count} ready backends: ${ready} are`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? process.pid;
+  }
+
+  /** Its journal, one JSON object a line; "" where there is no proxy. */
+  get logFile(): string {
+    return this.#child?.logFile ?? "";
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.signal(signal);
   }
 
   /** The end of its log, for a failed assertion's message. */

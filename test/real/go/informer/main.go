@@ -1,4 +1,5 @@
-// informer runs real client-go informers on one namespace and says in JSON lines what they saw.
+// informer runs real client-go informers on one namespace and says in JSON lines what they saw; with -watches it
+// holds as many raw watches instead, of every form there is, over several namespaces (watches.go).
 //
 // It ends by itself after -for, so a killed test leaves nothing behind, and its last line is the summary: every
 // object as the store knows it, how many events came, how often it listed and how often it watched. A watch that
@@ -84,6 +85,7 @@ func main() {
 	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig")
 	namespace := flag.String("namespace", "default", "namespace to watch")
 	content := flag.String("content", "json", "json or protobuf")
+	count := flag.Int("watches", 0, "hold so many watches instead; -namespace may then be a list with commas")
 	length := flag.Duration("for", time.Minute, "how long to run at most; SIGTERM ends it sooner")
 	flag.Parse()
 
@@ -97,6 +99,15 @@ func main() {
 		fmt.Fprintf(os.Stderr, "Cannot use -content %q: it is json or protobuf\n", *content)
 		os.Exit(2)
 	}
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, *length)
+	defer cancel()
+	if *count > 0 {
+		config.QPS = -1
+		watches(ctx, config, strings.Split(*namespace, ","), *count)
+		return
+	}
 	config.AcceptContentTypes = accept
 	config.ContentType = strings.Split(accept, ",")[0]
 	counted := &calls{}
@@ -105,10 +116,6 @@ func main() {
 		return counted
 	})
 
-	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, *length)
-	defer cancel()
 	run(ctx, kubernetes.NewForConfigOrDie(config), *namespace, counted)
 }
 

@@ -1,0 +1,153 @@
+/**
+ * What it costs to know that nothing is wrong: three backends, 200 lanes each, nothing else to do. The CPU time of this
+ * process for PINGs on all lanes and probes on fresh sockets; the backends are a process of their own.
+ *
+ * node bench/pulse.ts [--seconds 20] [--lanes 600]
+ */
+import { spawn } from "node:child_process";
+import { createSecureServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { parseArgs } from "node:util";
+import { wallClock } from "../src/clock.ts";
+import { Field } from "../src/h2/field.ts";
+import type { SideOwner } from "../src/h2/side.ts";
+import { createReadyProbe } from "../src/health/probes/ready.ts";
+import { Journal } from "../src/journal.ts";
+import { type BackendAddress, connectLane, openSocket } from "../src/proxy/connect.ts";
+import { laneKey } from "../src/proxy/lane-key.ts";
+import { Path } from "../src/proxy/path.ts";
+import { createAuthority } from "../src/proxy/pki.ts";
+import { verdicts } from "./targets.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "20" },
+    lanes: { type: "string", default: "600" },
+    backend: { type: "boolean", default: false },
+  },
+});
+const backends = ["cp-1", "cp-2", "cp-3"];
+const key = laneKey("proven", "long");
+const keepalive = { idleMs: 5000, intervalMs: 1000, count: 3 };
+const watch = [
+  new Field(":method", "GET"),
+  new Field(":scheme", "https"),
+  new Field(":path", "/api/v1/pods?watch=1"),
+  new Field(":authority", "localhost"),
+];
+
+/** Hears nothing, since nothing is said. */
+const silent: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
+
+if (values.backend) await backend();
+else await measure();
+
+/** Takes lanes, answers PINGs and /readyz, and leaves watches silent. Says its ports and its authority. */
+async function backend(): Promise<void> {
+  const authority = await createAuthority({ name: "bench", clock: wallClock });
+  const { certificate: cert, key: own } = authority.issue({ name: "backend", hosts: ["localhost"] });
+  const ports = backends.map(async () => {
+    const server = createSecureServer({ cert, key: own, allowHTTP1: true }, (request, response) => {
+      if (request.url === "/readyz") response.end("ok");
+    });
+    server.on("sessionError", () => {});
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return (server.address() as AddressInfo).port;
+  });
+  process.stdout.write(`${JSON.stringify({ ports: await Promise.all(ports), ca: authority.certificate })}\n`);
+}
+
+type Place = { readonly ports: readonly number[]; readonly ca: string };
+
+async function measure(): Promise<void> {
+  const child = spawn(process.execPath, [import.meta.filename, "--backend"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const place = await new Promise<Place>((resolve, reject) => {
+      child.stdout.once("data", (line: Buffer) => resolve(JSON.parse(line.toString()) as Place));
+      child.once("exit", () => reject(new Error("The backends ended early")));
+    });
+    const path = open(place);
+    await settled(path, Number(values.lanes));
+    await tell(path, Number(values.seconds) * 1000);
+  } finally {
+    child.kill();
+  }
+  process.exit();
+}
+
+/** The path with real sockets, one watch on each lane. */
+function open({ ports, ca }: Place): Path {
+  const journal = new Journal(wallClock);
+  const addressOf = (name: string): BackendAddress => {
+    const port = ports[backends.indexOf(name)] ?? 0;
+    return { name, host: "127.0.0.1", port, tls: { ca, serverName: "localhost" } };
+  };
+  const path = new Path({
+    clock: wallClock,
+    journal,
+    connect: (name, owner) => connectLane(addressOf(name), owner, { journal, keepalive }),
+    lanes: { streams: 1, warm: 1 },
+    sharing: "lanes",
+    bufferBytes: 1 << 30,
+    ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
+    probes: {
+      times: { intervalMs: 1000, timeoutMs: 3000 },
+      random: Math.random,
+      probe: createReadyProbe({
+        path: "/readyz",
+        open: (name) => openSocket(addressOf(name), "http/1.1"),
+        seen() {},
+      }),
+    },
+  });
+  path.reconcile(backends);
+  for (const name of backends) ask(path, name);
+  return path;
+}
+
+/** Asks for a lane as often as the backend's share has it, and again where the wait was too long: dials are few a second. */
+function ask(path: Path, name: string): void {
+  const lanes = path.upstreams.lanesOf(name);
+  const share = Number(values.lanes) / backends.length;
+  const next = (): void =>
+    lanes?.wait({
+      key,
+      wanted: () => key,
+      ready: (lane) => void lane.open(watch, true, silent),
+      refused: () => void wallClock.after(50, next),
+      suspected() {},
+    });
+  for (let index = 0; index < share; index += 1) next();
+}
+
+function lanesOf(path: Path): number {
+  return backends.reduce((sum, name) => sum + (path.upstreams.lanesOf(name)?.openStreams ?? 0), 0);
+}
+
+async function settled(path: Path, count: number): Promise<void> {
+  while (lanesOf(path) < count) await rest(100);
+  await rest(3000);
+}
+
+function rest(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    wallClock.after(ms, resolve);
+  });
+}
+
+async function tell(path: Path, ms: number): Promise<void> {
+  const changes: string[] = [];
+  path.journal.subscribe((entry) => {
+    if (entry.kind === "backend.changed") changes.push(`${entry.backend} ${entry.to}: ${entry.reason}`);
+  });
+  const [before, startedAt] = [process.cpuUsage(), wallClock.now()];
+  await rest(ms);
+  const { user, system } = process.cpuUsage(before);
+  const percent = (user + system) / 10 / (wallClock.now() - startedAt);
+  process.stdout.write(`figure: ${percent.toFixed(1)} % of a core for ${lanesOf(path)} lanes\n`);
+  for (const change of changes) process.stdout.write(`verdict changed: ${change}\n`);
+  for (const line of verdicts("watchkeeper", { pulse: { watchkeeper: { percent } } }))
+    process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,303 @@
+/**
+ * What it costs to follow watches, as JSON lines: microseconds of CPU an event of 1 kB, from a lane's octets to the
+ * client's, between ends in memory, beside the same octets relayed opaquely. Without TLS and kernel, which cost the
+ * same either way and would only hide the difference. `alone`: one event a DATA frame, from 64 watches in turn;
+ * `burst`: frames of 16 KiB that end anywhere. Rounds take turns, and the best of each counts.
+ *
+ * node bench/tracking.ts
+ */
+import { wallClock } from "../src/clock.ts";
+import { putFrameHeader, u8, u24, u32 } from "../src/h2/bytes.ts";
+import { Field } from "../src/h2/field.ts";
+import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame.ts";
+import { HpackEncoder } from "../src/h2/hpack-encoder.ts";
+import { Journal } from "../src/journal.ts";
+import { Client } from "../src/proxy/client.ts";
+import { Downstream } from "../src/proxy/downstream.ts";
+import { Path } from "../src/proxy/path.ts";
+import type { Wire, WireOwner } from "../src/proxy/wire.ts";
+import { encode } from "../test/support/hpack.ts";
+import { field, protobufEvent, protobufMetadata } from "../test/support/watch-bytes.ts";
+
+const watches = 64;
+const rounds = 9;
+const roundMs = 250;
+const eventBytes = 1024;
+const burstFrame = 16_384;
+
+type Form = { readonly name: string; readonly contentType: string; readonly event: Buffer };
+
+const metadata = {
+  name: "coredns-7d764666f9-x2k4l",
+  generateName: "coredns-7d764666f9-",
+  namespace: "kube-system",
+  uid: "0c4ee1f3-8d0c-4b0e-9a37-5e1f5b1f7a10",
+  resourceVersion: "123456789",
+  generation: 3,
+};
+
+function json(object: object): Buffer {
+  const text = (pad: string): string =>
+    `${JSON.stringify({ type: "MODIFIED", object: { ...object, pad } })}\n`;
+  return Buffer.from(text("x".repeat(eventBytes - text("").length)));
+}
+
+/** As kube-apiserver writes them: a typed object, and a custom one, whose keys are sorted. */
+const typed = json({ kind: "Pod", apiVersion: "v1", metadata });
+const { name, namespace, resourceVersion, uid } = metadata;
+const fields = Object.fromEntries(
+  Array.from({ length: 8 }, (_, index) => [`f:field${index}`, { ".": {}, "f:name": {} }]),
+);
+const custom = json({
+  apiVersion: "example.com/v1",
+  kind: "Thing",
+  metadata: {
+    annotations: { note: "an annotation of some length, as tools like to write them" },
+    creationTimestamp: "2026-11-20T00:00:00Z",
+    managedFields: [{ apiVersion: "example.com/v1", fieldsType: "FieldsV1", fieldsV1: fields, manager: "m" }],
+    name,
+    namespace,
+    resourceVersion,
+    uid,
+  },
+});
+const pod = (pad: number): Buffer =>
+  protobufEvent(
+    "MODIFIED",
+    Buffer.concat([field(1, protobufMetadata(metadata)), field(2, Buffer.alloc(pad))]),
+  );
+const protobuf = pod(eventBytes - pod(200).length + 200);
+
+const forms: readonly Form[] = [
+  { name: "opaque", contentType: "application/cbor-seq", event: typed },
+  { name: "json", contentType: "application/json", event: typed },
+  { name: "json, custom resource", contentType: "application/json", event: custom },
+  { name: "protobuf", contentType: "application/vnd.kubernetes.protobuf;stream=watch", event: protobuf },
+];
+
+/** Delivered in turns, as the event loop would. */
+let soon: (() => void)[] = [];
+const clock = { ...wallClock, after: () => () => {}, soon: (run: () => void) => void soon.push(run) };
+
+function settle(): void {
+  while (soon.length > 0) {
+    const due = soon;
+    soon = [];
+    for (const run of due) run();
+  }
+}
+
+function frame(type: number, flags: number, id: number, payload: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);
+  putFrameHeader(bytes, 0, payload.length, type, flags, id);
+  payload.copy(bytes, frameHeaderBytes);
+  return bytes;
+}
+
+function number(octets: number, value: number): Buffer {
+  const bytes = Buffer.alloc(octets);
+  bytes.writeUInt32BE(value, octets - 4);
+  return bytes;
+}
+
+const setting = (id: number, value: number): Buffer =>
+  frame(frameType.SETTINGS, 0, 0, number(6, value).fill(id, 1, 2));
+const increment = (id: number, octets: number): Buffer =>
+  frame(frameType.WINDOW_UPDATE, 0, id, number(4, octets));
+
+function read(bytes: Buffer, hear: (type: number, length: number, id: number) => void): void {
+  for (let at = 0; at < bytes.length; at += frameHeaderBytes + u24(bytes, at))
+    hear(u8(bytes, at + 3), u24(bytes, at), u32(bytes, at + 5));
+}
+
+const fieldsOf = (pairs: readonly (readonly [string, string])[]): Field[] =>
+  pairs.map(([key, value]) => new Field(key, value));
+
+/** One client with its watches on one lane, and what arrives on that each turn. */
+class Rig {
+  #owner: WireOwner | undefined;
+  readonly #ids: number[] = [];
+  readonly #head: Buffer;
+  /** Octets taken and not yet granted again, by stream. */
+  readonly #owed = new Map<number, number>();
+  #granted = 0;
+  /** Octets of events that have reached the client. */
+  delivered = 0;
+  #down: Downstream;
+
+  constructor(form: Form) {
+    this.#head = encode(
+      new HpackEncoder(),
+      fieldsOf([
+        [":status", "200"],
+        ["content-type", form.contentType],
+      ]),
+    );
+    const path = new Path({
+      clock,
+      journal: new Journal(clock),
+      connect: (_, owner) => this.#lane(owner),
+      lanes: { streams: 80, warm: 1 },
+      sharing: "lanes",
+      bufferBytes: 1 << 30,
+      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
+    });
+    path.reconcile(["one"]);
+    settle();
+    const known = { port: 1, listener: "bench", alpn: "h2", isTls: true } as const;
+    const options = { ...known, address: "10.0.0.1", isTrustedForwarder: false };
+    this.#down = new Downstream(new Client(options), path, () => this.#client());
+    this.#down.receive(Buffer.concat([clientPreface, setting(4, 2 ** 31 - 1), increment(0, 1 << 30)]));
+    this.#ask();
+    settle();
+  }
+
+  #ask(): void {
+    const encoder = new HpackEncoder();
+    for (let id = 1; id < 2 * watches; id += 2) {
+      const head = encode(
+        encoder,
+        fieldsOf([
+          [":method", "GET"],
+          [":scheme", "https"],
+          [":authority", "10.0.0.1:6443"],
+          [":path", "/api/v1/pods?watch=true&resourceVersion=123"],
+          ["authorization", "Bearer bench1.0123456789abcdef0123456789abcdef"],
+        ]),
+      );
+      this.#down.receive(frame(frameType.HEADERS, flag.END_HEADERS | flag.END_STREAM, id, head));
+    }
+  }
+
+  #lane(owner: WireOwner): Wire {
+    const hear = (type: number, _: number, id: number): void => {
+      if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
+      if (type !== frameType.HEADERS) return;
+      // Watches have a lane apart: the warm one stays without streams.
+      this.#owner = owner;
+      this.#ids.push(id);
+    };
+    let isNew = true;
+    soon.push(() => owner.receive(setting(3, 100)));
+    return {
+      write: (buffers, written) => {
+        const all = Buffer.concat([...buffers]);
+        written?.();
+        read(isNew ? all.subarray(clientPreface.length) : all, hear);
+        isNew = false;
+        return true;
+      },
+      end() {},
+      destroy() {},
+    };
+  }
+
+  #client(): Wire {
+    const hear = (type: number, length: number, id: number): void => {
+      if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
+      if (type !== frameType.DATA) return;
+      this.delivered += length;
+      this.#owed.set(id, (this.#owed.get(id) ?? 0) + length);
+    };
+    return {
+      write: (buffers, written) => {
+        // Frames and payloads are buffers of their own, or many in one: only together do they read.
+        read(Buffer.concat([...buffers]), hear);
+        written?.();
+        return true;
+      },
+      end() {},
+      destroy() {},
+    };
+  }
+
+  /** Answers all watches; must come before the first octets. */
+  answer(): void {
+    for (const id of this.#ids) this.#receive(frame(frameType.HEADERS, flag.END_HEADERS, id, this.#head));
+    if (this.#ids.length !== watches) throw new Error(`Cannot start: ${this.#ids.length} watches asked`);
+  }
+
+  #receive(bytes: Buffer): void {
+    this.#owner?.receive(bytes);
+    settle();
+  }
+
+  /** Plays the chunks again and again, and returns CPU microseconds an event. */
+  play(chunks: readonly Buffer[], ms: number): number {
+    const copies = chunks.map((chunk) => Buffer.from(chunk));
+    const before = this.delivered;
+    const cpu = process.cpuUsage();
+    for (const until = performance.now() + ms; performance.now() < until; ) {
+      for (const [index, chunk] of chunks.entries()) {
+        const copy = copies[index] ?? chunk;
+        // What is relayed is written to in place.
+        chunk.copy(copy);
+        this.#receive(copy);
+      }
+      this.#grant();
+    }
+    const { user, system } = process.cpuUsage(cpu);
+    return ((user + system) * eventBytes) / (this.delivered - before);
+  }
+
+  #grant(): void {
+    const due = this.delivered - this.#granted;
+    if (due < 1 << 20) return;
+    this.#granted = this.delivered;
+    this.#down.receive(
+      Buffer.concat([increment(0, due), ...[...this.#owed].map(([id, octets]) => increment(id, octets))]),
+    );
+    this.#owed.clear();
+    settle();
+  }
+
+  get ids(): readonly number[] {
+    return this.#ids;
+  }
+}
+
+/** One event for each watch, 16 watches a chunk. */
+function alone(form: Form, ids: readonly number[]): Buffer[] {
+  const frames = ids.map((id) => frame(frameType.DATA, 0, id, form.event));
+  return Array.from({ length: watches / 16 }, (_, index) =>
+    Buffer.concat(frames.slice(index * 16, index * 16 + 16)),
+  );
+}
+
+/** As many events for one watch as make whole frames. */
+function burst(form: Form, ids: readonly number[]): Buffer[] {
+  const events = Buffer.concat(Array.from({ length: 64 }, () => form.event));
+  return [0, 1, 2].map((watch) => {
+    const frames: Buffer[] = [];
+    for (let at = 0, size = 4096; at < events.length; at += size, size = burstFrame - 1)
+      frames.push(frame(frameType.DATA, 0, ids[watch] ?? 1, events.subarray(at, at + size)));
+    return Buffer.concat(frames);
+  });
+}
+
+const rigs = forms.map((form) => {
+  if (form.event.length !== eventBytes) throw new Error(`An event of ${form.event.length} octets`);
+  const rig = new Rig(form);
+  rig.answer();
+  return { form, rig };
+});
+
+/** The best of all rounds, by form. */
+function measure(chunksOf: (form: Form, ids: readonly number[]) => Buffer[]): number[] {
+  const play = (): number[] => rigs.map(({ form, rig }) => rig.play(chunksOf(form, rig.ids), roundMs));
+  play();
+  const figures = Array.from({ length: rounds }, play);
+  return forms.map((_, index) =>
+    Math.min(...figures.map((round) => round[index] ?? Number.POSITIVE_INFINITY)),
+  );
+}
+
+const rounded = (value: number): number => Math.round(value * 100) / 100;
+for (const [shape, chunksOf] of Object.entries({ alone, burst })) {
+  const costs = measure(chunksOf);
+  for (const [index, { name: form }] of forms.entries()) {
+    const cost = costs[index] ?? 0;
+    const line = { bench: "tracking", shape, form, unit: "us/event", best: rounded(cost) };
+    process.stdout.write(`${JSON.stringify({ ...line, ratio: rounded(cost / (costs[0] ?? cost)) })}\n`);
+  }
+}

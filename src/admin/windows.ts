@@ -1,0 +1,135 @@
+/**
+ * What an operator sees through: the port of metrics and probes, which is there or the proxy is not, and that of the JSON
+ * API. Reads the journal from its making on.
+ */
+import { type Clock, wallClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { Failure } from "../failure.ts";
+import { ExpiryWatch } from "../incidents/expiry-watch.ts";
+import { Incidents } from "../incidents/incidents.ts";
+import type { Journal } from "../journal.ts";
+import type { Talk } from "../proxy/talk.ts";
+import type { Standings } from "../watch/stale.ts";
+import { createApi } from "./api.ts";
+import { apiPages } from "./api-pages.ts";
+import { ApiPort } from "./api-port.ts";
+import { BackendHistory } from "./backend-history.ts";
+import { figuresOf } from "./figures.ts";
+import type { JsonObject } from "./listing.ts";
+import { createMetrics } from "./metrics.ts";
+import { OwnFigureSource } from "./own-figures.ts";
+import { pageRoutes } from "./page-files.ts";
+import type { Readiness } from "./probes.ts";
+import type { Routes } from "./reply.ts";
+import { type Admin, startAdmin } from "./server.ts";
+import { type Live, snapshots } from "./snapshot.ts";
+import { timesOf } from "./times.ts";
+
+export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
+  /** The configuration's name. */
+  readonly name: string;
+  readonly addresses: Config["admin"];
+  /** A listening socket that was passed in for metrics. */
+  readonly inherited: number | undefined;
+  readonly talk: Talk;
+  readonly standings: Standings;
+  /** Of a backend, as "host:port". */
+  readonly addressOf: (backend: string) => string;
+  /** May new clients be sent here? */
+  readonly ready: () => readonly Readiness[];
+};
+
+export class Windows {
+  readonly #clock: Clock = wallClock;
+  readonly #journal: Journal;
+  readonly #incidents: Incidents;
+  readonly #history: BackendHistory;
+  #expiryWatch: ExpiryWatch | undefined;
+  #own: OwnFigureSource | undefined;
+  #admin: Admin | undefined;
+  #api: ApiPort | undefined;
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+    this.#incidents = new Incidents(this.#clock, journal);
+    this.#history = new BackendHistory(journal);
+  }
+
+  /** Where metrics and probes are. */
+  get adminAddress(): string {
+    return this.#admin?.address ?? "";
+  }
+
+  /** Where the JSON API is; "" while its port is somebody else's. */
+  get apiAddress(): string {
+    return this.#api?.address ?? "";
+  }
+
+  /** The listening socket of metrics, for a successor. */
+  get descriptor(): number | undefined {
+    return this.#admin?.descriptor;
+  }
+
+  async open(parts: WindowsParts): Promise<Failure | undefined> {
+    const { addresses, inherited, ready } = parts;
+    const journal = this.#journal;
+    const snapshot = snapshots({ ...parts, clock: this.#clock, incidents: this.#incidents.store });
+    const admin = await startAdmin({
+      ...addresses.metricsAddress,
+      inherited,
+      journal,
+      live: () => [{ name: "ping", ok: true }],
+      ready,
+      registry: createMetrics(journal, snapshot),
+    });
+    if (admin instanceof Failure) return admin;
+    this.#admin = admin;
+    const { certificates } = parts;
+    this.#expiryWatch = new ExpiryWatch({ clock: this.#clock, journal, certificates });
+    this.#expiryWatch.start();
+    const routes = this.#routes(parts, snapshot);
+    this.#api = new ApiPort({ ...addresses.address, journal, routes }, this.#clock);
+    await this.#api.start();
+    return undefined;
+  }
+
+  /** Closes both ports; incidents go on being told to the journal. */
+  async close(): Promise<void> {
+    await Promise.all([this.#admin?.stop(), this.#api?.stop()]);
+  }
+
+  stop(): void {
+    this.#own?.stop();
+    this.#incidents.stop();
+    this.#expiryWatch?.stop();
+  }
+
+  /** The JSON API, and the page that draws it. */
+  #routes(parts: WindowsParts, snapshot: ReturnType<typeof snapshots>): Routes {
+    const { talk, exchanges, standings, addressOf, certificates, name } = parts;
+    const clock = this.#clock;
+    const times = timesOf(clock);
+    const { store } = this.#incidents;
+    const own = new OwnFigureSource(name, times);
+    this.#own = own;
+    const pages = apiPages(
+      {
+        clock,
+        incidents: store,
+        talk,
+        backends: () => snapshot().backends,
+        live: () => exchanges.live,
+        history: this.#history,
+        addressOf,
+        certificates,
+        stalledWith: (backend) => standings.stalledAt(backend, clock.now()),
+        wall: () => clock.wall(),
+      },
+      times,
+    );
+    const figures = (): JsonObject => figuresOf(snapshot(), own.read());
+    const api = createApi({ ...times, pages, incident: (id) => store.byId(id), figures });
+    const page = pageRoutes();
+    return (path) => api(path) ?? page(path);
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * The proxy that one would write in an afternoon, to stand beside ours in the demo: node:http2's streams, piped. It has
+ * what is usual against ill backends: requests go round robin over those that are up, a lost session is dialled again,
+ * and a check on a fresh socket (HAProxy's defaults: each 2 s, out after 3 failures, in after 2) takes out who fails it.
+ */
+import http2 from "node:http2";
+import type { Clock } from "../clock.ts";
+import { type Failure, failureFrom } from "../failure.ts";
+import type { Pair } from "../proxy/pki.ts";
+
+const checkMs = 2_000;
+const checkWithinMs = 2_000;
+const fall = 3;
+const rise = 2;
+const redialMs = 500;
+
+export type NaiveProxyOptions = {
+  readonly backends: readonly { readonly name: string; readonly port: number }[];
+  readonly ca: string;
+  readonly pair: Pair;
+  readonly clock: Clock;
+  /** It takes a backend out, or in again, and says why. */
+  readonly onChange: (backend: string, isUp: boolean, reason: string) => void;
+};
+
+export class NaiveProxy {
+  readonly #server: http2.Http2SecureServer;
+  readonly #backends: readonly NaiveBackend[];
+  readonly #sessions = new Set<http2.ServerHttp2Session>();
+  #turn = 0;
+
+  constructor(options: NaiveProxyOptions) {
+    const { certificate, key } = options.pair;
+    this.#backends = options.backends.map(({ name, port }) => new NaiveBackend(name, port, options));
+    this.#server = http2.createSecureServer({ cert: certificate, key });
+    this.#server.on("stream", (stream, head) => this.#forward(stream, head));
+    this.#server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("error", () => {}); // "close" follows
+      session.on("close", () => this.#sessions.delete(session));
+    });
+  }
+
+  /** Binds a free loopback port and returns it. */
+  async start(): Promise<number | Failure> {
+    for (const backend of this.#backends) backend.start();
+    const failure = await new Promise<Failure | undefined>((resolve) => {
+      this.#server.once("error", (error) => resolve(failureFrom(error, "proxy")));
+      this.#server.listen(0, "127.0.0.1", () => resolve(undefined));
+    });
+    if (failure !== undefined) return failure;
+    const bound = this.#server.address();
+    return typeof bound === "object" && bound !== null ? bound.port : 0;
+  }
+
+  stop(): void {
+    this.#server.close();
+    for (const session of this.#sessions) session.destroy();
+    for (const backend of this.#backends) backend.stop();
+  }
+
+  #forward(stream: http2.ServerHttp2Stream, head: http2.IncomingHttpHeaders): void {
+    const session = this.#next();
+    if (session === undefined) {
+      stream.respond({ ":status": 503 }, { endStream: true });
+      return;
+    }
+    const request = session.request({ ...head });
+    stream.pipe(request);
+    request.on("response", (answer) => {
+      if (stream.destroyed) return;
+      stream.respond({ ...answer });
+      request.pipe(stream);
+    });
+    request.on("error", () => fail(stream));
+    stream.on("error", () => {}); // the client's affair; "close" follows
+    stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
+  }
+
+  /** Round robin over those that are up. */
+  #next(): http2.ClientHttp2Session | undefined {
+    for (let tries = 0; tries < this.#backends.length; tries += 1) {
+      this.#turn += 1;
+      const session = this.#backends[this.#turn % this.#backends.length]?.session;
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+}
+
+/** The backend is lost: 502 if the client has heard nothing yet, else the stream breaks off. */
+function fail(stream: http2.ServerHttp2Stream): void {
+  if (stream.destroyed) return;
+  if (stream.headersSent) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+  else stream.respond({ ":status": 502 }, { endStream: true });
+}
+
+class NaiveBackend {
+  readonly #name: string;
+  readonly #url: string;
+  readonly #options: NaiveProxyOptions;
+  readonly #cancels = new Map<string, () => void>();
+  readonly #sessions = new Set<http2.ClientHttp2Session>();
+  #session: http2.ClientHttp2Session | undefined;
+  #isUp = true;
+  #isStopped = false;
+  /** Checks in a row that say the contrary of what is held. */
+  #contrary = 0;
+
+  constructor(name: string, port: number, options: NaiveProxyOptions) {
+    this.#name = name;
+    this.#url = `https://127.0.0.1:${port}`;
+    this.#options = options;
+  }
+
+  /** Undefined: nothing may be sent here now. */
+  get session(): http2.ClientHttp2Session | undefined {
+    return this.#isUp ? this.#session : undefined;
+  }
+
+  start(): void {
+    this.#dial();
+    this.#later("check", checkMs, () => this.#check());
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const cancel of this.#cancels.values()) cancel();
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  #dial(): void {
+    const session = this.#connect();
+    session.on("connect", () => {
+      this.#session = session;
+    });
+    session.on("close", () => {
+      if (this.#session === session) this.#session = undefined;
+      this.#later("dial", redialMs, () => this.#dial());
+    });
+  }
+
+  #check(): void {
+    this.#later("check", checkMs, () => this.#check());
+    const session = this.#connect();
+    let outcome = `no answer to /readyz within ${checkWithinMs / 1_000} s`;
+    const stopWaiting = this.#options.clock.after(checkWithinMs, () => session.destroy());
+    session.on("error", (error) => (outcome = error.message));
+    session.on("close", () => {
+      stopWaiting();
+      this.#learn(outcome === "ok", outcome);
+    });
+    const request = session.request({ ":path": "/readyz" });
+    request.on("error", () => {}); // the session's "close" judges
+    request.on("response", ({ ":status": status }) => {
+      outcome = status === 200 ? "ok" : `/readyz: ${status ?? 0}`;
+      session.destroy();
+    });
+  }
+
+  #learn(isGood: boolean, reason: string): void {
+    this.#contrary = isGood === this.#isUp ? 0 : this.#contrary + 1;
+    if (this.#contrary < (isGood ? rise : fall)) return;
+    this.#contrary = 0;
+    if (this.#isStopped) return;
+    this.#isUp = isGood;
+    this.#options.onChange(this.#name, isGood, reason);
+  }
+
+  #connect(): http2.ClientHttp2Session {
+    const session = http2.connect(this.#url, { ca: this.#options.ca });
+    this.#sessions.add(session);
+    session.on("error", () => {}); // "close" follows
+    session.on("close", () => this.#sessions.delete(session));
+    return session;
+  }
+
+  #later(what: string, ms: number, run: () => void): void {
+    if (this.#isStopped) return;
+    this.#cancels.set(what, this.#options.clock.after(ms, run));
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * When a backend is asked on a fresh socket, and for how long an answer is waited for. In calm times once an interval,
+ * one at a time; while its lanes are silent or lost every 250 ms, each on a socket of its own without waiting for those
+ * before: the proof that it is dead, and the first to see it back (D6). What is asked is the probe's business.
+ */
+import type { Clock } from "../clock.ts";
+import type { Met } from "../failure.ts";
+import { limits } from "../limits.ts";
+import { type Held, isUrgent } from "./backend.ts";
+import type { Evidence, Readiness } from "./evidence.ts";
+import { patiently } from "./patience.ts";
+import { Rtt } from "./rtt.ts";
+
+/** What a probe tells, in this order; after `dialed` with anything but an answer nothing more. */
+export type ProbeEar = {
+  /** A kernel has taken the socket; TLS is still to come. */
+  connected(): void;
+  /** TCP and TLS are done, or failed. */
+  dialed(met: Met, reason: string): void;
+  /** What /readyz says. */
+  answered(readiness: Readiness, reason: string): void;
+};
+
+/** Asks a backend by name on a fresh socket; returns how to stop it, which is called in any case. */
+export type Probe = (backend: string, ear: ProbeEar) => () => void;
+
+export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
+
+export type ProberParts = {
+  readonly clock: Clock;
+  /** 0 <= random < 1, so that many proxies do not ask in step. */
+  readonly random: () => number;
+  readonly times: ProbeTimes;
+  readonly probe: (ear: ProbeEar) => () => void;
+  readonly held: () => Held;
+  readonly learn: (evidence: Evidence) => void;
+  /** How long a handshake may take that far away, in ms. */
+  readonly dialMs: () => number;
+};
+
+/** Answers of one backend, for the page of metrics. */
+export type ProbeCounts = { readonly answers: number; readonly failures: number; readonly lastMs: number };
+
+/** One probe under way. */
+type Run = {
+  readonly begunAt: number;
+  readonly dialMs: number;
+  hasConnected: boolean;
+  /** When /readyz was asked, on its socket; undefined while that opens. */
+  askedAt: number | undefined;
+  stopWait: () => void;
+  stopProbe: () => void;
+};
+
+export class Prober {
+  readonly #parts: ProberParts;
+  readonly #running = new Set<Run>();
+  #stopTimer: (() => void) | undefined;
+  #nextAt = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  /** How long /readyz takes to say that it is ready. */
+  readonly #times = new Rtt();
+  #hastyUntil = Number.NEGATIVE_INFINITY;
+  #isStopped = false;
+  #answers = 0;
+  #failures = 0;
+  #lastMs = 0;
+
+  constructor(parts: ProberParts) {
+    this.#parts = parts;
+  }
+
+  get counts(): ProbeCounts {
+    return { answers: this.#answers, failures: this.#failures, lastMs: this.#lastMs };
+  }
+
+  /** The first probe comes soon, but not at once: lanes are dialled now, and say the same. */
+  start(): void {
+    this.#wait(this.#parts.times.intervalMs * this.#parts.random());
+  }
+
+  /** Something is wrong: asks now rather than in an interval's time. */
+  hurry(): void {
+    const { clock } = this.#parts;
+    const now = clock.now();
+    if (this.#isStopped || this.#nextAt - now <= limits.urgentProbeMs) return;
+    // Whoever has just asked need not ask again, however often something is wrong.
+    if (now - this.#askedAt < limits.urgentProbeMs) return;
+    this.#stopTimer?.();
+    this.#next();
+  }
+
+  /**
+   * Requests wait in vain although its lanes answer: asks now, and for a while whoever is asked has to answer about as fast
+   * as usual; one that is waited for already, too.
+   */
+  hasten(): void {
+    const now = this.#parts.clock.now();
+    if (this.#isStopped) return;
+    const isNew = now >= this.#hastyUntil;
+    this.#hastyUntil = now + limits.hastyMs;
+    if (isNew) for (const run of this.#running) this.#awaitAnswer(run);
+    this.hurry();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopTimer?.();
+    for (const run of Array.from(this.#running)) this.#end(run);
+  }
+
+  #wait(ms: number): void {
+    const { clock } = this.#parts;
+    this.#nextAt = clock.now() + ms;
+    this.#stopTimer = clock.after(ms, () => this.#next());
+  }
+
+  #next(): void {
+    const held = this.#parts.held();
+    const most = isUrgent(held) && held.fresh !== "answer" ? limits.probesAtOnce : 1;
+    if (this.#running.size < most) this.#begin();
+    // A tenth more or less: what started in step falls out of it.
+    this.#wait(this.#paceMs(held) * (0.9 + 0.2 * this.#parts.random()));
+  }
+
+  #paceMs(held: Held): number {
+    const { clock, times } = this.#parts;
+    if (!isUrgent(held)) return times.intervalMs;
+    const isNews = clock.now() - held.doubtedAt < limits.urgentProbesMs;
+    return Math.min(times.intervalMs, isNews ? limits.urgentProbeMs : limits.patientProbeMs);
+  }
+
+  #begin(): void {
+    const { clock, probe } = this.#parts;
+    const dialMs = this.#parts.dialMs();
+    this.#askedAt = clock.now();
+    const run: Run = {
+      begunAt: clock.now(),
+      dialMs,
+      hasConnected: false,
+      askedAt: undefined,
+      stopWait() {},
+      stopProbe() {},
+    };
+    this.#running.add(run);
+    run.stopWait = patiently(clock, dialMs, () =>
+      this.#dialed(run, "silence", `no socket in ${this.#ageOf(run)} ms`),
+    );
+    run.stopProbe = probe({
+      connected: () => {
+        run.hasConnected = true;
+      },
+      dialed: (met, reason) => this.#dialed(run, met, reason),
+      answered: (readiness, reason) => this.#answered(run, readiness, reason),
+    });
+    // It may have said all at once.
+    if (!this.#running.has(run)) run.stopProbe();
+  }
+
+  #dialed(run: Run, met: Met, reason: string): void {
+    if (!this.#running.has(run)) return;
+    const { clock, learn } = this.#parts;
+    run.stopWait();
+    if (met === "answer") {
+      run.askedAt = clock.now();
+      this.#awaitAnswer(run);
+    } else {
+      this.#failures += 1;
+      this.#end(run);
+    }
+    const { begunAt, hasConnected } = run;
+    learn({ kind: "fresh", met, begunAt, ms: clock.now() - begunAt, reason, hasConnected });
+  }
+
+  #awaitAnswer(run: Run): void {
+    const { clock } = this.#parts;
+    if (run.askedAt === undefined) return;
+    run.stopWait();
+    const leftMs = Math.max(0, run.askedAt + this.#answerMs(run) - clock.now());
+    run.stopWait = patiently(clock, leftMs, () =>
+      this.#answered(run, "hanging", `no answer in ${this.#ageOf(run)} ms`),
+    );
+  }
+
+  #answerMs({ dialMs }: Run): number {
+    const { clock, times } = this.#parts;
+    const mostMs = Math.max(times.timeoutMs, dialMs);
+    if (clock.now() >= this.#hastyUntil) return mostMs;
+    return Math.min(mostMs, Math.max(limits.hastyAnswerMs, dialMs / 2, 4 * this.#times.quantile(0.99)));
+  }
+
+  #answered(run: Run, readiness: Readiness, reason: string): void {
+    if (!this.#running.has(run)) return;
+    this.#end(run);
+    const now = this.#parts.clock.now();
+    this.#lastMs = now - run.begunAt;
+    this.#times.fade(now);
+    if (readiness === "ready") this.#times.add(now - (run.askedAt ?? now));
+    if (readiness === "hanging" || readiness === "failing") this.#failures += 1;
+    else this.#answers += 1;
+    this.#parts.learn({ kind: "readyz", readiness, ms: this.#lastMs, reason });
+  }
+
+  #ageOf({ begunAt }: Run): number {
+    return Math.round(this.#parts.clock.now() - begunAt);
+  }
+
+  #end(run: Run): void {
+    this.#running.delete(run);
+    run.stopWait();
+    run.stopProbe();
+  }
+}

@@ -1,0 +1,63 @@
+/** One prober for each backend; they come and go with the configuration. */
+import type { Backends } from "./backends.ts";
+import { type Probe, Prober, type ProberParts, type ProbeTimes } from "./prober.ts";
+
+export type ProbersParts = Pick<ProberParts, "clock" | "random"> & {
+  readonly times: ProbeTimes;
+  readonly probe: Probe;
+  readonly backends: Backends;
+  readonly dialMs: (backend: string) => number;
+  /** A new socket was answered. */
+  readonly answered: (backend: string) => void;
+};
+
+export class Probers {
+  readonly #parts: ProbersParts;
+  readonly #probers = new Map<string, Prober>();
+
+  constructor(parts: ProbersParts) {
+    this.#parts = parts;
+  }
+
+  get all(): ReadonlyMap<string, Prober> {
+    return this.#probers;
+  }
+
+  reconcile(names: readonly string[]): void {
+    for (const [name, prober] of this.#probers) {
+      if (names.includes(name)) continue;
+      prober.stop();
+      this.#probers.delete(name);
+    }
+    for (const name of names) {
+      if (this.#probers.has(name)) continue;
+      const prober = this.#proberOf(name);
+      this.#probers.set(name, prober);
+      prober.start();
+    }
+  }
+
+  hurry(name: string): void {
+    this.#probers.get(name)?.hurry();
+  }
+
+  hasten(name: string): void {
+    this.#probers.get(name)?.hasten();
+  }
+
+  #proberOf(name: string): Prober {
+    const { clock, random, times, probe, backends, dialMs, answered } = this.#parts;
+    return new Prober({
+      clock,
+      random,
+      times,
+      probe: (ear) => probe(name, ear),
+      held: () => backends.held(name),
+      learn: (evidence) => {
+        backends.learn(name, evidence);
+        if (evidence.kind === "fresh" && evidence.met === "answer") answered(name);
+      },
+      dialMs: () => dialMs(name),
+    });
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Until when are the certificates of the backends valid? The serving one is seen with every probe. The apiserver's own
+ * for talking to itself is shown to whoever names `apiserver-loopback-client`: when that one expires the apiserver stands
+ * still, and nothing else tells of it before (seed 003). It is read now and then and nothing is sent on that socket.
+ */
+import type { TLSSocket } from "node:tls";
+import { type Clock, timestampOf, wallOf } from "../../clock.ts";
+import type { Journal } from "../../journal.ts";
+import { limits } from "../../limits.ts";
+import { patiently } from "../patience.ts";
+
+export const loopbackName = "apiserver-loopback-client";
+
+export type ExpiriesParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** A TLS socket that names the loopback certificate and trusts whoever answers; undefined: the backend has no TLS. */
+  readonly openLoopback: (backend: string) => TLSSocket | undefined;
+};
+
+/** One certificate of a backend; `purpose` is "backend" or "backend-loopback". */
+type Expiry = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
+
+export class Expiries {
+  readonly #parts: ExpiriesParts;
+  readonly #known = new Map<string, Expiry>();
+  readonly #lookedAt = new Map<string, number>();
+
+  constructor(parts: ExpiriesParts) {
+    this.#parts = parts;
+  }
+
+  get all(): readonly Expiry[] {
+    return [...this.#known.values()];
+  }
+
+  /** Those of other backends are forgotten. */
+  reconcile(backends: readonly string[]): void {
+    for (const [key, { name }] of this.#known) if (!backends.includes(name)) this.#known.delete(key);
+    for (const name of this.#lookedAt.keys()) if (!backends.includes(name)) this.#lookedAt.delete(name);
+  }
+
+  /** A backend showed its serving certificate; `notAfter` as Node writes it. */
+  seen(backend: string, notAfter: string): void {
+    this.#keep("backend", backend, notAfter);
+    const { clock } = this.#parts;
+    const looked = this.#lookedAt.get(backend);
+    if (looked !== undefined && clock.now() - looked < limits.loopbackLookMs) return;
+    this.#lookedAt.set(backend, clock.now());
+    this.#look(backend);
+  }
+
+  #keep(purpose: string, name: string, notAfter: string): void {
+    const notAfterMs = wallOf(notAfter);
+    const key = `${purpose} ${name}`;
+    if (Number.isNaN(notAfterMs) || this.#known.get(key)?.notAfterMs === notAfterMs) return;
+    this.#known.set(key, { purpose, name, notAfterMs });
+    const { journal } = this.#parts;
+    journal.write({ kind: "certificate.seen", backend: name, purpose, notAfter: timestampOf(notAfterMs) });
+  }
+
+  #look(backend: string): void {
+    const socket = this.#parts.openLoopback(backend);
+    if (socket === undefined) return;
+    const stop = patiently(this.#parts.clock, limits.dialMs, () => socket.destroy());
+    socket.on("error", () => {});
+    socket.on("close", stop);
+    socket.on("secureConnect", () => {
+      const certificate = socket.getPeerX509Certificate();
+      // Any other server shows its usual certificate, whatever name it is asked for.
+      if (certificate?.subject.includes(`CN=${loopbackName}`) === true)
+        this.#keep("backend-loopback", backend, certificate.validTo);
+      socket.destroy();
+    });
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Asks one backend's /readyz on a socket of its own: one that is used again cannot see a firewall. The socket is opened
+ * by whoever knows addresses and authorities; undici speaks HTTP on it, and none of its timers is used, for they are
+ * coarse and do not hold while a socket opens. Who waits how long is the prober's business.
+ */
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { Client } from "undici";
+import { metOf } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import type { Readiness } from "../evidence.ts";
+import type { Probe, ProbeEar } from "../prober.ts";
+
+export type ReadyParts = {
+  /** A socket that is opening, for HTTP/1.1. */
+  readonly open: (backend: string) => Socket;
+  readonly path: string;
+  /** The certificate that it showed ends to be valid then. */
+  readonly seen: (backend: string, notAfter: string) => void;
+};
+
+/** The probe that asks `path`, and /livez when that fails without a word. */
+export function createReadyProbe(parts: ReadyParts): Probe {
+  return (backend, ear) => {
+    const socket = parts.open(backend);
+    const fail = (reason: Error): void => ear.dialed(metOf(reason), reason.message);
+    socket.once("error", fail);
+    if (socket instanceof TLSSocket) socket.once("connect", () => ear.connected());
+    socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
+      socket.off("error", fail);
+      socket.on("error", () => {});
+      const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+      if (certificate !== undefined) parts.seen(backend, certificate.validTo);
+      ear.dialed("answer", "");
+      void ask(socket, parts.path, ear);
+    });
+    return () => {
+      socket.on("error", () => {});
+      socket.destroy();
+    };
+  };
+}
+
+type Answer = { readonly status: number; readonly body: string };
+
+/** Never rejects. */
+async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
+  const client = new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
+    // Not at once: undici looks at its queue only when it is done with it, and would wait for ever.
+    connect: (_options, done) => queueMicrotask(() => done(null, socket)),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: limits.probeHeadBytes,
+  });
+  try {
+    const answer = await answerOf(client, path);
+    const readiness = readinessOf(answer);
+    const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
+    ear.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer));
+  } catch (reason) {
+    // It was reached and said nothing that can be read: alive, and not ready.
+    ear.answered("failing", reason instanceof Error ? reason.message : "broken off");
+  } finally {
+    client.destroy(() => socket.destroy());
+  }
+}
+
+/** Which of its own checks fail, when /readyz did not say. */
+async function alive(client: Client): Promise<string> {
+  const answer = await answerOf(client, "/livez?verbose");
+  return `/livez: ${failingChecks(answer.body) || answer.status}`;
+}
+
+async function answerOf(client: Client, path: string): Promise<Answer> {
+  const headers = { "user-agent": "watchkeeper-probe", accept: "*/*" };
+  const { statusCode, body } = await client.request({ method: "GET", path, headers });
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > limits.probeBodyBytes) break;
+  }
+  return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, limits.probeBodyBytes) };
+}
+
+/** Whoever does not let us ask (401, 403, 404, 429) is alive; whether it is ready is not known. */
+function readinessOf({ status, body }: Answer): Readiness {
+  if (status === 200) return "ready";
+  if (status < 500) return "unknown";
+  // The check that an apiserver lets fail first of all when it shuts down.
+  return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";
+}
+
+function reasonOf({ status, body }: Answer): string {
+  const checks = failingChecks(body);
+  return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
+}
+
+/** "[-]etcd failed: reason withheld" → "etcd", at most a few of them; a backend may write anything. */
+function failingChecks(body: string): string {
+  const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
+  return names.slice(0, limits.probeChecks).join(", ");
+}

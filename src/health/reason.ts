@@ -1,0 +1,63 @@
+/** Why a verdict changed, for the journal: which detector, what it measured, against which bound, in a sentence. */
+import type { Evidence } from "./evidence.ts";
+
+export type Reason = {
+  readonly detector: "ping" | "dial" | "socket" | "readyz" | "reads" | "certificate" | "goaway" | "peers";
+  /** What was measured and its bound, in ms; 0 where nothing of the kind was. */
+  readonly valueMs: number;
+  readonly limitMs: number;
+  readonly reason: string;
+};
+
+/** Pure: what the evidence says, for whoever reads the journal. */
+export function reasonOf(evidence: Evidence): Reason {
+  const { valueMs, limitMs } = measured(evidence);
+  return {
+    detector: detectorOf(evidence),
+    valueMs: Math.round(valueMs),
+    limitMs,
+    reason: sentence(evidence),
+  };
+}
+
+function measured(evidence: Evidence): { valueMs: number; limitMs: number } {
+  if ("limitMs" in evidence) return { valueMs: evidence.ms, limitMs: Math.round(evidence.limitMs) };
+  return { valueMs: "ms" in evidence ? evidence.ms : 0, limitMs: 0 };
+}
+
+function detectorOf(evidence: Evidence): Reason["detector"] {
+  if (evidence.kind === "lanes-lost") return evidence.by;
+  if (evidence.kind === "fresh") return evidence.met === "untrusted" ? "certificate" : "dial";
+  return detectors[evidence.kind];
+}
+
+const detectors = {
+  "lanes-silent": "ping",
+  "lanes-answer": "ping",
+  "lanes-going": "goaway",
+  "lane-opened": "dial",
+  readyz: "readyz",
+  "reads-hanging": "reads",
+  "reads-answer": "reads",
+  alone: "peers",
+} as const;
+
+function sentence(evidence: Evidence): string {
+  if (evidence.kind === "lanes-silent") return `PING unanswered for ${Math.round(evidence.ms)} ms`;
+  if (evidence.kind === "lanes-lost") return `the last session was lost: ${evidence.reason}`;
+  if (evidence.kind === "fresh")
+    return evidence.met === "answer" ? "a new socket was answered" : `dial failed: ${evidence.reason}`;
+  if (evidence.kind === "readyz")
+    return evidence.readiness === "ready" ? "/readyz says ok" : `/readyz: ${evidence.reason}`;
+  if (evidence.kind === "reads-hanging")
+    return `${evidence.count} reads in a row hung here and were answered elsewhere`;
+  return sentences[evidence.kind];
+}
+
+const sentences = {
+  "lane-opened": "a new session answered",
+  "lanes-answer": "PINGs are answered again",
+  "lanes-going": "it sent GOAWAY on every session",
+  "reads-answer": "reads are answered again",
+  alone: "it answers, and no other backend is ready",
+};

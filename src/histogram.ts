@@ -1,0 +1,40 @@
+/** How long things took, counted by bounds: plain fields, which cost nothing until somebody asks. */
+
+/** kube-apiserver's own for its requests, in seconds (apiserver/pkg/endpoints/metrics), so that panels overlay. */
+export const requestBounds: readonly number[] = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+
+export class Histogram {
+  readonly bounds: readonly number[];
+  /** One more than there are bounds: what is above all of them. */
+  readonly counts: number[];
+  sum = 0;
+
+  /** `bounds` ascend. */
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (at < this.bounds.length && value > (this.bounds[at] ?? 0)) at += 1;
+    this.counts[at] = (this.counts[at] ?? 0) + 1;
+    this.sum += value;
+  }
+
+  /** A new one of all that both have counted; of equal bounds. */
+  plus(other: Histogram | undefined): Histogram {
+    const both = new Histogram(this.bounds);
+    for (const one of [this, other]) {
+      for (const [at, count] of one?.counts.entries() ?? []) both.counts[at] = (both.counts[at] ?? 0) + count;
+      both.sum += one?.sum ?? 0;
+    }
+    return both;
+  }
+
+  get count(): number {
+    return this.counts.reduce((sum, one) => sum + one, 0);
+  }
+}

@@ -1,0 +1,204 @@
+/** Entries about backends, folded into incidents: which of them are down, how, and what that cost whom. */
+import type { Entry } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { BackendCourse } from "./backend-course.ts";
+import { addAffected, addToll, type EvidenceRow, type Incident, type Toll } from "./incident.ts";
+import type { IncidentKind } from "./kinds.ts";
+import type { IncidentStore } from "./store.ts";
+
+/** Of one backend one at a time: how it is down. */
+const downKinds: readonly IncidentKind[] = [
+  "backend-blackholed",
+  "backend-frozen",
+  "backend-dead",
+  "backend-unready",
+  "backend-untrusted",
+];
+
+export class BackendFold {
+  readonly #store: IncidentStore;
+  readonly #courses = new Map<string, BackendCourse>();
+  /** Resources with which a backend stands still. */
+  readonly #stale = new Map<string, Set<string>>();
+
+  constructor(store: IncidentStore) {
+    this.#store = store;
+  }
+
+  /** When `tick` has something to do next; Infinity for never. */
+  get dueAt(): number {
+    let dueAt = Number.POSITIVE_INFINITY;
+    for (const course of this.#courses.values()) dueAt = Math.min(dueAt, course.dueAt);
+    return dueAt;
+  }
+
+  take(entry: Entry, at: number): void {
+    if (entry.kind === "backend.changed") this.#changed(entry, at);
+    else if (entry.kind === "backend.met") this.#met(entry, at);
+    else if (entry.kind === "backend.removed") this.#removed(entry.backend, at);
+    else if (entry.kind === "cache.stalled") this.#stalled(entry, at);
+    else if (entry.kind === "cache.recovered") this.#recovered(entry, at);
+    else this.#cost(entry);
+  }
+
+  /** Doubts that have lasted long enough are incidents. */
+  tick(at: number): void {
+    for (const course of this.#courses.values()) if (course.dueAt <= at) this.#open(course, at);
+    this.#judgeAll(at);
+  }
+
+  #courseOf(name: string): BackendCourse | undefined {
+    const known = this.#courses.get(name);
+    if (known !== undefined || this.#courses.size >= limits.incidentBackends) return known;
+    const course = new BackendCourse(name);
+    this.#courses.set(name, course);
+    return course;
+  }
+
+  #changed(entry: Extract<Entry, { kind: "backend.changed" }>, at: number): void {
+    const course = this.#courseOf(entry.backend);
+    if (course === undefined) return;
+    course.changed(entry, at);
+    if (entry.to === "ready") this.#endDown(course.name, `Ready again: ${entry.reason}`, at);
+    if (entry.to === "dead") this.#endStale(course.name, "It is dead now", at);
+    this.#follow(course, at);
+  }
+
+  #met(entry: Extract<Entry, { kind: "backend.met" }>, at: number): void {
+    const course = this.#courseOf(entry.backend);
+    if (course === undefined) return;
+    course.met(entry, at);
+    this.#follow(course, at);
+  }
+
+  /** What was told joins the incident that there is, or becomes one. */
+  #follow(course: BackendCourse, at: number): void {
+    const open = this.#downOf(course.name);
+    if (open !== undefined) this.#join(open, course, at);
+    else if (course.dueAt <= at) this.#open(course, at);
+    if (course.isFlapping) this.#flapping(course, at);
+    this.#judgeAll(at);
+  }
+
+  #join(open: Incident, course: BackendCourse, at: number): void {
+    this.#store.found({ ...open, evidence: course.rows }, at);
+    course.told();
+  }
+
+  #open(course: BackendCourse, at: number): void {
+    const { name, kind, rows, doubtAt: startedAt } = course;
+    const summary = `${name}: ${rows.at(-1)?.text ?? course.state}`;
+    const opened = this.#store.found(
+      { kind, subject: name, backend: name, summary, startedAt, evidence: rows },
+      at,
+    );
+    if (opened !== undefined) {
+      addToll(opened.toll, course.toll);
+      for (const client of course.clients) addAffected(opened.affected, client);
+    }
+    course.told();
+  }
+
+  #flapping({ name, falls }: BackendCourse, at: number): void {
+    const text = `${falls} falls within ${limits.flappingMs / 1000} s`;
+    const row: EvidenceRow = {
+      at,
+      detector: "falls",
+      value: falls,
+      threshold: limits.flaps,
+      unit: "times",
+      text,
+    };
+    const summary = `${name} comes and goes: ${text}`;
+    this.#store.found(
+      { kind: "backend-flapping", subject: name, backend: name, summary, evidence: [row] },
+      at,
+    );
+  }
+
+  #judgeAll(at: number): void {
+    const courses = [...this.#courses.values()];
+    const kind = "all-backends-down";
+    const isDown = courses.length > 0 && courses.every((course) => course.isDown);
+    if (!isDown) return this.#store.end(kind, "", "A backend can be asked again", at);
+    if (this.#store.find(kind, "") !== undefined) return;
+    const text = `0 of ${courses.length} backends can be asked`;
+    const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "times", text };
+    const startedAt = Math.max(...courses.map((course) => course.doubtAt));
+    this.#store.found({ kind, subject: "", summary: text, startedAt, evidence: [row] }, at);
+  }
+
+  #downOf(name: string): Incident | undefined {
+    return downKinds.map((kind) => this.#store.find(kind, name)).find((one) => one !== undefined);
+  }
+
+  #endDown(name: string, ending: string, at: number): void {
+    for (const kind of downKinds) this.#store.end(kind, name, ending, at);
+  }
+
+  #removed(name: string, at: number): void {
+    this.#courses.delete(name);
+    const ending = "It is no backend any more";
+    this.#endDown(name, ending, at);
+    this.#store.end("backend-flapping", name, ending, at);
+    this.#endStale(name, ending, at);
+    this.#judgeAll(at);
+  }
+
+  // --- caches that stand still ---
+
+  #stalled(entry: Extract<Entry, { kind: "cache.stalled" }>, at: number): void {
+    const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
+    const text = `${resource} stands at ${version}, others have shown ${peersVersion}; ${watches} watches go elsewhere`;
+    this.#stale.set(backend, (this.#stale.get(backend) ?? new Set()).add(resource));
+    this.#store.found(
+      {
+        kind: "backend-stale",
+        subject: backend,
+        backend,
+        summary: `${backend}: ${text}`,
+        startedAt: at - behindMs,
+        evidence: [{ at, detector, value: behindMs, threshold: limits.behindMs, unit: "ms", text }],
+      },
+      at,
+    );
+  }
+
+  #recovered(entry: Extract<Entry, { kind: "cache.recovered" }>, at: number): void {
+    const { backend, resource, version } = entry;
+    const left = this.#stale.get(backend);
+    left?.delete(resource);
+    if (left?.size === 0) this.#endStale(backend, `${resource} has come to ${version}`, at);
+  }
+
+  #endStale(backend: string, ending: string, at: number): void {
+    this.#stale.delete(backend);
+    this.#store.end("backend-stale", backend, ending, at);
+  }
+
+  // --- what it cost ---
+
+  #cost(entry: Entry): void {
+    if (entry.kind === "watches.moved") {
+      const { count: watchesMoved, slowestMs: slowestMoveMs, reason } = entry;
+      this.#charge(entry.from, { watchesMoved, slowestMoveMs }, "", reason);
+    } else if (entry.kind === "watches.ended") {
+      this.#charge(entry.from, { watchesEnded: entry.count }, "", entry.reason);
+    } else if (entry.kind === "tunnel.ended" && entry.reason === "backend dead") {
+      this.#charge(entry.backend, { tunnelsEnded: 1 }, entry.client, "");
+    } else if (entry.kind === "exchange.failed" && entry.origin === "backend") {
+      const client = `${entry.client ?? ""} ${entry.userAgent ?? ""}`.trim();
+      this.#charge(entry.backend ?? "", { requestsFailed: 1 }, client, "");
+    }
+  }
+
+  /** Rebalancing is nobody's fault. */
+  #charge(backend: string, toll: Partial<Toll>, client: string, reason: string): void {
+    if (backend === "" || reason === "balance" || reason === "drained") return;
+    const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;
+    const incident = stale ?? this.#downOf(backend);
+    if (incident === undefined) return this.#courses.get(backend)?.charge(toll, client);
+    addToll(incident.toll, toll);
+    if (client !== "") addAffected(incident.affected, client);
+  }
+}

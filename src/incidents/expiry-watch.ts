@@ -1,0 +1,78 @@
+/**
+ * Looks at how long all certificates last, ours and those of backends, and tells the journal when one passes a threshold,
+ * and when one that was told of is replaced. It reads what others know and opens nothing.
+ */
+import { type Clock, timestampOf } from "../clock.ts";
+import { type ExpiryLevel, levelOf, thresholdOf } from "../expiry.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+
+type Certificate = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
+
+export type ExpiryWatchParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly certificates: () => readonly Certificate[];
+};
+
+type Told = Certificate & { readonly level: ExpiryLevel };
+
+export class ExpiryWatch {
+  readonly #parts: ExpiryWatchParts;
+  /** Those that were told to end; as few as there are certificates. */
+  readonly #told = new Map<string, Told>();
+  #stop: (() => void) | undefined;
+
+  constructor(parts: ExpiryWatchParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#stop ??= this.#parts.clock.after(limits.expiryLookMs, () => {
+      this.#stop = undefined;
+      this.start();
+      this.#look();
+    });
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  #look(): void {
+    const certificates = this.#parts.certificates();
+    for (const certificate of certificates) this.#judge(certificate);
+    const keys = new Set(certificates.map(keyOf));
+    for (const [key, told] of this.#told) if (!keys.has(key)) this.#renewed(key, told, "");
+  }
+
+  #judge(certificate: Certificate): void {
+    const { purpose, name, notAfterMs } = certificate;
+    const key = keyOf(certificate);
+    const told = this.#told.get(key);
+    const leftMs = notAfterMs - this.#parts.clock.wall();
+    const level = levelOf(leftMs, purpose);
+    if (told !== undefined && told.notAfterMs !== notAfterMs)
+      this.#renewed(key, certificate, timestampOf(notAfterMs));
+    if (level === "ok" || this.#told.get(key)?.level === level) return;
+    this.#told.set(key, { ...certificate, level });
+    this.#parts.journal.write({
+      kind: "certificate.expiring",
+      purpose,
+      name,
+      notAfter: timestampOf(notAfterMs),
+      leftMs: Math.round(leftMs),
+      limitMs: thresholdOf(level, purpose),
+    });
+  }
+
+  #renewed(key: string, { purpose, name }: Certificate, notAfter: string): void {
+    this.#told.delete(key);
+    this.#parts.journal.write({ kind: "certificate.renewed", purpose, name, notAfter });
+  }
+}
+
+function keyOf({ purpose, name }: Certificate): string {
+  return `${purpose} ${name}`;
+}

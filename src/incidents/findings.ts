@@ -1,0 +1,203 @@
+/** What one entry of the journal says of itself: the incident that it opens or adds to, and the one that it ends. Pure. */
+import type { Entry } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { EvidenceRow } from "./incident.ts";
+import type { IncidentKind } from "./kinds.ts";
+import type { Finding } from "./store.ts";
+
+/** A finding, with who suffers from it. */
+export type Found = Finding & { readonly affected?: string };
+
+export type Ending = { readonly kind: IncidentKind; readonly subject: string; readonly ending: string };
+
+/** Entries by their kind: what makes a table of readers out of the closed list. */
+type Entries = { readonly [K in Entry["kind"]]: Extract<Entry, { kind: K }> };
+type Reader<K extends Entry["kind"]> = (entry: Entries[K], at: number) => Found | undefined;
+type Readers = { readonly [K in Entry["kind"]]?: Reader<K> };
+type Enders = { readonly [K in Entry["kind"]]?: (entry: Entries[K]) => Ending };
+
+const said = (at: number, detector: string, text: string): EvidenceRow => ({
+  at,
+  detector,
+  value: 0,
+  threshold: 0,
+  unit: "",
+  text,
+});
+
+type Caller = { readonly client?: string; readonly userAgent?: string };
+
+const nameOf = ({ client = "", userAgent = "" }: Caller): string => `${client} ${userAgent}`.trim();
+
+const lockKinds = {
+  contested: "lock-contested",
+  ghost: "lock-ghost-holder",
+  unknown: "unknown-lock-client",
+} as const;
+
+/** Node's own numbers of days are easier to read than milliseconds. */
+function inDays(ms: number): string {
+  const days = ms / 86_400_000;
+  return Math.abs(days) < 2 ? `${(ms / 3_600_000).toFixed(1)} h` : `${Math.floor(days)} days`;
+}
+
+const readers: Readers = {
+  "watch.hung"(entry, at) {
+    const { resource, backend, silentMs: value, limitMs: threshold } = entry;
+    const text = `A watch of ${resource} on ${backend} has shown nothing for ${Math.round(value / 1000)} s, not even a bookmark`;
+    return {
+      kind: "watch-hung",
+      subject: backend,
+      backend,
+      summary: text,
+      startedAt: at - value,
+      evidence: [{ at, detector: "bookmarks", value, threshold, unit: "ms", text }],
+      affected: nameOf(entry),
+    };
+  },
+  "watches.ended"({ reason, from, count }, at) {
+    if (reason !== "overdue") return undefined;
+    const text = `${count} watches were not ended by ${from} at their clients' deadline`;
+    const row = { at, detector: "deadline", value: count, threshold: 1, unit: "times" as const, text };
+    return { kind: "watch-hung", subject: from, backend: from, summary: text, evidence: [row] };
+  },
+  "watch.looped"(entry, at) {
+    const { resource, version, times: value } = entry;
+    const client = nameOf(entry);
+    const text = `${client} asked for ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
+    const row = { at, detector: "replays", value, threshold: limits.replays, unit: "times" as const, text };
+    const subject = `${client} ${resource}`;
+    return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], affected: client };
+  },
+  "event.outdated"(entry, at) {
+    const { resource, backend, type, version, seen } = entry;
+    const text = `${backend} showed a ${type} of ${resource} at version ${version}, after ${seen}`;
+    return {
+      kind: "version-went-back",
+      subject: `${backend} ${resource}`,
+      backend,
+      summary: text,
+      evidence: [said(at, "event", text)],
+      affected: nameOf(entry),
+    };
+  },
+  "floor.abandoned"(entry, at) {
+    const { resource, seen } = entry;
+    const client = nameOf(entry);
+    const text = `Nobody could answer ${client} for ${resource} from version ${seen} on: it may be shown anything`;
+    const subject = `${client} ${resource}`;
+    return {
+      kind: "version-went-back",
+      subject,
+      summary: text,
+      evidence: [said(at, "floor", text)],
+      affected: client,
+    };
+  },
+  "relists.stormed"({ relists: value, limit: threshold, withinMs, resource, clients }, at) {
+    const text = `${value} callers listed again within ${withinMs / 1000} s, most of them ${resource}: ${clients.join(", ")}`;
+    const row = { at, detector: "relists", value, threshold, unit: "times" as const, text };
+    return { kind: "relist-storm", subject: "", summary: text, startedAt: at - withinMs, evidence: [row] };
+  },
+  "certificate.refused"({ name, problem }, at) {
+    const evidence = [said(at, "certificate", problem)];
+    return { kind: "certificate-refused", subject: name, summary: `${name}: ${problem}`, evidence };
+  },
+  "certificate.expiring"({ purpose, name, notAfter, leftMs: value, limitMs: threshold }, at) {
+    const isLoopback = purpose === "backend-loopback";
+    const left = value < 0 ? `has been over for ${inDays(-value)}` : `has ${inDays(value)} left`;
+    const text = `The ${purpose} certificate of ${name} ${left}: not after ${notAfter}`;
+    return {
+      kind: isLoopback ? "loopback-certificate-expiring" : "certificate-expiring",
+      subject: `${purpose} ${name}`,
+      backend: purpose.startsWith("backend") ? name : "",
+      summary: text,
+      evidence: [{ at, detector: "notAfter", value, threshold, unit: "ms", text }],
+    };
+  },
+  "lock.judged"(entry, at) {
+    const { verdict, lock, holder, reason, detector, valueMs: value, limitMs: threshold, auditId } = entry;
+    return {
+      kind: lockKinds[verdict],
+      subject: lock,
+      summary: `${lock}, held as ${holder}: ${reason}`,
+      evidence: [{ at, detector, value, threshold, unit: threshold > 0 ? "ms" : "", text: reason, auditId }],
+      affected: nameOf(entry),
+    };
+  },
+  "config.refused"({ file, problems }, at) {
+    const evidence = problems.slice(0, 8).map((problem) => said(at, "config", problem));
+    const summary = `${file}: ${problems[0] ?? "it was refused"}`;
+    return { kind: "config-refused", subject: file, summary, evidence };
+  },
+  "discovery.failed"({ from, reason }, at) {
+    const evidence = [said(at, "discovery", reason)];
+    return {
+      kind: "discovery-failed",
+      subject: from,
+      summary: `Discovery from ${from}: ${reason}`,
+      evidence,
+    };
+  },
+  "listener.lost"({ listener, reason }, at) {
+    const evidence = [said(at, "bind", reason)];
+    return { kind: "listener-lost", subject: listener, summary: `${listener}: ${reason}`, evidence };
+  },
+  "exchange.failed"(entry, at) {
+    const { code, message, auditId } = entry;
+    if (code !== "overload") return undefined;
+    const row = { ...said(at, "buffers", message), auditId };
+    return { kind: "overload", subject: "", summary: message, evidence: [row], affected: nameOf(entry) };
+  },
+  "fault.contained"({ ring, message }, at) {
+    const row = said(at, ring, message);
+    return { kind: "fault-contained", subject: ring, summary: `${ring}: ${message}`, evidence: [row] };
+  },
+};
+
+const enders: Enders = {
+  "certificate.loaded": ({ name, notAfter }) => ({
+    kind: "certificate-refused",
+    subject: name,
+    ending: `A good one serves, until ${notAfter}`,
+  }),
+  "certificate.renewed": ({ purpose, name, notAfter }) => ({
+    kind: purpose === "backend-loopback" ? "loopback-certificate-expiring" : "certificate-expiring",
+    subject: `${purpose} ${name}`,
+    ending: notAfter === "" ? "It is used no more" : `Renewed, until ${notAfter}`,
+  }),
+  "config.reloaded": ({ file }) => ({
+    kind: "config-refused",
+    subject: file,
+    ending: "The file was taken",
+  }),
+  "discovery.recovered": ({ from }) => ({
+    kind: "discovery-failed",
+    subject: from,
+    ending: "Backends are found again",
+  }),
+  "listener.opened": ({ listener, address }) => ({
+    kind: "listener-lost",
+    subject: listener,
+    ending: `It has ${address} again`,
+  }),
+};
+
+export function findingIn(entry: Entry, at: number): Found | undefined {
+  return foundBy(entry.kind, entry, at);
+}
+
+/** That the row fits the entry TypeScript sees only by way of their kind. */
+function foundBy<K extends Entry["kind"]>(kind: K, entry: Entries[K], at: number): Found | undefined {
+  const read: Readers[K] = readers[kind];
+  return read?.(entry, at);
+}
+
+export function endingIn(entry: Entry): Ending | undefined {
+  return endedBy(entry.kind, entry);
+}
+
+function endedBy<K extends Entry["kind"]>(kind: K, entry: Entries[K]): Ending | undefined {
+  const read: Enders[K] = enders[kind];
+  return read?.(entry);
+}

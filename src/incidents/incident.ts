@@ -1,0 +1,79 @@
+/** One thing that is, or was, wrong: since when, who suffers, and what proves it. Times are clock readings. */
+import { limits } from "../limits.ts";
+import type { IncidentKind } from "./kinds.ts";
+
+/** What was measured by whom, against which bound; `unit` "" and both numbers 0 where a sentence says it all. */
+export type EvidenceRow = {
+  readonly at: number;
+  readonly detector: string;
+  readonly value: number;
+  readonly threshold: number;
+  readonly unit: "" | "ms" | "times";
+  readonly text: string;
+  /** Joins it with the apiserver's audit log. */
+  readonly auditId?: string;
+};
+
+/** What was done about it, and what it cost. */
+export type Toll = {
+  watchesMoved: number;
+  slowestMoveMs: number;
+  watchesEnded: number;
+  tunnelsEnded: number;
+  requestsFailed: number;
+};
+
+/** Who was affected: the first few by name, all by number. A client that is hit twice counts once among the few. */
+export type Affected = { readonly names: string[]; count: number };
+
+export type Incident = {
+  readonly id: number;
+  readonly kind: IncidentKind;
+  /** What it is about: a backend, a client with its watch, a lock, a certificate, a file. */
+  readonly subject: string;
+  /** "" when it is about no backend. */
+  readonly backend: string;
+  readonly summary: string;
+  /** When its cause began, as far as that can be told, and when it was known. */
+  readonly startedAt: number;
+  readonly detectedAt: number;
+  readonly evidence: EvidenceRow[];
+  /** Rows that were left out in the middle. */
+  omitted: number;
+  readonly toll: Toll;
+  readonly affected: Affected;
+  lastSeenAt: number;
+  /** -1 while it lasts. */
+  endedAt: number;
+  ending: string;
+};
+
+export function noToll(): Toll {
+  return { watchesMoved: 0, slowestMoveMs: 0, watchesEnded: 0, tunnelsEnded: 0, requestsFailed: 0 };
+}
+
+export function addToll(toll: Toll, more: Partial<Toll>): void {
+  toll.watchesMoved += more.watchesMoved ?? 0;
+  toll.slowestMoveMs = Math.max(toll.slowestMoveMs, more.slowestMoveMs ?? 0);
+  toll.watchesEnded += more.watchesEnded ?? 0;
+  toll.tunnelsEnded += more.tunnelsEnded ?? 0;
+  toll.requestsFailed += more.requestsFailed ?? 0;
+}
+
+/** Names are clipped: a client chooses its own User-Agent. */
+export function addAffected(affected: Affected, name: string): void {
+  const clipped = name.slice(0, limits.incidentNameChars);
+  if (affected.names.includes(clipped)) return;
+  affected.count += 1;
+  if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
+}
+
+/** The beginning proves it and the end tells how it stands: of too many rows those in the middle go. */
+export function addEvidence(incident: Incident, row: EvidenceRow): void {
+  const { evidence } = incident;
+  evidence.push({ ...row, text: row.text.slice(0, limits.incidentTextChars) });
+  incident.lastSeenAt = Math.max(incident.lastSeenAt, row.at);
+  if (evidence.length <= limits.incidentEvidence) return;
+  evidence.splice(limits.incidentEvidence / 2, 1);
+  incident.omitted += 1;
+}

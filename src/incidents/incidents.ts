@@ -1,0 +1,82 @@
+/** What is wrong, and what was: reads the journal, keeps incidents, and tells the journal when each begins and ends. */
+import type { Clock } from "../clock.ts";
+import type { Entry, Journal } from "../journal.ts";
+import { Fold } from "./fold.ts";
+import type { Incident } from "./incident.ts";
+import { incidentKinds } from "./kinds.ts";
+import { IncidentStore } from "./store.ts";
+
+export class Incidents {
+  readonly store: IncidentStore;
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #fold: Fold;
+  readonly #unsubscribe: () => void;
+  #stopTimer: (() => void) | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+
+  /** Reads every entry from now on, until it is stopped. */
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+    this.store = new IncidentStore({
+      opened: (incident) => this.#opened(incident),
+      ended: (incident) => this.#ended(incident),
+    });
+    this.#fold = new Fold(this.store);
+    this.#unsubscribe = journal.subscribe((entry, at) => this.#take(entry, at));
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+    this.#stopTimer?.();
+  }
+
+  #take(entry: Entry, at: number): void {
+    // Our own: an incident is no cause of another.
+    if (entry.kind === "incident.opened" || entry.kind === "incident.ended") return;
+    this.#fold.take(entry, at);
+    this.#schedule();
+  }
+
+  /** One timer, for whatever is due first. */
+  #schedule(): void {
+    const { dueAt } = this.#fold;
+    if (dueAt === this.#timerAt) return;
+    this.#stopTimer?.();
+    this.#timerAt = dueAt;
+    if (dueAt === Number.POSITIVE_INFINITY) return;
+    this.#stopTimer = this.#clock.after(Math.max(0, dueAt - this.#clock.now()), () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.#fold.tick(this.#clock.now());
+      this.#schedule();
+    });
+  }
+
+  #opened({ id, kind, subject, backend, summary, startedAt, detectedAt }: Incident): void {
+    this.#journal.write({
+      kind: "incident.opened",
+      id,
+      incident: kind,
+      subject,
+      backend,
+      severity: incidentKinds[kind].severity,
+      summary,
+      detectionMs: Math.round(detectedAt - startedAt),
+    });
+  }
+
+  #ended({ id, kind, subject, backend, startedAt, endedAt, toll, affected, ending }: Incident): void {
+    this.#journal.write({
+      kind: "incident.ended",
+      id,
+      incident: kind,
+      subject,
+      backend,
+      lastedMs: Math.round(endedAt - startedAt),
+      watchesMoved: toll.watchesMoved,
+      clients: affected.count,
+      reason: ending,
+    });
+  }
+}

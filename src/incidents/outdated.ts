@@ -1,0 +1,33 @@
+/**
+ * Answers from the past, which one client may be given once after a failover without harm: only when it happens to the
+ * same client again is it led back for good. Pure.
+ */
+import type { Entry } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { Found } from "./findings.ts";
+
+type Outdated = Extract<Entry, { kind: "answer.outdated" }>;
+
+export class OutdatedAnswers {
+  /** When each client and resource was told of last; the oldest first. */
+  readonly #told = new Map<string, number>();
+
+  take(entry: Outdated, at: number): Found | undefined {
+    const { client, userAgent, resource, backend, version, seen } = entry;
+    const name = `${client} ${userAgent}`.trim();
+    const subject = `${name} ${resource}`;
+    const before = this.#told.get(subject) ?? Number.NEGATIVE_INFINITY;
+    this.#told.delete(subject);
+    this.#told.set(subject, at);
+    if (this.#told.size > limits.complaints) this.#forgetOldest();
+    if (at - before > limits.quietMs) return undefined;
+    const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
+    const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
+    return { kind: "version-went-back", subject, backend, summary: text, evidence: [row], affected: name };
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#told.keys();
+    if (oldest !== undefined) this.#told.delete(oldest);
+  }
+}

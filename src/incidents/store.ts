@@ -1,0 +1,134 @@
+/** All incidents: those that last, by what they are, and the latest of those that are over. Bounded, without I/O. */
+import { limits } from "../limits.ts";
+import { addEvidence, type EvidenceRow, type Incident, noToll } from "./incident.ts";
+import { type IncidentKind, incidentKinds } from "./kinds.ts";
+
+/** What opens an incident, or adds to the one that is open. */
+export type Finding = {
+  readonly kind: IncidentKind;
+  readonly subject: string;
+  readonly backend?: string;
+  readonly summary: string;
+  /** A clock reading; the first row's time unless it is known better. */
+  readonly startedAt?: number;
+  readonly evidence: readonly EvidenceRow[];
+};
+
+/** Of one kind and backend; as many as there are backends, so a metric may have it as labels. */
+export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
+
+export type StoreEar = {
+  readonly opened: (incident: Incident) => void;
+  readonly ended: (incident: Incident) => void;
+};
+
+export class IncidentStore {
+  readonly #ear: StoreEar;
+  readonly #active = new Map<string, Incident>();
+  /** Oldest first. */
+  #ended: Incident[] = [];
+  #lastId = 0;
+  readonly #counts = new Map<string, IncidentCount>();
+  /** Findings for which there was no room among the active. */
+  dropped = 0;
+
+  constructor(ear: StoreEar) {
+    this.#ear = ear;
+  }
+
+  get active(): readonly Incident[] {
+    return [...this.#active.values()];
+  }
+
+  /** The newest first. */
+  get all(): readonly Incident[] {
+    return [...this.#ended, ...this.#active.values()].toSorted((a, b) => b.id - a.id);
+  }
+
+  /** Since the start. */
+  get counts(): readonly IncidentCount[] {
+    return [...this.#counts.values()];
+  }
+
+  find(kind: IncidentKind, subject: string): Incident | undefined {
+    return this.#active.get(keyOf(kind, subject));
+  }
+
+  byId(id: number): Incident | undefined {
+    return this.all.find((incident) => incident.id === id);
+  }
+
+  /** `at`: the present reading. Undefined when there is no room for another. */
+  found(finding: Finding, at: number): Incident | undefined {
+    const { kind, subject, evidence } = finding;
+    const known = this.#active.get(keyOf(kind, subject));
+    if (known === undefined) return this.#open(finding, at);
+    for (const row of evidence) addEvidence(known, row);
+    known.lastSeenAt = at;
+    return known;
+  }
+
+  #open(finding: Finding, at: number): Incident | undefined {
+    const { kind, subject, backend = "", summary, evidence } = finding;
+    if (this.#active.size >= limits.incidentsActive) {
+      this.dropped += 1;
+      return undefined;
+    }
+    this.#lastId += 1;
+    const incident: Incident = {
+      id: this.#lastId,
+      kind,
+      subject: subject.slice(0, limits.incidentTextChars),
+      backend,
+      summary: summary.slice(0, limits.incidentTextChars),
+      startedAt: Math.min(at, finding.startedAt ?? evidence[0]?.at ?? at),
+      detectedAt: at,
+      evidence: [],
+      omitted: 0,
+      toll: noToll(),
+      affected: { names: [], count: 0 },
+      lastSeenAt: at,
+      endedAt: -1,
+      ending: "",
+    };
+    for (const row of evidence) addEvidence(incident, row);
+    this.#active.set(keyOf(kind, subject), incident);
+    this.#count(kind, backend);
+    this.#ear.opened(incident);
+    return incident;
+  }
+
+  end(kind: IncidentKind, subject: string, ending: string, at: number): void {
+    const key = keyOf(kind, subject);
+    const incident = this.#active.get(key);
+    if (incident === undefined) return;
+    this.#active.delete(key);
+    incident.endedAt = at;
+    incident.ending = ending.slice(0, limits.incidentTextChars);
+    this.#ended.push(incident);
+    if (this.#ended.length > limits.incidentsKept) this.#ended = this.#ended.slice(-limits.incidentsKept);
+    this.#ear.ended(incident);
+  }
+
+  /** Ends those of which nothing more was seen. */
+  calm(at: number): void {
+    for (const { kind, subject, lastSeenAt } of this.active) {
+      const { calmMs } = incidentKinds[kind];
+      if (calmMs > 0 && at - lastSeenAt >= calmMs)
+        this.end(kind, subject, `Not seen again for ${Math.round(calmMs / 1000)} s`, at);
+    }
+  }
+
+  /** One backend's name too many is no label any more. */
+  #count(kind: IncidentKind, backend: string): void {
+    const named = this.#counts.size < limits.incidentCounts ? backend : "";
+    const key = `${kind} ${named}`;
+    const count = this.#counts.get(key) ?? { kind, backend: named, count: 0 };
+    count.count += 1;
+    this.#counts.set(key, count);
+  }
+}
+
+function keyOf(kind: IncidentKind, subject: string): string {
+  return `${kind} ${subject.slice(0, limits.incidentTextChars)}`;
+}

@@ -1,0 +1,115 @@
+/**
+ * What a write to a leader lock says: a Lease, or the annotation that client-go's older locks keep on a ConfigMap or
+ * Endpoints (client-go, tools/leaderelection/resourcelock). JSON and protobuf, whole objects and patches.
+ */
+import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../protobuf.ts";
+
+export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
+
+export type LockRecord = {
+  /** As the object has it; "" in a patch. */
+  readonly name: string;
+  /** Undefined: a patch that leaves it as it is. "" is a lock that was released. */
+  readonly holder: string | undefined;
+  readonly durationMs: number | undefined;
+  /** Does it say when it was renewed? Whoever only labels a lock does not renew it. */
+  readonly isRenewal: boolean;
+};
+
+/** `isLease`: of a Lease, not of an annotated object. Undefined: no lock, or nothing that can be read. */
+export function lockRecordIn(body: Buffer, isLease: boolean): LockRecord | undefined {
+  if (!isLease && !body.includes(leaderAnnotation)) return undefined;
+  const object = enveloped(body);
+  if (object !== undefined) return isLease ? ofLease(object) : ofAnnotated(object);
+  const parsed = parse(body.toString());
+  if (Array.isArray(parsed)) return ofJsonPatch(parsed);
+  if (!isRecord(parsed)) return undefined;
+  return isLease ? ofLeaseJson(parsed) : ofAnnotatedJson(parsed);
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** coordination/v1 generated.proto: Lease { 1 metadata  2 spec { 1 holderIdentity  2 leaseDurationSeconds  4 renewTime } } */
+function ofLease(object: Message): LockRecord {
+  const spec = messageIn(object, 2);
+  return {
+    name: textIn(messageIn(object, 1), 1),
+    holder: textIn(spec, 1),
+    durationMs: inMs(numberIn(spec, 2)),
+    isRenewal: spec?.has(4) === true,
+  };
+}
+
+/** The metadata's field 12: its annotations. */
+function ofAnnotated(object: Message): LockRecord | undefined {
+  const metadata = messageIn(object, 1);
+  const annotation = parse(entriesIn(metadata, 12, leaderAnnotation).at(-1) ?? "");
+  return isRecord(annotation) ? ofSpec(textIn(metadata, 1), annotation) : undefined;
+}
+
+function ofLeaseJson(object: JsonRecord): LockRecord | undefined {
+  const spec = object["spec"];
+  return isRecord(spec) ? ofSpec(nameIn(object), spec) : undefined;
+}
+
+function ofAnnotatedJson(object: JsonRecord): LockRecord | undefined {
+  const metadata = object["metadata"];
+  const annotations = isRecord(metadata) ? metadata["annotations"] : undefined;
+  const text = isRecord(annotations) ? annotations[leaderAnnotation] : undefined;
+  const annotation = typeof text === "string" ? parse(text) : undefined;
+  return isRecord(annotation) ? ofSpec(nameIn(object), annotation) : undefined;
+}
+
+/** RFC 6902; what an operation does elsewhere is no matter of ours. */
+function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
+  const spec: Record<string, unknown> = {};
+  for (const operation of operations) {
+    if (!isRecord(operation) || typeof operation["path"] !== "string") continue;
+    const field = /^\/spec\/(\w+)$/.exec(operation["path"])?.[1];
+    if (field !== undefined) spec[field] = operation["value"];
+  }
+  return Object.keys(spec).length === 0 ? undefined : ofSpec("", spec);
+}
+
+/** The annotation has the names of a Lease's fields. Null takes a field away: the lock is nobody's. */
+function ofSpec(name: string, spec: JsonRecord): LockRecord {
+  const holder = spec["holderIdentity"];
+  const seconds = spec["leaseDurationSeconds"];
+  return {
+    name,
+    holder: "holderIdentity" in spec ? (typeof holder === "string" ? holder : "") : undefined,
+    durationMs: inMs(typeof seconds === "number" ? seconds : undefined),
+    isRenewal: typeof spec["renewTime"] === "string",
+  };
+}
+
+function nameIn(object: JsonRecord): string {
+  const metadata = object["metadata"];
+  const name = isRecord(metadata) ? metadata["name"] : undefined;
+  return typeof name === "string" ? name : "";
+}
+
+function inMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // YAML, CBOR, or nothing at all: whoever renews a lock by those is not followed.
+    return undefined;
+  }
+}
+
+/** Does a DELETE ask for an end at once, by its body (meta/v1 DeleteOptions { 1 gracePeriodSeconds })? */
+export function isImmediateDelete(body: Buffer): boolean {
+  const options = enveloped(body);
+  if (options !== undefined) return numberIn(options, 1) === 0;
+  const parsed = parse(body.toString());
+  return isRecord(parsed) && parsed["gracePeriodSeconds"] === 0;
+}

@@ -1,0 +1,128 @@
+/**
+ * Is this renewal as it should be? Pure: the lock as it was before, and who renews it now. What it can know comes from
+ * requests alone; an honest leader election never gives cause for any of this.
+ */
+import { limits } from "../limits.ts";
+import type { Caller } from "./caller.ts";
+import { type Judgement, kindOf, type Lock } from "./lock.ts";
+import { isNamed, isSibling, type Pods, podNamedBy } from "./pods.ts";
+
+export type Renewal = {
+  readonly caller: Caller;
+  readonly session: number;
+  readonly holder: string;
+  /** The lock was made by it. */
+  readonly isCreate: boolean;
+  readonly at: number;
+};
+
+export function judgeRenewal(lock: Lock, renewal: Renewal, pods: Pods): Judgement | undefined {
+  if (renewal.holder === "") return undefined;
+  return (
+    ghost(lock, renewal, pods) ??
+    alternating(lock, renewal) ??
+    taken(lock, renewal) ??
+    stranger(lock, renewal)
+  );
+}
+
+// --- somebody who is not the pod that the lock names (seed 002) ---
+
+function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
+  const { pod, node, namespace } = caller.subject;
+  const named = podNamedBy(holder);
+  const gone = goneOf(pods, [
+    [lock.name.namespace, named],
+    [namespace, named],
+    [namespace, pod],
+  ]);
+  if (gone !== undefined && at - gone.at > limits.podGoneMs) {
+    const ms = Math.round(at - gone.at);
+    const reason = `Pod ${gone.pod} was deleted ${seconds(ms)} ago, and is still at work at ${caller.address}`;
+    return {
+      verdict: "ghost",
+      detector: "deleted-pod",
+      was: gone.pod,
+      valueMs: ms,
+      limitMs: limits.podGoneMs,
+      reason,
+    };
+  }
+  // A token says to which pod it was given. That a holder has a name of its own making is nothing; another pod's is.
+  const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
+  if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
+  const reason = `It names pod ${named}, and is renewed with the token of pod ${pod} from ${caller.address}`;
+  return { verdict: "ghost", detector: "pod", was: pod, valueMs: 0, limitMs: 0, reason };
+}
+
+type Gone = { readonly pod: string; readonly at: number };
+
+function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Gone | undefined {
+  for (const [namespace, pod] of names) {
+    const at = pods.deletedAt(namespace, pod);
+    if (at !== undefined) return { pod: `${namespace}/${pod}`, at };
+  }
+  return undefined;
+}
+
+// --- two who hold it ---
+
+/** Under one name this client, then another, then this one again: a restarted process never comes back. */
+function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judgement | undefined {
+  const last = lock.renewers.at(-1);
+  const own = lock.renewers.find(
+    (one) => one.caller === caller && one.session === session && one.holder === holder,
+  );
+  if (own === undefined || last === undefined || last === own || last.holder !== holder) return undefined;
+  const limitMs = 2 * Math.max(lock.durationMs, limits.lockLeastMs);
+  const valueMs = Math.round(at - own.lastAt);
+  if (valueMs > limitMs) return undefined;
+  const other = whoIs(last.caller);
+  const reason = `Renewed by two clients under one name: ${whoIs(caller)} and ${other}`;
+  return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
+}
+
+/** Another holder, although the one before had renewed it, and neither let it go nor let it lapse; or by turns. */
+function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
+  const before = lock.holder;
+  if (before === "" || before === holder || isCreate) return undefined;
+  const last = lock.renewers.at(-1);
+  const was = last === undefined ? before : whoIs(last.caller);
+  const valueMs = Math.round(at - lock.renewedAt);
+  // A clock that goes a little fast, or a renewal that came late here, is no theft.
+  const limitMs = Math.round(lock.durationMs * limits.lockShare);
+  if (valueMs < limitMs) {
+    const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${whoIs(caller)} as ${holder}`;
+    return { verdict: "contested", detector: "takeover", was, valueMs, limitMs, reason };
+  }
+  const back = lock.handovers.findLast((one) => one.from === holder && !one.isReleased);
+  if (back === undefined || at - back.at > limits.lockTurnsMs) return undefined;
+  const reason = `${holder} and ${before} take it from each other by turns`;
+  const turnMs = Math.round(at - back.at);
+  return {
+    verdict: "contested",
+    detector: "turns",
+    was,
+    valueMs: turnMs,
+    limitMs: limits.lockTurnsMs,
+    reason,
+  };
+}
+
+/** Neither the identity nor the program of anybody who has held it. */
+function stranger(lock: Lock, { caller }: Renewal): Judgement | undefined {
+  if (lock.renewals < limits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
+  const last = lock.renewers.at(-1);
+  const was = last === undefined ? "" : whoIs(last.caller);
+  const reason = `${whoIs(caller)} has never held it; it was held by ${was}`;
+  return { verdict: "unknown", detector: "identity", was, valueMs: 0, limitMs: 0, reason };
+}
+
+function whoIs({ subject, agent, address }: Caller): string {
+  const name = subject.name === "" ? "" : `${subject.name}, `;
+  return `${agent} (${name}${address})`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,90 @@
+/** Who holds the leader locks: all that were renewed through us, bounded; the one renewed least lately is forgotten first. */
+import { limits } from "../limits.ts";
+import type { Caller } from "./caller.ts";
+import { type Judgement, kindOf, Lock, type LockName, type Renewer } from "./lock.ts";
+import type { LockRecord } from "./lock-body.ts";
+import { judgeRenewal, type Renewal } from "./lock-judgement.ts";
+import { Pods } from "./pods.ts";
+
+/** A write to a lock that its backend has taken. */
+export type LockWrite = {
+  readonly name: LockName;
+  readonly record: LockRecord;
+  readonly caller: Caller;
+  readonly session: number;
+  readonly isCreate: boolean;
+};
+
+/** What a write shows, when that is to be told. */
+export type Told = { readonly lock: Lock; readonly judgement: Judgement };
+
+export class Locks {
+  readonly pods = new Pods();
+  readonly #locks = new Map<string, Lock>();
+
+  get all(): readonly Lock[] {
+    return [...this.#locks.values()];
+  }
+
+  /** `at`: the present clock reading. */
+  written({ name, record, caller, session, isCreate }: LockWrite, at: number): Told | undefined {
+    const lock = this.#of(name);
+    this.pods.seen(caller.subject.namespace, caller.subject.pod);
+    const holder = (record.holder ?? lock.holder).slice(0, limits.holderChars);
+    if (record.durationMs !== undefined) lock.durationMs = record.durationMs;
+    if (holder === "") return this.#released(lock, at);
+    // Somebody has labelled it, or written its object for another reason.
+    if (!record.isRenewal && holder === lock.holder) return undefined;
+    const renewal = { caller, session, holder, isCreate, at };
+    const judgement = judgeRenewal(lock, renewal, this.pods);
+    this.#keep(lock, renewal);
+    return judgement === undefined ? undefined : this.#judged(lock, judgement, at);
+  }
+
+  #of(name: LockName): Lock {
+    const key = `${name.resource} ${name.namespace}/${name.name}`;
+    const lock = this.#locks.get(key) ?? new Lock(name);
+    this.#locks.delete(key);
+    this.#locks.set(key, lock);
+    const [oldest] = this.#locks.keys();
+    if (this.#locks.size > limits.locks && oldest !== undefined) this.#locks.delete(oldest);
+    return lock;
+  }
+
+  #released(lock: Lock, at: number): undefined {
+    lock.holder = "";
+    lock.heldSince = at;
+    lock.renewedAt = at;
+  }
+
+  #keep(lock: Lock, { caller, session, holder, isCreate, at }: Renewal): void {
+    if (holder !== lock.holder) {
+      const isReleased = lock.holder === "" || isCreate;
+      const from = lock.handovers.at(-1)?.to ?? "";
+      lock.handovers = [...lock.handovers, { from, to: holder, at, isReleased }].slice(-limits.lockHandovers);
+      lock.heldSince = at;
+      lock.holder = holder;
+    }
+    lock.renewedAt = at;
+    lock.renewals += 1;
+    const isSame = (one: Renewer): boolean =>
+      one.caller === caller && one.session === session && one.holder === holder;
+    const own = lock.renewers.find(isSame) ?? { caller, session, holder, since: at, lastAt: at, renewals: 0 };
+    own.lastAt = at;
+    own.renewals += 1;
+    if (lock.renewers.at(-1) !== own)
+      lock.renewers = [...lock.renewers.filter((one) => one !== own), own].slice(-limits.lockRenewers);
+    const kind = kindOf(caller);
+    if (!lock.knownKinds.includes(kind))
+      lock.knownKinds = [...lock.knownKinds, kind].slice(-limits.lockRenewers);
+  }
+
+  #judged(lock: Lock, judgement: Judgement, at: number): Told | undefined {
+    const isNews = judgement.verdict !== lock.verdictAt(at)?.verdict || at - lock.toldAt >= limits.lockToldMs;
+    lock.judgement = judgement;
+    lock.judgedAt = at;
+    if (!isNews) return undefined;
+    lock.toldAt = at;
+    return { lock, judgement };
+  }
+}

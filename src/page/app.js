@@ -1,0 +1,161 @@
+/** The admin page: one screen that says what is wrong, since when, and why; then who, what and until when. */
+import { figures, list } from "./api.js";
+import { Backends } from "./backends.js";
+import { Certificates } from "./certificates.js";
+import { Charts } from "./charts.js";
+import { Header } from "./header.js";
+import { html, render, useEffect, useRef, useState } from "./html.js";
+import { Incidents } from "./incidents.js";
+import { usePolled } from "./polled.js";
+import { grown } from "./rates.js";
+import { Clients, Locks } from "./talk.js";
+import { entriesOf, Timeline } from "./timeline.js";
+import { Watches } from "./watches.js";
+
+/** @typedef {import("./table.js").View} View */
+/** @typedef {import("./rows.d.ts").Incident} Incident */
+/** @typedef {import("./rows.d.ts").Backend} Backend */
+/** @typedef {import("./rows.d.ts").Watch} Watch */
+/** @typedef {import("./rows.d.ts").ClientRow} ClientRow */
+/** @typedef {import("./rows.d.ts").Lock} Lock */
+/** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
+
+/** What is wrong is read each second, what is large every other, what hardly changes seldom. */
+const often = 1_000;
+const now = 2_000;
+const seldom = 15_000;
+
+function App() {
+  const [filter, setFilter] = useState("");
+  const [theme, setTheme] = useTheme();
+  useKeys(
+    () => setTheme(theme === "dark" ? "light" : "dark"),
+    () => setFilter(""),
+  );
+  const backends = usePolled(() => list("backends", { limit: 100 }), often, "");
+  const incidents = usePolled(() => list("incidents", { limit: 100 }), often, "");
+  const rates = useRates();
+  const rows = backends.value?.items ?? [];
+  const told = incidents.value?.items ?? [];
+  return html`
+    <${Header} figures=${rates.figures} backends=${rows} failure=${backends.failure} filter=${filter}
+      onFilter=${setFilter} theme=${theme} onTheme=${() => setTheme(theme === "dark" ? "light" : "dark")} />
+    <main>
+      <${Incidents} incidents=${told.filter(({ state }) => state === "active")} />
+      <${Backends} backends=${rows} now=${Date.parse(backends.value?.at ?? "") || 0} />
+      <div class="beside wide"><${WatchesNow} filter=${filter} /><${Timeline} entries=${entriesOf(rows, told)} /></div>
+      <div class="beside"><${ClientsNow} filter=${filter} /><${LocksNow} filter=${filter} /></div>
+      <${CertificatesNow} />
+      <${Charts} points=${rates.points} theme=${theme} />
+    </main>`;
+}
+
+/**
+ * One list with the view that its reader chose; another filter begins at its first row.
+ * @param {string} name
+ * @param {View} first
+ * @param {string} filter
+ */
+function useListing(name, first, filter) {
+  const [view, setView] = useState(first);
+  const asked = useRef(filter);
+  const offset = asked.current === filter ? view.offset : 0;
+  useEffect(() => {
+    asked.current = filter;
+    setView((before) => ({ ...before, offset: 0 }));
+  }, [filter]);
+  const query = { ...view, offset, q: filter };
+  const { value } = usePolled(() => list(name, query), now, JSON.stringify(query));
+  return { list: value, view: { ...view, offset }, onView: setView };
+}
+
+/**
+ * @param {{ filter: string }} props
+ */
+function WatchesNow({ filter }) {
+  const listing = useListing("watches", { sort: "-idleMs", offset: 0, limit: 20 }, filter);
+  const hung = usePolled(() => list("watches", { state: "hung", limit: 1 }), now, "");
+  return html`<${Watches} ...${listing} hung=${hung.value?.matching ?? 0} />`;
+}
+
+/**
+ * @param {{ filter: string }} props
+ */
+function ClientsNow({ filter }) {
+  return html`<${Clients} ...${useListing("clients", { sort: "-requests", offset: 0, limit: 10 }, filter)} />`;
+}
+
+/**
+ * @param {{ filter: string }} props
+ */
+function LocksNow({ filter }) {
+  return html`<${Locks} ...${useListing("locks", { sort: "namespace", offset: 0, limit: 10 }, filter)} />`;
+}
+
+function CertificatesNow() {
+  const { value } = usePolled(() => list("certificates", { limit: 100 }), seldom, "");
+  return html`<${Certificates} certificates=${value?.items ?? []} />`;
+}
+
+function useRates() {
+  const [points, setPoints] = useState(/** @type {readonly import("./rates.js").Point[]} */ ([]));
+  const before = useRef(/** @type {import("./rows.d.ts").Figures | undefined} */ (undefined));
+  const { value } = usePolled(figures, often, "");
+  useEffect(() => {
+    if (value === undefined) return;
+    const earlier = before.current;
+    before.current = value;
+    setPoints((known) => grown(known, earlier, value));
+  }, [value]);
+  return { figures: value, points };
+}
+
+/** The reader's own choice, else that of their system. */
+function useTheme() {
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const [theme, setTheme] = useState(localStorage.getItem("theme") ?? system);
+  // Before anything is drawn: the charts read their colours from it.
+  document.documentElement.dataset["theme"] = theme;
+  useEffect(() => localStorage.setItem("theme", theme), [theme]);
+  return /** @type {const} */ ([theme, setTheme]);
+}
+
+/**
+ * `/` goes to the filter, Escape leaves and empties it, `t` changes the theme, `i` opens the newest incident.
+ * @param {() => void} changeTheme
+ * @param {() => void} clearFilter
+ */
+function useKeys(changeTheme, clearFilter) {
+  useEffect(() => {
+    const pressed = (/** @type {KeyboardEvent} */ event) => {
+      const filter = document.getElementById("filter");
+      if (event.ctrlKey || event.metaKey || event.altKey || filter === null) return;
+      if (event.target !== filter) return keys[event.key]?.(event, filter, changeTheme);
+      if (event.key !== "Escape") return;
+      clearFilter();
+      filter.blur();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  });
+}
+
+/** @type {Readonly<Record<string, (event: KeyboardEvent, filter: HTMLElement, changeTheme: () => void) => void>>} */
+const keys = {
+  "/": (event, filter) => {
+    event.preventDefault();
+    filter.focus();
+  },
+  t: (_event, _filter, changeTheme) => changeTheme(),
+  i: () => openNewest(),
+};
+
+function openNewest() {
+  const newest = document.querySelector("#incidents details");
+  if (!(newest instanceof HTMLDetailsElement)) return;
+  newest.open = true;
+  newest.querySelector("summary")?.focus();
+}
+
+const place = document.getElementById("app");
+if (place !== null) render(html`<${App} />`, place);

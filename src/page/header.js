@@ -1,0 +1,46 @@
+/** The page's first line: how it stands, whose it is, the filter and the theme. */
+import { html } from "./html.js";
+import { Mark } from "./table.js";
+import { age, markOf } from "./words.js";
+
+/**
+ * "1 of 2 backends dead", "all 2 backends ready". Pure.
+ * @param {readonly { readonly state: string }[]} backends
+ */
+export function standing(backends) {
+  if (backends.length === 0) return { state: "unknown", text: "no backend is known" };
+  const worst = ["dead", "suspect", "draining", "unknown"].find((state) =>
+    backends.some((backend) => backend.state === state),
+  );
+  if (worst === undefined) return { state: "ready", text: `all ${backends.length} backends ready` };
+  const count = backends.filter(({ state }) => state === worst).length;
+  return { state: worst, text: `${count} of ${backends.length} backends ${worst}` };
+}
+
+/**
+ * @param {{
+ *   figures: import("./rows.d.ts").Figures | undefined,
+ *   backends: readonly import("./rows.d.ts").Backend[],
+ *   failure: string,
+ *   filter: string,
+ *   onFilter: (filter: string) => void,
+ *   theme: string,
+ *   onTheme: () => void,
+ * }} props
+ */
+export function Header({ figures, backends, failure, filter, onFilter, theme, onTheme }) {
+  const { state, text } = standing(backends);
+  return html`<header>
+    <h1>watchkeeper <span class="name">${figures?.name ?? ""}</span></h1>
+    <p class="standing" role="status">
+      ${failure === "" ? html`<${Mark} mark=${markOf(state)}>${text}<//>` : html`<${Mark} mark=${markOf("critical")}>No answer: ${failure}<//>`}
+    </p>
+    <span class="age">${figures !== undefined && html`v${figures.version}, up ${age(figures.upMs)}`}</span>
+    <label>
+      <span class="hidden">Filter watches, clients and locks</span>
+      <input id="filter" type="search" placeholder="/ filter" value=${filter} maxlength="200"
+        onInput=${(/** @type {InputEvent & { currentTarget: HTMLInputElement }} */ event) => onFilter(event.currentTarget.value)} />
+    </label>
+    <button type="button" onClick=${onTheme} title="t">${theme === "dark" ? "light" : "dark"}</button>
+  </header>`;
+}

@@ -1,0 +1,112 @@
+/** What is wrong now, and what proves it. Each opens to its evidence: which detector saw what, against which threshold. */
+import { html } from "./html.js";
+import { Mark } from "./table.js";
+import { age, amount, clockTime, markOf } from "./words.js";
+
+/** @typedef {import("./rows.d.ts").Incident} Incident */
+
+/**
+ * @param {{ incidents: readonly Incident[] }} props the active ones
+ */
+export function Incidents({ incidents }) {
+  return html`<section id="incidents" aria-labelledby="incidents-title" aria-live="polite">
+    <h2 id="incidents-title">Active incidents <span class="count">${incidents.length}</span></h2>
+    ${incidents.length === 0 && html`<p class="empty">Nothing is wrong that anyone here can see.</p>`}
+    ${incidents.map((incident) => html`<${OneIncident} key=${incident.id} incident=${incident} />`)}
+  </section>`;
+}
+
+/**
+ * @param {{ incident: Incident }} props
+ */
+function OneIncident({ incident }) {
+  const { id, kind, severity, summary, durationMs, affected } = incident;
+  return html`<details class=${`incident ${severity}`} id=${`incident-${id}`}>
+    <summary>
+      <${Mark} mark=${markOf(severity)}>#${id} ${kind}<//>
+      <span class="summary">${summary}</span>
+      <span class="tolls">${tollOf(incident)}</span>
+      <span class="age" title="since it began">${age(durationMs)}</span>
+    </summary>
+    <p>
+      Began ${clockTime(incident.startedAt)}, known ${age(incident.detectionMs)} later.
+      ${affected.count > 0 && html` Affected: ${affected.names.join(", ")}${more(affected)}.`}
+    </p>
+    <${EvidenceRows} incident=${incident} />
+    <${Lines} incident=${incident} />
+  </details>`;
+}
+
+/**
+ * @param {Incident["affected"]} affected
+ */
+function more({ count, names }) {
+  return count > names.length ? ` and ${amount(count - names.length)} more` : "";
+}
+
+/** @type {ReadonlyMap<string, string>} */
+const tolls = new Map([
+  ["watchesMoved", "watches moved"],
+  ["watchesEnded", "watches ended"],
+  ["tunnelsEnded", "tunnels ended"],
+  ["requestsFailed", "requests failed"],
+]);
+
+/**
+ * "131 watches moved, 3 tunnels ended".
+ * @param {Pick<Incident, "toll">} incident
+ */
+export function tollOf({ toll }) {
+  return Array.from(tolls, ([name, words]) => ({ count: toll[name] ?? 0, words }))
+    .filter(({ count }) => count > 0)
+    .map(({ count, words }) => `${amount(count)} ${words}`)
+    .join(", ");
+}
+
+/**
+ * @param {{ incident: Incident }} props
+ */
+function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
+  return html`<table class="evidence">
+    <thead>
+      <tr>
+        <th scope="col">when</th><th scope="col">detector</th><th scope="col" class="number">value</th>
+        <th scope="col" class="number">threshold</th><th scope="col">what it saw</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${evidence.map(
+        ({ at, detector, value, threshold, unit, text, auditId }) => html`<tr>
+          <td>${clockTime(at)}</td><td>${detector}</td>
+          <td class="number">${unit === "" ? "" : `${Math.round(value)} ${unit}`}</td>
+          <td class="number">${unit === "" ? "" : `${Math.round(threshold)} ${unit}`}</td>
+          <td>${text} ${auditId !== "" && html`<code>${auditId}</code>`}</td>
+        </tr>`,
+      )}
+    </tbody>
+  </table>
+  ${evidenceOmitted > 0 && html`<p class="empty">${amount(evidenceOmitted)} rows between are left out.</p>`}`;
+}
+
+/**
+ * Lines to take along: to Prometheus and to a terminal.
+ * @param {{ incident: Incident }} props
+ */
+function Lines({ incident }) {
+  return html`<p class="lines">
+    ${linesOf(incident).map(
+      (line) => html`<span><code>${line}</code>
+        <button type="button" onClick=${() => navigator.clipboard.writeText(line)} aria-label=${`Copy ${line}`}>copy</button>
+      </span>`,
+    )}
+  </p>`;
+}
+
+/**
+ * What one would ask next.
+ * @param {Pick<Incident, "id" | "backend">} incident
+ */
+export function linesOf({ id, backend }) {
+  const one = `curl -s http://${location.host}/api/v1/incidents/${id}`;
+  return backend === "" ? [one] : [`watchkeeper_backend_state{backend="${backend}"}`, one];
+}

@@ -1,0 +1,134 @@
+/** What the JSON API answers, as far as the page reads it (docs/admin-api.md). */
+
+export type List<Row> = {
+  readonly at: string;
+  readonly total: number;
+  readonly matching: number;
+  readonly offset: number;
+  readonly items: readonly Row[];
+};
+
+export type Asker = {
+  readonly client: string;
+  readonly agent: string;
+  readonly subject: string;
+  readonly subjectSource: string;
+  readonly pod: string;
+  readonly node: string;
+};
+
+export type Evidence = {
+  readonly at: string;
+  readonly detector: string;
+  readonly value: number;
+  readonly threshold: number;
+  readonly unit: string;
+  readonly text: string;
+  readonly auditId: string;
+};
+
+export type Incident = {
+  readonly id: number;
+  readonly kind: string;
+  readonly severity: "critical" | "warning";
+  readonly state: "active" | "ended";
+  readonly subject: string;
+  readonly backend: string;
+  readonly summary: string;
+  readonly startedAt: string;
+  readonly detectedAt: string;
+  readonly detectionMs: number;
+  readonly endedAt: string | null;
+  readonly durationMs: number;
+  readonly ending: string;
+  readonly toll: Readonly<Record<string, number>>;
+  readonly affected: { readonly count: number; readonly names: readonly string[] };
+  readonly evidence: readonly Evidence[];
+  readonly evidenceOmitted: number;
+};
+
+export type Change = {
+  readonly at: string;
+  readonly from: string;
+  readonly to: string;
+  readonly detector: string;
+  readonly valueMs: number;
+  readonly limitMs: number;
+  readonly reason: string;
+};
+
+export type CertificateRow = {
+  readonly purpose: string;
+  readonly name: string;
+  readonly notAfter: string;
+  readonly leftMs: number;
+  readonly level: string;
+};
+
+export type Backend = {
+  readonly name: string;
+  readonly address: string;
+  readonly state: string;
+  readonly since: string | null;
+  readonly sinceAgeMs: number | null;
+  readonly detector: string;
+  readonly reason: string;
+  readonly pingP99Ms: number;
+  readonly suspectMs: number;
+  readonly lanes: readonly { readonly kind: string; readonly open: number; readonly streams: number }[];
+  readonly requests: { readonly watches: number; readonly plain: number; readonly longRunning: number };
+  readonly stalledResources: readonly string[];
+  readonly certificates: readonly CertificateRow[];
+  readonly history: readonly Change[];
+};
+
+export type Watch = Asker & {
+  readonly auditId: string;
+  readonly resource: string;
+  readonly path: string;
+  readonly backend: string;
+  readonly state: string;
+  readonly ageMs: number;
+  readonly version: string;
+  readonly lastEventAgeMs: number | null;
+  readonly lastBookmarkAgeMs: number | null;
+  readonly events: number;
+  readonly moves: number;
+  readonly hasShadow: boolean;
+};
+
+export type ClientRow = Asker & {
+  readonly lastSeenAgeMs: number;
+  readonly requests: number;
+  readonly active: number;
+  readonly watches: number;
+  readonly relists: number;
+  readonly errors: number;
+  readonly bytes: number;
+  readonly odd: readonly string[];
+};
+
+export type Lock = {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly holder: string;
+  readonly state: string;
+  readonly renewedAgeMs: number | null;
+  readonly renewedBy: Asker | null;
+  readonly verdict: string;
+  readonly reason: string;
+};
+
+/** Counters since the process began; the page draws their growth. */
+export type Figures = {
+  readonly at: string;
+  readonly name: string;
+  readonly version: string;
+  readonly upMs: number;
+  readonly requests: Readonly<Record<string, number>>;
+  readonly watchEvents: number;
+  readonly cpuMs: number;
+  readonly loopMs: number;
+  readonly rssBytes: number;
+};

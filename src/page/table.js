@@ -1,0 +1,92 @@
+/** A dense table whose rows come a page at a time, sorted by whoever has them all: the API. */
+
+import { html } from "./html.js";
+import { amount } from "./words.js";
+
+/**
+ * @template Row
+ * @typedef {{
+ *   title: string,
+ *   column?: string,
+ *   isNumber?: boolean,
+ *   cell: (row: Row) => unknown,
+ * }} Column
+ */
+
+/**
+ * @typedef {{ sort: string, offset: number, limit: number }} View
+ */
+
+/**
+ * @template Row
+ * @param {{
+ *   label: string,
+ *   columns: readonly Column<Row>[],
+ *   list: import("./rows.d.ts").List<Row> | undefined,
+ *   view: View,
+ *   onView: (view: View) => void,
+ *   keyOf: (row: Row) => string,
+ *   empty: string,
+ * }} props
+ */
+export function Table({ label, columns, list, view, onView, keyOf, empty }) {
+  const rows = list?.items ?? [];
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
+    <table>
+      <thead>
+        <tr>${columns.map((column) => html`<${Head} column=${column} view=${view} onView=${onView} />`)}</tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) => html`<tr key=${keyOf(row)}>
+            ${columns.map(({ cell, isNumber }) => html`<td class=${isNumber ? "number" : ""}>${cell(row)}</td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+    ${rows.length === 0 && html`<p class="empty">${list === undefined ? "Not read yet" : empty}</p>`}
+    <${Pages} list=${list} view=${view} onView=${onView} label=${label} />
+  </div>`;
+}
+
+/**
+ * A head sorts; asked again, it sorts the other way.
+ * @param {{ column: Column<any>, view: View, onView: (view: View) => void }} props
+ */
+function Head({ column: { title, column, isNumber }, view, onView }) {
+  const kind = isNumber ? "number" : "";
+  if (column === undefined) return html`<th scope="col" class=${kind}>${title}</th>`;
+  const isUp = view.sort === column;
+  const isDown = view.sort === `-${column}`;
+  const order = isUp ? "ascending" : isDown ? "descending" : "none";
+  const next = isDown ? column : isUp ? `-${column}` : isNumber ? `-${column}` : column;
+  return html`<th scope="col" class=${kind} aria-sort=${order}>
+    <button type="button" class="head" onClick=${() => onView({ ...view, sort: next, offset: 0 })}>
+      ${title}${isUp ? " ▴" : isDown ? " ▾" : ""}
+    </button>
+  </th>`;
+}
+
+/**
+ * @param {{ list: import("./rows.d.ts").List<unknown> | undefined, view: View, onView: (view: View) => void, label: string }} props
+ */
+function Pages({ list, view, onView, label }) {
+  if (list === undefined || list.matching <= view.limit) return null;
+  const { offset, limit } = view;
+  const go = (/** @type {number} */ to) => onView({ ...view, offset: to });
+  return html`<p class="pages">
+    <button type="button" disabled=${offset === 0} onClick=${() => go(Math.max(0, offset - limit))}
+      aria-label=${`Previous rows of ${label}`}>‹</button>
+    ${offset + 1}–${Math.min(offset + limit, list.matching)} of ${amount(list.matching)}
+    <button type="button" disabled=${offset + limit >= list.matching} onClick=${() => go(offset + limit)}
+      aria-label=${`Next rows of ${label}`}>›</button>
+  </p>`;
+}
+
+/**
+ * A state with its sign.
+ * @param {{ mark: { sign: string, tone: string }, children?: unknown }} props
+ */
+export function Mark({ mark: { sign, tone }, children }) {
+  return html`<span class=${`mark ${tone}`}><span aria-hidden="true">${sign}</span> ${children}</span>`;
+}

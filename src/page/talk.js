@@ -1,0 +1,85 @@
+/** Who talks to the backends, and who holds the leader locks. */
+import { html } from "./html.js";
+import { Mark, Table } from "./table.js";
+import { age, amount, markOf, whoIs } from "./words.js";
+
+/** @typedef {import("./rows.d.ts").ClientRow} ClientRow */
+/** @typedef {import("./rows.d.ts").Lock} Lock */
+
+/** @type {readonly import("./table.js").Column<ClientRow>[]} */
+const clientColumns = [
+  { title: "who", column: "subject", cell: (row) => html`<${Who} row=${row} />` },
+  { title: "agent", column: "agent", cell: ({ agent }) => agent },
+  { title: "from", column: "client", cell: ({ client }) => client },
+  { title: "requests", column: "requests", isNumber: true, cell: ({ requests }) => amount(requests) },
+  { title: "watches", column: "watches", isNumber: true, cell: ({ watches }) => amount(watches) },
+  { title: "re-lists", column: "relists", isNumber: true, cell: ({ relists }) => amount(relists) },
+  { title: "errors", column: "errors", isNumber: true, cell: ({ errors }) => amount(errors) },
+  { title: "seen", isNumber: true, cell: ({ lastSeenAgeMs }) => age(lastSeenAgeMs) },
+];
+
+/**
+ * A token's own claims are told with a question mark: nobody here verified them.
+ * @param {{ row: ClientRow }} props
+ */
+function Who({ row }) {
+  const unverified =
+    row.subjectSource === "jwt" ? html`<span title="by its own claims, not verified">?</span>` : "";
+  const odd = row.odd.length === 0 ? "" : html`<${Mark} mark=${markOf("warning")}>${row.odd.join(", ")}<//>`;
+  return html`${whoIs(row)}${unverified} ${odd}`;
+}
+
+/** @type {readonly import("./table.js").Column<Lock>[]} */
+const lockColumns = [
+  { title: "lock", column: "name", cell: ({ namespace, name }) => `${namespace}/${name}` },
+  { title: "holder", column: "holder", cell: ({ holder }) => holder || "nobody" },
+  { title: "verdict", column: "verdict", cell: (lock) => html`<${Verdict} lock=${lock} />` },
+  {
+    title: "renewed by",
+    column: "client",
+    cell: ({ renewedBy }) => (renewedBy === null ? "–" : whoIs(renewedBy)),
+  },
+  { title: "from", column: "client", cell: ({ renewedBy }) => renewedBy?.client ?? "–" },
+  { title: "renewed", column: "renewedAt", isNumber: true, cell: ({ renewedAgeMs }) => age(renewedAgeMs) },
+];
+
+/**
+ * @param {{ lock: Lock }} props
+ */
+function Verdict({ lock: { verdict, state, reason } }) {
+  const word = verdict === "ok" ? state : verdict;
+  return html`<span title=${reason}><${Mark} mark=${markOf(word)}>${word === "ghost" ? "GHOST" : word}<//></span>
+    ${verdict !== "ok" && html`<span class="reason">${reason}</span>`}`;
+}
+
+/**
+ * @template Row
+ * @typedef {{
+ *   list: import("./rows.d.ts").List<Row> | undefined,
+ *   view: import("./table.js").View,
+ *   onView: (view: import("./table.js").View) => void,
+ * }} Props
+ */
+
+/**
+ * @param {Props<ClientRow>} props
+ */
+export function Clients({ list, view, onView }) {
+  return html`<section aria-labelledby="clients-title">
+    <h2 id="clients-title">Clients <span class="count">${amount(list?.total ?? 0)}</span></h2>
+    <${Table} label="clients" columns=${clientColumns} list=${list} view=${view} onView=${onView}
+      keyOf=${(/** @type {ClientRow} */ row) => `${row.client} ${row.agent} ${row.subject}`} empty="Nobody has asked yet" />
+  </section>`;
+}
+
+/**
+ * @param {Props<Lock>} props
+ */
+export function Locks({ list, view, onView }) {
+  return html`<section aria-labelledby="locks-title">
+    <h2 id="locks-title">Leader locks <span class="count">${amount(list?.total ?? 0)}</span></h2>
+    <${Table} label="leader locks" columns=${lockColumns} list=${list} view=${view} onView=${onView}
+      keyOf=${(/** @type {Lock} */ lock) => `${lock.resource} ${lock.namespace}/${lock.name}`}
+      empty="No renewal of a lock has passed here yet" />
+  </section>`;
+}

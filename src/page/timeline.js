@@ -1,0 +1,56 @@
+/** What happened, the latest first: verdicts on backends, and incidents. */
+import { html } from "./html.js";
+import { tollOf } from "./incidents.js";
+import { Mark } from "./table.js";
+import { clockTime, markOf } from "./words.js";
+
+/** More than a screen holds, and few enough to be read. */
+const mostEntries = 60;
+
+/** @typedef {{ at: string, state: string, text: string }} Entry */
+
+/**
+ * Pure.
+ * @param {readonly import("./rows.d.ts").Backend[]} backends
+ * @param {readonly import("./rows.d.ts").Incident[]} incidents
+ * @returns {readonly Entry[]}
+ */
+export function entriesOf(backends, incidents) {
+  const changes = backends.flatMap(({ name, history }) =>
+    history.map(({ at, to, reason }) => ({ at, state: to, text: `${name} ${to}: ${reason}` })),
+  );
+  const begun = incidents.map((incident) => {
+    const { id, kind, severity, summary, detectedAt } = incident;
+    const toll = tollOf(incident);
+    return {
+      at: detectedAt,
+      state: severity,
+      text: `#${id} ${kind}: ${summary}${toll === "" ? "" : `; ${toll}`}`,
+    };
+  });
+  const over = incidents.flatMap(({ id, kind, endedAt, ending }) =>
+    endedAt === null
+      ? []
+      : [{ at: endedAt, state: "ok", text: `#${id} ${kind} is over${ending === "" ? "" : `: ${ending}`}` }],
+  );
+  return [...changes, ...begun, ...over]
+    .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))
+    .slice(0, mostEntries);
+}
+
+/**
+ * @param {{ entries: readonly Entry[] }} props
+ */
+export function Timeline({ entries }) {
+  return html`<section aria-labelledby="timeline-title">
+    <h2 id="timeline-title">Timeline</h2>
+    <ol class="timeline scroll" tabindex="0" aria-label="what happened, the latest first">
+      ${entries.map(
+        ({ at, state, text }) => html`<li key=${at + text}>
+          <span class="age">${clockTime(at)}</span> <${Mark} mark=${markOf(state)}>${text}<//>
+        </li>`,
+      )}
+    </ol>
+    ${entries.length === 0 && html`<p class="empty">Nothing yet</p>`}
+  </section>`;
+}

@@ -1,0 +1,64 @@
+/** Every open watch, by how long ago it last made progress. Idle is calm: silence is not death. */
+import { html } from "./html.js";
+import { Mark, Table } from "./table.js";
+import { age, amount, markOf, whoIs } from "./words.js";
+
+/** @typedef {import("./rows.d.ts").Watch} Watch */
+/** @typedef {import("./table.js").Column<Watch>} Column */
+
+/** @type {readonly Column[]} */
+const columns = [
+  {
+    title: "resource",
+    column: "resource",
+    cell: (watch) => html`<span title=${watch.path}>${watch.resource}</span>`,
+  },
+  {
+    title: "client",
+    column: "client",
+    cell: (watch) => html`<span title=${watch.auditId}>${whoIs(watch)}</span>`,
+  },
+  { title: "agent", column: "agent", cell: ({ agent }) => agent },
+  { title: "backend", column: "backend", cell: ({ backend }) => backend },
+  { title: "version", isNumber: true, cell: ({ version }) => version },
+  { title: "state", column: "state", cell: (watch) => html`<${State} watch=${watch} />` },
+  { title: "silent", column: "idleMs", isNumber: true, cell: (watch) => age(silenceOf(watch)) },
+  { title: "events", column: "events", isNumber: true, cell: ({ events }) => amount(events) },
+  { title: "moves", column: "moves", isNumber: true, cell: ({ moves }) => String(moves) },
+  { title: "open", column: "ageMs", isNumber: true, cell: ({ ageMs }) => age(ageMs) },
+];
+
+/**
+ * Milliseconds since it last showed anything, an event or a bookmark; null if it never has.
+ * @param {Pick<Watch, "lastEventAgeMs" | "lastBookmarkAgeMs">} watch
+ */
+export function silenceOf({ lastEventAgeMs, lastBookmarkAgeMs }) {
+  if (lastEventAgeMs === null) return lastBookmarkAgeMs;
+  return lastBookmarkAgeMs === null ? lastEventAgeMs : Math.min(lastEventAgeMs, lastBookmarkAgeMs);
+}
+
+/**
+ * @param {{ watch: Watch }} props
+ */
+function State({ watch: { state, hasShadow } }) {
+  return html`<${Mark} mark=${markOf(state)}>${state}${hasShadow ? ", with a shadow" : ""}<//>`;
+}
+
+/**
+ * @param {{
+ *   list: import("./rows.d.ts").List<Watch> | undefined,
+ *   view: import("./table.js").View,
+ *   onView: (view: import("./table.js").View) => void,
+ *   hung: number,
+ * }} props
+ */
+export function Watches({ list, view, onView, hung }) {
+  return html`<section aria-labelledby="watches-title">
+    <h2 id="watches-title">
+      Watches <span class="count">${amount(list?.total ?? 0)}</span>
+      <${Mark} mark=${markOf(hung > 0 ? "hung" : "ok")}>hung ${hung}<//>
+    </h2>
+    <${Table} label="watches" columns=${columns} list=${list} view=${view} onView=${onView}
+      keyOf=${(/** @type {Watch} */ { auditId }) => auditId} empty="No watch is open" />
+  </section>`;
+}

@@ -1,0 +1,86 @@
+/** How numbers, ages and states are written: one way for the whole page. Pure. */
+
+/**
+ * "0.2 s", "41 s", "4 m", "3 h", "846 d": one unit is enough for an eye. Null is an age that there is not.
+ * @param {number | null | undefined} ms
+ */
+export function age(ms) {
+  if (ms === null || ms === undefined) return "–";
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} m`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+/**
+ * "812", "1.1 k", "23 M".
+ * @param {number} count
+ */
+export function amount(count) {
+  const units = ["", " k", " M", " G", " T"];
+  let left = count;
+  let at = 0;
+  while (left >= 999.5 && at < units.length - 1) {
+    left /= 1000;
+    at += 1;
+  }
+  return `${at > 0 && left < 9.95 ? left.toFixed(1) : Math.round(left)}${units[at] ?? ""}`;
+}
+
+/**
+ * "16:42:07.1", of the reader's own clock.
+ * @param {string} time RFC 3339
+ */
+export function clockTime(time) {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return "–";
+  const tenth = Math.floor(date.getMilliseconds() / 100);
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${tenth}`;
+}
+
+/**
+ * @param {number} value
+ */
+function two(value) {
+  return String(value).padStart(2, "0");
+}
+
+/** A sign beside every colour: whoever sees no red reads a cross. Silence of a live watch is not illness, and looks calm. */
+const marks = new Map([
+  ["ready", { sign: "✓", tone: "good" }],
+  ["ok", { sign: "✓", tone: "good" }],
+  ["held", { sign: "✓", tone: "good" }],
+  ["live", { sign: "✓", tone: "good" }],
+  ["suspect", { sign: "?", tone: "warn" }],
+  ["draining", { sign: "⇣", tone: "warn" }],
+  ["waiting", { sign: "…", tone: "warn" }],
+  ["stale", { sign: "!", tone: "bad" }],
+  ["soon", { sign: "!", tone: "warn" }],
+  ["warning", { sign: "!", tone: "warn" }],
+  ["unknown", { sign: "·", tone: "calm" }],
+  ["dead", { sign: "✗", tone: "bad" }],
+  ["hung", { sign: "✗", tone: "bad" }],
+  ["now", { sign: "✗", tone: "bad" }],
+  ["over", { sign: "✗", tone: "bad" }],
+  ["critical", { sign: "✗", tone: "bad" }],
+  ["ghost", { sign: "✗", tone: "bad" }],
+  ["contested", { sign: "✗", tone: "bad" }],
+]);
+
+/**
+ * The sign and the tone of a state; what nobody has named here is calm.
+ * @param {string} state
+ */
+export function markOf(state) {
+  return marks.get(state) ?? { sign: "·", tone: "calm" };
+}
+
+/**
+ * Who it is, as shortly as it can be told.
+ * @param {import("./rows.d.ts").Asker} asker
+ */
+export function whoIs({ subject, pod, agent, client }) {
+  return subject || pod || agent || client || "unknown";
+}

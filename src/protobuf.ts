@@ -1,0 +1,97 @@
+/** Reads small protobuf messages whole: what is rare enough that it need not be walked octet by octet. */
+
+/** Fields of a message: numbers of varints, octets of the rest. Of several of one number the last counts. */
+export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
+
+/** What begins every object that Kubernetes writes (apimachinery, serializer/protobuf). */
+const magic = Buffer.from("k8s\0");
+
+/** The object inside Kubernetes' envelope, `k8s\0 { 1 kind  2 object ... }`; undefined when it is no such message. */
+export function enveloped(bytes: Buffer): Message | undefined {
+  if (!bytes.subarray(0, magic.length).equals(magic)) return undefined;
+  return messageIn(messageOf(bytes.subarray(magic.length)), 2);
+}
+
+export function bytesIn(message: Message | undefined, number: number): Buffer | undefined {
+  const value = message?.get(number)?.at(-1);
+  return typeof value === "number" ? undefined : value;
+}
+
+export function textIn(message: Message | undefined, number: number): string {
+  return bytesIn(message, number)?.toString() ?? "";
+}
+
+export function numberIn(message: Message | undefined, number: number): number | undefined {
+  const value = message?.get(number)?.at(-1);
+  return typeof value === "number" ? value : undefined;
+}
+
+export function messageIn(message: Message | undefined, number: number): Message | undefined {
+  const bytes = bytesIn(message, number);
+  return bytes === undefined ? undefined : messageOf(bytes);
+}
+
+/** The values of a key in a map field, whose entries are messages of key and value; more than one only of a strange writer. */
+export function entriesIn(message: Message | undefined, number: number, key: string): readonly string[] {
+  return (message?.get(number) ?? []).flatMap((entry) => {
+    const pair = typeof entry === "number" ? undefined : messageOf(entry);
+    return textIn(pair, 1) === key ? [textIn(pair, 2)] : [];
+  });
+}
+
+/** Undefined when the octets are no message. */
+export function messageOf(bytes: Buffer): Message | undefined {
+  const message = new Map<number, (number | Buffer)[]>();
+  const reader = new Reader(bytes);
+  while (!reader.isDone) {
+    const tag = reader.varint();
+    const value = reader.value(tag % 8);
+    if (value === undefined) return undefined;
+    const values = message.get(Math.floor(tag / 8));
+    if (values === undefined) message.set(Math.floor(tag / 8), [value]);
+    else values.push(value);
+  }
+  return message;
+}
+
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isDone(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  /** NaN when it does not end; beyond 2^53 it is no longer exact, and nothing that is read here is so large. */
+  varint(): number {
+    let number = 0;
+    for (let weight = 1; this.#at < this.#bytes.length; weight *= 128) {
+      const octet = this.#bytes[this.#at++] ?? 0;
+      number += (octet & 0x7f) * weight;
+      if (octet < 0x80) return number;
+    }
+    return Number.NaN;
+  }
+
+  /** Undefined when it does not fit, or has a wire type that nobody uses. */
+  value(wire: number): number | Buffer | undefined {
+    if (wire === 0) return this.#number(this.varint());
+    if (wire === 2) return this.#octets(this.varint());
+    if (wire === 1 || wire === 5) return this.#octets(wire === 1 ? 8 : 4);
+    return undefined;
+  }
+
+  #number(value: number): number | undefined {
+    return Number.isNaN(value) ? undefined : value;
+  }
+
+  #octets(length: number): Buffer | undefined {
+    const start = this.#at;
+    this.#at += length;
+    return this.#at <= this.#bytes.length ? this.#bytes.subarray(start, this.#at) : undefined;
+  }
+}

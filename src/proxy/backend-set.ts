@@ -1,0 +1,194 @@
+/**
+ * Which backends there are, where each is, and who vouches for it: those that the configuration lists, and those that
+ * discovery found. A reload or a discovery that fails changes nothing.
+ */
+import { networkInterfaces } from "node:os";
+import { type Address, isLoopback, textOf } from "../address.ts";
+import type { Clock } from "../clock.ts";
+import type { Config, DiscoveryConfig } from "../config.ts";
+import { Failure } from "../failure.ts";
+import { sourceOf } from "../health/discover.ts";
+import type { Found, Question } from "../health/discovered.ts";
+import { Discovery } from "../health/discovery.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { loadCa } from "./certificates.ts";
+import type { BackendAddress } from "./connect.ts";
+
+export type BackendSetParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** The names of those that are there now. Called by `start`, and at each change from then on. */
+  readonly onChange: (names: readonly string[]) => void;
+  /** May the backend be asked where others are? */
+  readonly isReady: (name: string) => boolean;
+};
+
+type Settings = { readonly config: Config; readonly ca: string | undefined };
+
+export class BackendSet {
+  readonly #parts: BackendSetParts;
+  #settings: Settings;
+  #discovery: Discovery | undefined;
+  #addresses: ReadonlyMap<string, BackendAddress> = new Map();
+  #usesFallback = true;
+  #stopLooking: () => void = () => {};
+
+  private constructor(parts: BackendSetParts, settings: Settings) {
+    this.#parts = parts;
+    this.#settings = settings;
+  }
+
+  /** Undertakes nothing before it is started. */
+  static of(config: Config, parts: BackendSetParts): BackendSet | Failure {
+    const settings = settingsOf(config);
+    return settings instanceof Failure ? settings : new BackendSet(parts, settings);
+  }
+
+  start(): void {
+    this.#discover();
+    this.#gather();
+    this.#lookAtFallback();
+  }
+
+  /** Another configuration's backends, or why they are not taken: then nothing has changed. */
+  prepare(config: Config): (() => void) | Failure {
+    const settings = settingsOf(config);
+    if (settings instanceof Failure) return settings;
+    return () => {
+      const was = this.#settings.config;
+      this.#settings = settings;
+      if (isSame(was.upstream.discovery, config.upstream.discovery)) this.#gather();
+      else this.#rediscover();
+      this.#stopLooking();
+      this.#lookAtFallback();
+    };
+  }
+
+  stop(): void {
+    this.#stopLooking();
+    this.#discovery?.stop();
+    this.#discovery = undefined;
+  }
+
+  addressOf(name: string): BackendAddress {
+    // A lane may dial in the moment in which its backend is removed: nobody listens on port 0.
+    return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
+  }
+
+  /** Undefined when nothing is to be discovered. */
+  get record(): Discovery["record"] | undefined {
+    return this.#discovery?.record;
+  }
+
+  #rediscover(): void {
+    this.#discovery?.stop();
+    this.#discover();
+    this.#gather();
+  }
+
+  #discover(): void {
+    const config = this.#settings.config.upstream.discovery;
+    if (config === undefined) {
+      this.#discovery = undefined;
+      return;
+    }
+    const { clock, journal } = this.#parts;
+    // What is there now stays until the first answer: clients are not to feel that it will be found another way.
+    const found = Array.from(this.#addresses.values(), foundOf);
+    const source = sourceOf(config, { clock, access: () => this.#access() });
+    const { intervalMs } = config;
+    const onChange = (): void => this.#gather();
+    this.#discovery = new Discovery({ clock, journal, source, intervalMs, found, onChange });
+    this.#discovery.start();
+  }
+
+  /** Those that serve are asked first; one that was never reached may still know. */
+  #access(): Pick<Question, "servers" | "caFile" | "serverName"> {
+    const { isReady } = this.#parts;
+    const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
+    const ready = addresses.filter(({ name }) => isReady(name));
+    const { tls } = this.#settings.config.upstream;
+    return {
+      servers: (ready.length > 0 ? ready : addresses).map((one) => `https://${textOf(one)}`),
+      caFile: tls?.caFile ?? "",
+      serverName: tls?.serverName,
+    };
+  }
+
+  /** It comes and goes by verdicts, which nobody tells: they are read now and then. */
+  #lookAtFallback(): void {
+    if (this.#settings.config.upstream.discovery?.fallback === undefined) return;
+    this.#stopLooking = this.#parts.clock.after(limits.fallbackLookMs, () => {
+      if (this.#usesFallback === this.#isFoundReady()) this.#gather();
+      this.#lookAtFallback();
+    });
+  }
+
+  /** Serves one of those that the fallback stands in for? */
+  #isFoundReady(): boolean {
+    const fallback = this.#settings.config.upstream.discovery?.fallback?.name;
+    return Array.from(this.#addresses.keys()).some((name) => name !== fallback && this.#parts.isReady(name));
+  }
+
+  #gather(): void {
+    const { config, ca } = this.#settings;
+    const { tls, discovery, proxyProtocol } = config.upstream;
+    this.#usesFallback = !this.#isFoundReady();
+    const fallback = this.#usesFallback ? discovery?.fallback : undefined;
+    const backends = [...config.upstream.backends, ...(fallback === undefined ? [] : [fallback])];
+    const vouched = (one: Found, name: string): BackendAddress => {
+      const { host, port, isEncrypted } = one;
+      return {
+        name: one.name,
+        host,
+        port,
+        tls: isEncrypted ? { ca, serverName: tls?.serverName ?? name } : undefined,
+        proxyProtocol,
+      };
+    };
+    const listed = backends.map((one) => vouched(one, one.host));
+    const found = (this.#discovery?.found ?? [])
+      .filter((one) => !isListed(one, listed) && !isOwn(one, config))
+      .slice(0, Math.max(0, limits.discoveredBackends - listed.length))
+      .map((one) => vouched(one, nameFor(one, discovery)));
+    this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
+    this.#parts.onChange(Array.from(this.#addresses.keys()));
+  }
+}
+
+function settingsOf(config: Config): Settings | Failure {
+  const { tls } = config.upstream;
+  const ca = tls === undefined ? undefined : loadCa(tls.caFile);
+  return ca instanceof Failure ? ca : { config, ca };
+}
+
+/** A certificate carries the name that was looked up rather than today's address. */
+function nameFor({ host }: Found, discovery: DiscoveryConfig | undefined): string {
+  return discovery?.from === "dns" ? discovery.name : host;
+}
+
+/** The configuration's word on a backend counts, whoever else found it. */
+function isListed(one: Found, listed: readonly BackendAddress[]): boolean {
+  return listed.some(({ name, host, port }) => name === one.name || (host === one.host && port === one.port));
+}
+
+/** We are often published as an apiserver ourselves; sent to us, a request would run in a circle. */
+function isOwn({ host, port }: Found, { listeners }: Config): boolean {
+  const isAt = ({ address }: { readonly address: Address }): boolean =>
+    address.port === port && (address.host === host || isThisHost(host));
+  return listeners.some(isAt);
+}
+
+function isThisHost(host: string): boolean {
+  const own = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  return isLoopback(host) || own.some(({ address }) => address === host);
+}
+
+function foundOf({ name, host, port, tls }: BackendAddress): Found {
+  return { name, host, port, isEncrypted: tls !== undefined };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,95 @@
+/**
+ * Finds backends whose caches stand still although they answer (F5): nothing that is asked of one of them tells, but
+ * what its peers show does. Its watches of that resource go elsewhere, and nobody new is sent there for it. Hears too of
+ * caches that have forgotten more than was known.
+ */
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { type Doubt, isStalled, type Standings } from "../watch/stale.ts";
+import type { Exchanges } from "./exchanges.ts";
+import { Looks } from "./looks.ts";
+import type { Moves } from "./moves.ts";
+import type { Renewals } from "./renewals.ts";
+import type { Watching } from "./watching.ts";
+
+export type CachesParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly standings: Standings;
+  readonly exchanges: Exchanges;
+  readonly moves: Moves;
+  readonly renewals: Pick<Renewals, "forgotten">;
+};
+
+export class Caches {
+  readonly #parts: CachesParts;
+  readonly #looks: Looks;
+
+  constructor(parts: CachesParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.standingsMs, () => this.#look());
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+  }
+
+  #look(): void {
+    const { standings, journal, clock, renewals } = this.#parts;
+    const now = clock.now();
+    for (const standing of standings.forgetful()) renewals.forgotten(standing);
+    for (const { backend, resource, version } of standings.recovered())
+      journal.write({ kind: "cache.recovered", backend, resource, version });
+    // Of those that are known already nothing more is to be found out.
+    const doubts = standings.judge(now).filter(({ standing }) => !isStalled(standing, now));
+    const told = doubts.filter(({ isTold }) => isTold);
+    for (const doubt of told) this.#convict(doubt, "bookmark");
+    this.#ask(doubts.filter((doubt) => !doubt.isTold && mayBeShown(doubt)));
+  }
+
+  /** Is there a watch that would have shown it? All of them are gone through once, and only in such a doubt. */
+  #ask(doubts: readonly Doubt[]): void {
+    const open = new Set(doubts);
+    for (const watching of open.size > 0 ? this.#watchings : []) {
+      for (const doubt of open) {
+        if (!watching.legs.testifies(doubt)) continue;
+        open.delete(doubt);
+        this.#convict(doubt, "watch");
+      }
+      if (open.size === 0) return;
+    }
+  }
+
+  #convict(doubt: Doubt, detector: "bookmark" | "watch"): void {
+    const { standings, journal, clock, moves } = this.#parts;
+    const { standing, version, behindMs } = doubt;
+    standings.convict(doubt, clock.now());
+    const { backend, resource, version: shown, watches } = standing;
+    journal.write({
+      kind: "cache.stalled",
+      backend,
+      resource,
+      version: shown,
+      peersVersion: version,
+      behindMs: Math.round(behindMs),
+      detector,
+      watches,
+    });
+    for (const watching of this.#watchings)
+      if (watching.legs.first?.standing === standing) moves.flee(watching);
+  }
+
+  get #watchings(): readonly Watching[] {
+    return this.#parts.exchanges.live.flatMap(({ watching }) => (watching === undefined ? [] : [watching]));
+  }
+}
+
+/** Can any watch tell by now? */
+function mayBeShown({ standing, behindMs, hasBookmarks }: Doubt): boolean {
+  return standing.wholeWatches > 0 || (hasBookmarks && behindMs >= limits.caughtUpMs);
+}

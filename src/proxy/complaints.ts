@@ -1,0 +1,66 @@
+/** What single watches show to be wrong, told to the journal: each thing once a minute, however many watches show it. */
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { WatchEvent } from "../watch/event.ts";
+import type { Order } from "./order.ts";
+import { userAgentOf } from "./time-travel.ts";
+
+/** Which watch. */
+export type Plaintiff = {
+  readonly order: Pick<Order, "client" | "fields">;
+  readonly resource: string;
+  readonly backend: string;
+};
+
+export class Complaints {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  /** When each was told last; the oldest first. */
+  readonly #told = new Map<string, number>();
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  /** It has missed its bookmarks for `silentMs` although its lane answers. */
+  hung({ order, resource, backend }: Plaintiff, silentMs: number): void {
+    if (!this.#isNews(`hung ${backend} ${resource}`)) return;
+    this.#journal.write({
+      kind: "watch.hung",
+      client: order.client.address,
+      userAgent: userAgentOf(order.fields),
+      resource,
+      backend,
+      silentMs: Math.round(silentMs),
+      limitMs: limits.hungMs,
+    });
+  }
+
+  /** It was shown an event from before `seen`, which the same leg had shown (incident 001). */
+  outdated({ order, resource, backend }: Plaintiff, { type, version }: WatchEvent, seen: string): void {
+    if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
+    this.#journal.write({
+      kind: "event.outdated",
+      client: order.client.address,
+      userAgent: userAgentOf(order.fields),
+      resource,
+      backend,
+      type,
+      version,
+      seen,
+    });
+  }
+
+  #isNews(key: string): boolean {
+    const now = this.#clock.now();
+    const at = this.#told.get(key);
+    if (at !== undefined && now - at < limits.complaintMs) return false;
+    this.#told.delete(key);
+    this.#told.set(key, now);
+    const [oldest] = this.#told.keys();
+    if (this.#told.size > limits.complaints && oldest !== undefined) this.#told.delete(oldest);
+    return true;
+  }
+}

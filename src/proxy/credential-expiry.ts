@@ -1,0 +1,35 @@
+/**
+ * When a bearer ends to be valid, as far as it says so itself. Asked before it is sent a second time, by us: the 401
+ * that a token of an hour ago earns would make the apiserver let a whole lane go (watch.md §8, W7).
+ */
+import { type Field, role } from "../h2/field.ts";
+
+/** Milliseconds since 1970; undefined when there is no bearer, or one that names no end. Nothing is verified. */
+function bearerExpiresAt(fields: readonly Field[]): number | undefined {
+  const value = fields.find((field) => field.role === role.authorization)?.value ?? "";
+  const payload = /^bearer +[^.]+\.([^.]+)\.[^.]+$/i.exec(value)?.[1];
+  if (payload === undefined) return undefined;
+  const claims = parsed(Buffer.from(payload, "base64url").toString());
+  if (typeof claims !== "object" || claims === null || !("exp" in claims)) return undefined;
+  return typeof claims.exp === "number" ? claims.exp * 1000 : undefined;
+}
+
+/** Is the certificate over for which we vouch, or a bearer by its own word? `wallMs`: the present time, since 1970. */
+export function isCredentialOver({ fields, vouched }: Asked, wallMs: number): boolean {
+  const end = vouched === undefined ? bearerExpiresAt(fields) : vouched.notAfter;
+  return (end ?? Number.POSITIVE_INFINITY) <= wallMs;
+}
+
+type Asked = {
+  readonly fields: readonly Field[];
+  readonly vouched?: { readonly notAfter: number } | undefined;
+};
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Three words with dots between them that are no JWT: whoever takes it knows until when.
+    return undefined;
+  }
+}

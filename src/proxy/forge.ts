@@ -1,0 +1,71 @@
+/**
+ * What node-forge is used for, and what it cannot do: it writes ASN.1 trees but knows RSA keys only. So the tree comes
+ * from forge, and node:crypto's key and signature take the places that forge would fill.
+ */
+import { type KeyObject, sign } from "node:crypto";
+import type * as NodeForge from "node-forge";
+
+export type Forge = typeof NodeForge;
+type Tree = NodeForge.asn1.Asn1;
+
+// Forge's own steps between a draft and its signature; missing in the published types.
+declare module "node-forge" {
+  namespace pki {
+    function getTBSCertificate(certificate: pki.Certificate): asn1.Asn1;
+    function getCertificationRequestInfo(request: pki.CertificateSigningRequest): asn1.Asn1;
+  }
+}
+
+/** 11 MB, loaded when first needed. */
+export async function loadForge(): Promise<Forge> {
+  return (await import("node-forge")).default;
+}
+
+/** Stands in a draft where the real key will be put. */
+export function placeholderKey(forge: Forge): NodeForge.pki.rsa.PublicKey {
+  const one = new forge.jsbn.BigInteger("1");
+  return forge.pki.setRsaPublicKey(one, one);
+}
+
+export function replacePart(tree: Tree, index: number, part: Tree): void {
+  if (!Array.isArray(tree.value)) throw new TypeError("Forge returned a tree without parts");
+  tree.value[index] = part;
+}
+
+export function publicKeyOf(forge: Forge, key: KeyObject): Tree {
+  return nodeOf(forge, key.export({ type: "spki", format: "der" }));
+}
+
+/** AlgorithmIdentifier of ecdsa-with-SHA256 (RFC 5758 §3.2: no parameters) and of sha256WithRSAEncryption (NULL). */
+const algorithms = {
+  ec: Buffer.from("300a06082a8648ce3d040302", "hex"),
+  rsa: Buffer.from("300d06092a864886f70d01010b0500", "hex"),
+};
+
+export function algorithmOf(forge: Forge, signer: KeyObject): Tree {
+  return nodeOf(forge, signer.asymmetricKeyType === "ec" ? algorithms.ec : algorithms.rsa);
+}
+
+/** PEM of `tree` with its signature: certificates and requests alike are {tree, algorithm, signature}. */
+export function sealed(
+  forge: Forge,
+  { type, tree, signer }: { readonly type: string; readonly tree: Tree; readonly signer: KeyObject },
+): string {
+  const { SEQUENCE, BITSTRING } = forge.asn1.Type;
+  const universal = forge.asn1.Class.UNIVERSAL;
+  const signature = `\u0000${sign("sha256", bytesOf(forge, tree), signer).toString("latin1")}`;
+  const whole = forge.asn1.create(universal, SEQUENCE, true, [
+    tree,
+    algorithmOf(forge, signer),
+    forge.asn1.create(universal, BITSTRING, false, signature),
+  ]);
+  return forge.pem.encode({ type, body: bytesOf(forge, whole).toString("latin1") }).replaceAll("\r", "");
+}
+
+function nodeOf(forge: Forge, der: Buffer): Tree {
+  return forge.asn1.fromDer(der.toString("latin1"));
+}
+
+function bytesOf(forge: Forge, tree: Tree): Buffer {
+  return Buffer.from(forge.asn1.toDer(tree).getBytes(), "latin1");
+}

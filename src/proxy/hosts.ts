@@ -1,0 +1,132 @@
+/**
+ * What one address serves, by the name that a client asks for: each host has its own certificate, client CA and policy
+ * (D9). A bad certificate costs its own host, and only as long as there was no good one before (seed 000).
+ */
+import type tls from "node:tls";
+import type { Clock } from "../clock.ts";
+import type { HostConfig, IdentityPolicy, ListenerConfig } from "../config.ts";
+import type { Failure } from "../failure.ts";
+import type { Journal } from "../journal.ts";
+import { keepCertificate, type ServingCertificate } from "./certificates.ts";
+
+export type Host = {
+  /** As the journal and the metrics name it: the listener's, with its first name behind it unless it is the default. */
+  readonly name: string;
+  /** Lower case; `*.` stands for one label. The default host has none. */
+  readonly names: readonly string[];
+  readonly policy: IdentityPolicy;
+  /** Hosts of which this is the same may be asked for over each other's sessions: the same clients mean the same there. */
+  readonly realm: string;
+  /** Undefined while there is no good certificate. */
+  readonly context: () => tls.SecureContext | undefined;
+};
+
+export type HostsParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** Its client CA is another one: who was identified by the last one is to come again. */
+  readonly onOtherCa: (host: string) => void;
+};
+
+/** Until when something holds, in milliseconds since 1970. */
+export type Expiry = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
+
+type Served = { readonly host: Host; readonly certificate: ServingCertificate };
+
+export class Hosts {
+  /** The default first. */
+  readonly #served: readonly [Served, ...Served[]];
+
+  private constructor(served: readonly [Served, ...Served[]]) {
+    this.#served = served;
+  }
+
+  /** Loads them all; the Failure is the first one's, when none of them can be served. Undefined: plain text. */
+  static async load(
+    { name, tls: own, hosts }: ListenerConfig,
+    parts: HostsParts,
+  ): Promise<Hosts | undefined | Failure> {
+    if (own === undefined) return undefined;
+    // Of all hosts at once: OpenSSL takes what it does about tickets from the default one's context (A47).
+    const asksWho = [own, ...hosts.map((host) => host.tls)].some(
+      ({ clientCaFile }) => clientCaFile !== undefined,
+    );
+    const load = async (
+      config: HostConfig,
+      called: string,
+    ): Promise<Served & { failure: Failure | undefined }> => {
+      const { clock, journal, onOtherCa } = parts;
+      const onSwap = (isOtherCa: boolean): void => {
+        if (isOtherCa) onOtherCa(called);
+      };
+      const loading = { ...config.tls, name: called, asksWho, clock, journal, onSwap };
+      const { certificate, failure } = await keepCertificate(loading);
+      return { host: hostOf(config, called, certificate), certificate, failure };
+    };
+    const [first, ...others] = await Promise.all([
+      load({ names: [], tls: own }, name),
+      ...hosts.map((host) => load(host, `${name}/${host.names[0] ?? ""}`)),
+    ]);
+    const all = new Hosts([first, ...others]);
+    if ([first, ...others].some(({ failure }) => failure === undefined)) return all;
+    all.stop();
+    return first.failure;
+  }
+
+  /** Whom a client means by this SNI; names that nobody has mean the default host. */
+  find(servername: string): Host {
+    return this.#named(servername) ?? this.#served[0].host;
+  }
+
+  get default(): Host {
+    return this.#served[0].host;
+  }
+
+  /**
+   * May a client that came for `host` ask for this authority there? Not when that is another host's, under another policy
+   * (A42); names that are nobody's are asked for by address, or by `--tls-server-name`.
+   */
+  mayAsk(host: Host, authority: string): boolean {
+    const other = this.#named(authority.replace(/:\d*$/, ""));
+    return other === undefined || other.realm === host.realm;
+  }
+
+  get hasSeveral(): boolean {
+    return this.#served.length > 1;
+  }
+
+  /** Of purpose "serving", and "client-ca" where clients' certificates are asked for. */
+  get certificates(): readonly Expiry[] {
+    return this.#served
+      .filter(({ certificate }) => certificate.isGood())
+      .flatMap(({ host: { name }, certificate }) => {
+        const ca = certificate.clientCaNotAfter();
+        const serving = { purpose: "serving", name, notAfterMs: certificate.notAfter() };
+        return ca === undefined ? [serving] : [serving, { purpose: "client-ca", name, notAfterMs: ca }];
+      });
+  }
+
+  stop(): void {
+    for (const { certificate } of this.#served) certificate.stop();
+  }
+
+  #named(name: string): Host | undefined {
+    // DNS knows neither case nor the root's dot (CVE-2026-48928: a capital letter went past the client CA).
+    const wanted = name.toLowerCase().replace(/\.$/, "");
+    const wildcard = wanted.replace(/^[^.]*/, "*");
+    const hosts = this.#served.map(({ host }) => host);
+    return (
+      hosts.find(({ names }) => names.includes(wanted)) ?? hosts.find(({ names }) => names.includes(wildcard))
+    );
+  }
+}
+
+function hostOf({ names, tls: config }: HostConfig, name: string, certificate: ServingCertificate): Host {
+  return {
+    name,
+    names,
+    policy: config.identity,
+    realm: JSON.stringify([config.clientCaFile, config.identity]),
+    context: () => (certificate.isGood() ? certificate.context() : undefined),
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * What we say of a client that has shown a certificate, and what it may not say itself (D9, A39-A42). Pure: policy and
+ * certificate in, an Identity out, made once for each socket.
+ */
+import type { HeaderNames, IdentityPolicy } from "../config.ts";
+import { Failure } from "../failure.ts";
+import { Field, role } from "../h2/field.ts";
+import { subjectOf } from "./subject.ts";
+
+/** Whose word goes up: the client's own, ours for it, or nobody's. */
+export type Identity = Unvouched | Refused | Vouched;
+
+/** It showed none, or one that names nobody: for the apiserver that is the same. */
+export type Unvouched = { readonly kind: "none" };
+
+/** `mayUseBearer`: a bearer credential counts all the same, as it would at the apiserver. */
+export type Refused = { readonly kind: "refused"; readonly failure: Failure; readonly mayUseBearer: boolean };
+
+export type Vouched = {
+  readonly kind: "vouched";
+  /** Its user. */
+  readonly user: string;
+  /** Under which of our credentials it travels; never on a lane without it, nor anyone else on that lane. */
+  readonly trust: VouchedTrust;
+  /** Put behind everything of the client's own. */
+  readonly fields: readonly Field[];
+  /** May the client not say this? True for what could pass for an identity, in any spelling. */
+  readonly drops: (field: Field) => boolean;
+  /** Does the client ask to be somebody else, where only the apiserver could judge whether it may? */
+  readonly isPresumptuous: (field: Field) => boolean;
+  /** When the certificate, or the first one of its chain, expires: milliseconds since 1970. */
+  readonly notAfter: number;
+};
+
+export type VouchedTrust = "front-proxy" | "impersonate";
+
+/** A client's certificate after the handshake. */
+export type Shown = {
+  readonly der: Uint8Array;
+  /** SHA-256 of `der` in lower-case hexadecimal digits, without colons. */
+  readonly fingerprint: string;
+  readonly notAfter: number;
+  /** Why it does not lead to the client CA, in OpenSSL's words; undefined when it does. */
+  readonly problem: string | undefined;
+};
+
+export const nobody: Unvouched = { kind: "none" };
+
+/** The names of kube-apiserver's documentation, which kubeadm sets. */
+const usualNames: HeaderNames = {
+  user: ["x-remote-user"],
+  uid: ["x-remote-uid"],
+  group: ["x-remote-group"],
+  extraPrefix: ["x-remote-extra-"],
+};
+
+/** Who has shown this certificate. */
+export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Identity {
+  if (shown === undefined) return nobody;
+  if (policy.clientCerts === "reject")
+    return refused(
+      "client-certificate",
+      "This proxy takes no client certificates: use a bearer token",
+      false,
+    );
+  const { notAfter, problem } = shown;
+  if (problem !== undefined) return refused("unauthenticated", `Bad client certificate: ${problem}`, true);
+  if (policy.clientCerts === "lend") return { kind: "vouched", user: "impersonator", ...lent, notAfter };
+  return named(shown, policy);
+}
+
+/** Who the certificate says that it is of. */
+function named(
+  { der, fingerprint, notAfter }: Shown,
+  policy: Extract<IdentityPolicy, { readonly clientCerts: "front-proxy" | "impersonate" }>,
+): Identity {
+  const subject = subjectOf(der);
+  if (subject instanceof Failure) return refused("unauthenticated", subject.message, true);
+  const { commonName, organizations, uids } = subject;
+  if (commonName === "") return nobody;
+  // The apiserver takes neither (x509.go, parseUIDFromCert).
+  if (uids.length > 1 || uids[0] === "")
+    return refused("unauthenticated", "The certificate's uid is empty or not the only one", true);
+  const user = { name: commonName, uid: uids[0], groups: organizations, fingerprint };
+  const vouched = policy.clientCerts === "front-proxy" ? asserted(user, policy.names) : impersonated(user);
+  if (vouched.fields.every(({ fault }) => fault === undefined))
+    return { kind: "vouched", user: commonName, ...vouched, notAfter };
+  return refused(
+    "unauthenticated",
+    "The certificate's subject has octets that no header field may carry",
+    true,
+  );
+}
+
+function refused(
+  code: "client-certificate" | "unauthenticated",
+  message: string,
+  mayUseBearer: boolean,
+): Refused {
+  return { kind: "refused", failure: new Failure(code, "client", message), mayUseBearer };
+}
+
+type User = {
+  readonly name: string;
+  readonly uid: string | undefined;
+  readonly groups: readonly string[];
+  readonly fingerprint: string;
+};
+
+type Word = Pick<Vouched, "trust" | "fields" | "drops" | "isPresumptuous">;
+
+/** For the apiserver's authenticating proxy (k8s.io/apiserver, requestheader.go), which this one is then. */
+function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames): Word {
+  const [userName = "", uidName = "", groupName = "", prefix = ""] = [
+    names.user[0],
+    names.uid[0],
+    names.group[0],
+    names.extraPrefix[0],
+  ];
+  const fields = [fieldOf(userName, name)];
+  if (uid !== undefined) fields.push(fieldOf(uidName, uid));
+  fields.push(...groupFields(groupName, groups));
+  // Its key has a slash, which no field name may have: the apiserver undoes the escape.
+  fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
+  const drops = identityRule(names);
+  // Whom it may impersonate is judged by the apiserver, which is told who asks.
+  return { trust: "front-proxy", fields, drops, isPresumptuous: () => false };
+}
+
+/**
+ * Under a credential of our own, which may impersonate. Without the extra: it would need a right of its own
+ * (userextras), and says nothing that an authorizer asks for.
+ */
+function impersonated({ name, uid, groups }: User): Word {
+  const fields = [fieldOf("impersonate-user", name)];
+  if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
+  fields.push(...groupFields("impersonate-group", groups));
+  return { trust: "impersonate", fields, drops: identityRule(usualNames), isPresumptuous: isImpersonation };
+}
+
+/** Our own credential itself: whoever has a certificate of the client CA is its owner, and says nothing by any other. */
+const lent: Word = {
+  trust: "impersonate",
+  fields: [],
+  drops: identityRule(usualNames),
+  isPresumptuous: () => false,
+};
+
+/** One field each, since a group's name may hold a comma; an empty one counts for nothing at the apiserver. */
+function groupFields(name: string, groups: readonly string[]): Field[] {
+  return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
+}
+
+/** Fields hold octets as latin1; the apiserver reads them as UTF-8. */
+function fieldOf(name: string, value: string): Field {
+  return new Field(name, Buffer.from(value).toString("latin1"), true);
+}
+
+/** Servers behind the apiserver may take `x_remote_user` for `x-remote-user`, as CGI has it. */
+function plain(name: string): string {
+  return name.includes("_") ? name.replaceAll("_", "-") : name;
+}
+
+function isImpersonation(field: Field): boolean {
+  return plain(field.name).startsWith("impersonate-");
+}
+
+/** The certificate counts before any bearer (k8s.io/apiserver, union), so that is not sent either. */
+function identityRule(names: HeaderNames): (field: Field) => boolean {
+  const words = new Set([...names.user, ...names.uid, ...names.group].map((name) => plain(name)));
+  const prefixes = ["x-remote-", ...names.extraPrefix.map((prefix) => plain(prefix))];
+  return (field) => {
+    if (field.role === role.authorization) return true;
+    const name = plain(field.name);
+    return words.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+  };
+}

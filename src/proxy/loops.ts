@@ -1,0 +1,42 @@
+/** Names the clients that ask for one watch from one version in a loop (incident 001), once a minute each. */
+import { hash } from "node:crypto";
+import type { Clock } from "../clock.ts";
+import type { Journal } from "../journal.ts";
+import { type Replay, Replays } from "../watch/replay.ts";
+import { identityOf } from "../watch/resume.ts";
+import type { Order } from "./order.ts";
+import { callerOf, userAgentOf } from "./time-travel.ts";
+import type { WatchOrder } from "./watch-order.ts";
+
+export class Loops {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #replays = new Replays();
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  /** A backend has answered the watch. Undefined when it does not go on from a version; else it wants to hear of its end. */
+  answered({ request, target, resource }: WatchOrder, { client, fields }: Order): Replay | undefined {
+    if (request.start !== "exact") return undefined;
+    // Hashed, so that what is remembered has one size whatever clients send.
+    const replay = this.#replays.of(
+      hash("sha256", `${callerOf(client, fields)} ${identityOf(target)}`, "base64url"),
+    );
+    const times = replay.asked(this.#clock.now());
+    if (times === undefined) return replay;
+    const { version } = request;
+    const userAgent = userAgentOf(fields);
+    this.#journal.write({
+      kind: "watch.looped",
+      client: client.address,
+      userAgent,
+      resource,
+      version,
+      times,
+    });
+    return replay;
+  }
+}

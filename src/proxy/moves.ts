@@ -1,0 +1,358 @@
+/**
+ * Where watches go, and how fast (D6): a watch that lost its backend at once, as fast as another takes it; one whose
+ * backend is only going at leisure. Ends of watches that could not be moved are counted here by their reason.
+ */
+import type { Clock } from "../clock.ts";
+import { Failure } from "../failure.ts";
+import type { BackendState, BackendView } from "../health/backend.ts";
+import type { Backends } from "../health/backends.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { Standings } from "../watch/stale.ts";
+import { choose, elsewhere } from "./choose.ts";
+import { Complaints } from "./complaints.ts";
+import { dial } from "./dial.ts";
+import type { Lane } from "./lane.ts";
+import type { Leg } from "./leg.ts";
+import { Pace } from "./pace.ts";
+import type { Upstreams } from "./upstreams.ts";
+import type { AskReason, EndReason, LeaveReason } from "./watch-reasons.ts";
+import type { Watching } from "./watching.ts";
+import { Waves } from "./waves.ts";
+
+export type MovesParts = {
+  readonly clock: Clock;
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  readonly journal: Journal;
+  readonly standings: Standings;
+};
+
+const nobody: readonly string[] = [];
+
+export class Moves {
+  readonly clock: Clock;
+  /** How far each backend has come: watches show it, and none is sent to one that stands still. */
+  readonly standings: Standings;
+  /** What single watches show to be wrong. */
+  readonly complaints: Complaints;
+  readonly #parts: MovesParts;
+  readonly #pace: Pace;
+  readonly #waves: Waves;
+  /** Those without a leg, in the order in which they lost it, and whether they have waited for somebody new; */
+  readonly #urgent = new Map<Watching, boolean>();
+  /** and those of them who do. */
+  readonly #stranded = new Set<Watching>();
+  /** Those whose backend stands still, and serves them all the same. */
+  readonly #fleeing = new Set<Watching>();
+  /** Those who have time, and why they go. */
+  readonly #leaving = new Map<Watching, LeaveReason>();
+  #isPumping = false;
+  #isLeaving = false;
+  #steps = 0;
+  /** Counts since the start, by reason. */
+  readonly moves = new Map<AskReason, number>();
+  readonly ends = new Map<EndReason, number>();
+  shadows = 0;
+  renewals = 0;
+
+  constructor(parts: MovesParts) {
+    this.#parts = parts;
+    this.clock = parts.clock;
+    this.standings = parts.standings;
+    this.complaints = new Complaints(parts.clock, parts.journal);
+    this.#pace = new Pace(parts.clock);
+    this.#waves = new Waves(parts.clock, parts.journal);
+  }
+
+  /**
+   * The watch has no leg: it is asked for elsewhere as soon as its turn comes, or after `inMs` if nobody answers who was
+   * not asked in vain. Returns the undoing.
+   */
+  resume(watching: Watching, inMs: number): () => void {
+    if (inMs <= 0 || this.#elsewhereFor(watching, watching.tried) !== undefined)
+      return this.#enqueue(watching, false);
+    let undo = this.clock.after(inMs, () => {
+      undo = this.#enqueue(watching, true);
+    });
+    return () => undo();
+  }
+
+  #enqueue(watching: Watching, hasWaited: boolean): () => void {
+    this.#urgent.set(watching, hasWaited);
+    this.#pumpSoon();
+    return () => this.#forget(watching);
+  }
+
+  /** Its leg is on a lane, or a backend, that does not answer. Told again at every tick. */
+  shadow(watching: Watching, leg: Leg): void {
+    // Most of a mass wait for their turn, and are told again: to find out where they would go costs more than that.
+    if (!this.#pace.isOpen) return;
+    if (!watching.mayHaveTwo) return;
+    const isDoubtful = this.isDoubtful(leg.backend);
+    const lane = isDoubtful ? undefined : this.#parts.upstreams.promptLane(leg.backend, watching.laneKey());
+    // The hole may be under this lane only: where nobody else answers, a new one to the same backend is dialled.
+    const last = isDoubtful ? undefined : leg.backend;
+    const backend = lane === undefined ? (this.#elsewhereFor(watching, [leg.backend]) ?? last) : leg.backend;
+    if (backend === undefined || !this.#pace.take()) return;
+    this.shadows += 1;
+    this.#send(watching.ask(backend, "suspected"), lane);
+  }
+
+  /** Its lane takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
+  leave(watching: Watching, reason: LeaveReason): void {
+    // Whoever has a better reason already goes for that one.
+    if (reason === "leaving" || !this.#leaving.has(watching)) this.#leaving.set(watching, reason);
+    this.#leaveSoon();
+  }
+
+  /** Nobody takes it just now. */
+  leaveLater(watching: Watching): void {
+    this.clock.after(limits.declinedMs, () => this.leave(watching, "leaving"));
+  }
+
+  /** Its backend stands still: it is asked for elsewhere as well, as fast as that takes it. */
+  flee(watching: Watching): void {
+    this.#fleeing.add(watching);
+    this.#pumpSoon();
+  }
+
+  /** Nobody new would know its version: where it is, it is asked for once more, for a bookmark (renewals.ts). */
+  renew(watching: Watching): void {
+    const { leg, legs } = watching;
+    if (leg === undefined || legs.other !== undefined || !watching.mayHaveTwo) return;
+    if (this.isDoubtful(leg.backend)) return;
+    this.renewals += 1;
+    this.#send(watching.ask(leg.backend, "renewed"), undefined);
+  }
+
+  /**
+   * Does nobody know its version any more (watch.md §5.4): neither who can be asked, nor who is only out of reach? A
+   * backend whose sockets are refused has lost its process, and its cache with it.
+   */
+  isForgotten(watching: Watching): boolean {
+    const refusing = this.#refusing(watching);
+    const mayKnow = ({ name, state, since }: BackendView): boolean =>
+      !refusing.includes(name) && (state !== "dead" || this.#isHidden(name, since));
+    if (refusing.length === 0) return false;
+    // All backends ask the same etcd.
+    return watching.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
+  }
+
+  #isHidden(name: string, since: number): boolean {
+    return this.#parts.backends.held(name).fresh === "silence" && this.clock.now() - since < limits.resumeMs;
+  }
+
+  /** Its backend stands still. Does another one go on, to which its client would come? */
+  mayEnd(watching: Watching): boolean {
+    return this.#better(watching, watching.leg?.backend ?? "") !== undefined;
+  }
+
+  /** Had one better not wait for this backend? */
+  isDoubtful(backend: string): boolean {
+    const state = this.#stateOf(backend);
+    return state === "suspect" || state === "dead";
+  }
+
+  /** Is it known why this leg's backend ends its streams? */
+  isLeaving(leg: Leg): boolean {
+    const state = this.#stateOf(leg.backend);
+    return leg.isLaneRetiring || state === "draining" || state === undefined;
+  }
+
+  /** A backend said that it is too much. */
+  slowDown(): void {
+    this.#pace.slowDown();
+  }
+
+  moved(reason: AskReason, from: string, to: string, ms: number): void {
+    this.moves.set(reason, (this.moves.get(reason) ?? 0) + 1);
+    this.#waves.add(reason, from, to, ms);
+  }
+
+  /** `from` served it last. */
+  ended({ legs: { resource }, progress }: Watching, reason: EndReason, from: string): void {
+    this.#waves.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
+    this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
+  }
+
+  /** Watches that wait for their turn. */
+  get waiting(): number {
+    return this.#urgent.size + this.#stranded.size;
+  }
+
+  /** How many caches stand still, a backend and a resource each. */
+  get stalls(): number {
+    return this.standings.stalls(this.clock.now());
+  }
+
+  #forget(watching: Watching): void {
+    this.#urgent.delete(watching);
+    this.#stranded.delete(watching);
+  }
+
+  // --- at once ---
+
+  /** In a turn of its own: who is told of a loss is never asked anything meanwhile. */
+  #pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    this.clock.soon(() => this.#pump());
+  }
+
+  /** One round at a time: who is refused at once, and so comes back meanwhile, is taken in the same. */
+  #pump(): void {
+    // Those without any leg first.
+    for (const [watching, hasWaited] of this.#urgent) {
+      if (!this.#pace.take()) return this.#pumpLater();
+      this.#urgent.delete(watching);
+      this.#contain(watching, () => this.#attempt(watching, hasWaited));
+    }
+    for (const watching of this.#fleeing) {
+      if (!this.#pace.take()) return this.#pumpLater();
+      this.#fleeing.delete(watching);
+      this.#contain(watching, () => this.#flee(watching));
+    }
+    this.#isPumping = false;
+    if (this.#urgent.size > 0) this.#pumpSoon();
+  }
+
+  /** A fault of ours costs this watch, not those behind it. */
+  #contain(watching: Watching, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      watching.legFaulted(error);
+    }
+  }
+
+  #pumpLater(): void {
+    this.clock.after(limits.movePauseMs, () => this.#pump());
+  }
+
+  #flee(watching: Watching): void {
+    const { leg, mayHaveTwo, legs } = watching;
+    if (leg === undefined || !mayHaveTwo || legs.stalledMs < 0) return;
+    const backend = this.#better(watching, leg.backend);
+    if (backend !== undefined) this.#send(watching.ask(backend, "stale"), undefined);
+  }
+
+  /**
+   * Whoever was asked in vain is asked again after a pause only: the lanes of a backend that was killed fall one by one,
+   * and three attempts would be over before it is known.
+   */
+  #attempt(watching: Watching, hasWaited: boolean): void {
+    const backend = this.#choose(watching, watching.tried);
+    const isNew = backend !== undefined && !watching.tried.includes(backend);
+    if (backend !== undefined && (isNew || hasWaited)) this.#send(watching.ask(backend, "lost"), undefined);
+    else if (!watching.isTooLate(this.isForgotten(watching))) this.#strand(watching);
+  }
+
+  /** No backend can be asked: all who wait for one are tried again together. */
+  #strand(watching: Watching): void {
+    if (this.#stranded.size === 0) this.clock.after(limits.strandedMs, () => this.#tryAgain());
+    this.#stranded.add(watching);
+  }
+
+  #tryAgain(): void {
+    for (const watching of this.#stranded) this.#urgent.set(watching, true);
+    this.#stranded.clear();
+    this.#pumpSoon();
+  }
+
+  // --- at leisure ---
+
+  #leaveSoon(): void {
+    if (this.#isLeaving || this.#leaving.size === 0) return;
+    this.#isLeaving = true;
+    // Never in step with anything: between half and one and a half times the pause, spread by the golden ratio.
+    this.#steps += 1;
+    const pauseMs = limits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
+    this.clock.after(pauseMs, () => {
+      this.#isLeaving = false;
+      this.#leaveNext();
+      this.#leaveSoon();
+    });
+  }
+
+  #leaveNext(): void {
+    const [next] = this.#leaving;
+    if (next === undefined) return;
+    const [watching, reason] = next;
+    this.#leaving.delete(watching);
+    const { leg } = watching;
+    // One that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
+    if (leg === undefined || !watching.mayHaveTwo) return;
+    if (this.#mayLeave(watching, leg, reason)) this.#leave(watching, leg.backend, reason);
+  }
+
+  /** Is it still so? */
+  #mayLeave(watching: Watching, leg: Leg, reason: LeaveReason): boolean {
+    const { rebound } = watching.client;
+    const isStalled = this.#stalled(watching).includes(rebound ?? "");
+    if (reason === "balance")
+      return rebound !== leg.backend && !isStalled && this.#stateOf(rebound ?? "") === "ready";
+    return reason === "leaving" ? this.isLeaving(leg) : watching.legs.isHung;
+  }
+
+  #leave(watching: Watching, from: string, reason: LeaveReason): void {
+    const { rebound } = watching.client;
+    if (this.#refusing(watching).includes(rebound ?? "")) return this.renew(watching);
+    if (reason === "balance" && rebound !== undefined)
+      return this.#send(watching.ask(rebound, reason), undefined);
+    const mayStay = reason === "leaving" && this.#stateOf(from) === "ready";
+    const backend = mayStay ? this.#choose(watching, []) : this.#better(watching, from);
+    if (backend !== undefined) this.#send(watching.ask(backend, reason), undefined);
+    else if (reason === "leaving") this.#stayForNow(watching);
+  }
+
+  #stayForNow(watching: Watching): void {
+    if (this.#refusing(watching).length > 0) this.renew(watching);
+    this.leaveLater(watching);
+  }
+
+  // --- where ---
+
+  /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */
+  #choose(watching: Watching, tried: readonly string[]): string | undefined {
+    const { backends, upstreams } = this.#parts;
+    const loads = (name: string): number => upstreams.weightOf(name);
+    const bound = watching.client.backend;
+    const except = [...tried, ...this.#stalled(watching)];
+    const refusing = this.#refusing(watching);
+    const views = backends.views.filter(({ name }) => !refusing.includes(name));
+    const backend = choose({ views, loads, bound, tried: except });
+    return backend instanceof Failure ? undefined : backend;
+  }
+
+  /** Who is surely better than the backend it has. */
+  #better(watching: Watching, from: string): string | undefined {
+    const backend = this.#choose(watching, [from]);
+    return backend === from || this.#stalled(watching).includes(backend ?? "") ? undefined : backend;
+  }
+
+  #stalled({ legs: { resource } }: Watching): readonly string[] {
+    return this.standings.isClear ? nobody : this.standings.stalledWith(resource, this.clock.now());
+  }
+
+  /** Those whose caches are known to begin behind its version. */
+  #refusing({ legs: { resource }, progress: { resumeVersion: version } }: Watching): readonly string[] {
+    return version === undefined ? nobody : this.standings.refusing(resource, version);
+  }
+
+  #elsewhereFor(watching: Watching, except: readonly string[]): string | undefined {
+    const { backends, upstreams } = this.#parts;
+    const all = [...except, ...this.#stalled(watching), ...this.#refusing(watching)];
+    return elsewhere(backends.views, (name) => upstreams.weightOf(name), all);
+  }
+
+  #send(leg: Leg, lane: Lane | undefined): void {
+    if (lane === undefined) dial(this.#parts.upstreams, leg);
+    else leg.ready(lane);
+  }
+
+  /** Undefined when it is no backend of ours any more. */
+  #stateOf(backend: string): BackendState | undefined {
+    return this.#parts.backends.views.find(({ name }) => name === backend)?.state;
+  }
+}

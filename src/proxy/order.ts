@@ -1,0 +1,44 @@
+/** What serve knows of a request by the time that it is sent, and what may be done with it because of that. */
+import type { Field } from "../h2/field.ts";
+import type { Caller } from "../ledger/caller.ts";
+import type { Kind } from "./classify.ts";
+import type { Client } from "./client.ts";
+import type { Vouched } from "./identity.ts";
+
+export type Order = {
+  readonly client: Client;
+  readonly caller: Caller;
+  /** When its head was read, a clock reading. */
+  readonly at: number;
+  /** Of a watch, as `resourceKey` has it; "" of anything else. */
+  readonly resource: string;
+  readonly method: string;
+  readonly kind: Kind;
+  readonly verb: string;
+  /** One object, or a part of it, is read by its name. */
+  readonly isObjectRead: boolean;
+  readonly fields: readonly Field[];
+  readonly auditId: string;
+  /** No body follows the head. */
+  readonly isBodiless: boolean;
+  /** For whom our own word goes up, under our own credential. */
+  readonly vouched?: Vouched | undefined;
+};
+
+/** Methods whose repetition changes nothing (RFC 9110 §9.2.1). */
+const safeMethods = new Set(["GET", "HEAD"]);
+
+/**
+ * May it be asked twice, of two backends even, before anything is answered (watch.md §10)? Never a long-running one:
+ * a GET of exec or of the proxy subresource acts.
+ */
+export function isRepeatable({ method, kind, isBodiless }: Order): boolean {
+  return isBodiless && kind !== "long-running" && safeMethods.has(method);
+}
+
+/** May no cache answer it? With a version, one may (k8s.io/apiserver, storage/cacher); a GET without one asks etcd. */
+export function isFreshRead({ isObjectRead, isBodiless, fields }: Order): boolean {
+  if (!isObjectRead || !isBodiless) return false;
+  const path = fields.find(({ name }) => name === ":path")?.value ?? "";
+  return !path.includes("resourceVersion=");
+}

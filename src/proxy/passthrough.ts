@@ -1,0 +1,225 @@
+/**
+ * Connections whose TLS is left to the backend: chosen once, by the server's name and by how many each backend has, and
+ * joined until one side ends. They have no PING of their own, so they share their backend's verdict (D6): proven dead,
+ * both legs are reset, and client-go is back elsewhere at once instead of after its own 45 s. A hole under one of them
+ * alone shows in the kernel's table (hung-tunnels.ts). Nobody is cut for being silent (D7).
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../clock.ts";
+import { Failure, failureFrom } from "../failure.ts";
+import { Budget } from "../h2/budget.ts";
+import type { Backends } from "../health/backends.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { choose } from "./choose.ts";
+import { type Hello, readHello } from "./client-hello.ts";
+import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
+import { plainHttpOnTls } from "./h1-refusal.ts";
+import type { Hold } from "./hold.ts";
+import { linger } from "./linger.ts";
+import { Passage } from "./passage.ts";
+import { peek, type Seen } from "./peek.ts";
+import type { Ends } from "./proxy-protocol.ts";
+import { type Route, routeFor } from "./sni-routes.ts";
+import type { Upstreams } from "./upstreams.ts";
+
+export type PassthroughParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly backends: Backends;
+  readonly hold: Hold;
+  readonly upstreams: Pick<Upstreams, "shareOf" | "suspectAfterMs">;
+  /** Opens a TCP socket to a backend, on behalf of a client. */
+  readonly connect: (backend: string, ends: Ends) => Socket;
+  /** Calls once when one of these sockets gets nothing through any more; returns its undoing. */
+  readonly onHung: (sockets: readonly Socket[], run: () => void) => () => void;
+};
+
+/** Who came, and where. */
+export type Caller = { readonly ends: Ends; readonly listener: string; readonly routes: readonly Route[] };
+
+/** One that is joined. */
+type Live = { readonly passage: Passage; at: number };
+
+type Greeting = { readonly hello: Hello; readonly octets: Buffer };
+
+/** Fatal TLS alerts (RFC 8446 §6), in the clear as long as nothing is agreed on. */
+const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code]);
+const decodeError = alert(50);
+const unrecognizedName = alert(112);
+
+export class Passthrough {
+  readonly #parts: PassthroughParts;
+  readonly #hedges: Budget;
+  readonly #live: Live[] = [];
+  /** Sockets to each backend, those that are opening included; who has none is left out. */
+  readonly #counts = new Map<string, number>();
+  /** Known by their hello, and not joined yet. */
+  #asking = 0;
+  /** Of those that are over. */
+  readonly #past = { sent: 0, received: 0 };
+
+  constructor(parts: PassthroughParts) {
+    this.#parts = parts;
+    this.#hedges = new Budget(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
+  }
+
+  /** Connections that are open, or asking for it. */
+  get openCount(): number {
+    return this.#live.length + this.#asking;
+  }
+
+  /** Sockets to each backend that has any. */
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
+  }
+
+  /** Octets that clients were sent, and that they sent, since the start. */
+  get bytes(): { readonly sent: number; readonly received: number } {
+    let { sent, received } = this.#past;
+    for (const { passage } of this.#live) {
+      sent += passage.bytes.sent;
+      received += passage.bytes.received;
+    }
+    return { sent, received };
+  }
+
+  /** Ends them all: the drain's last act. */
+  cut(): void {
+    for (const { passage } of Array.from(this.#live)) passage.cut("draining");
+  }
+
+  /** Takes a new socket over. */
+  pass(down: Socket, caller: Caller): void {
+    peek(down, this.#parts.clock, greet, (greeting) => {
+      this.#greeted(down, greeting, caller).catch((reason: unknown) => {
+        const { message } = failureFrom(reason, "proxy");
+        this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+        down.destroy();
+      });
+    });
+  }
+
+  async #greeted(down: Socket, { hello, octets }: Greeting, caller: Caller): Promise<void> {
+    // Not before: whoever ends without a hello is gone.
+    down.allowHalfOpen = true;
+    const bad = (message: string, answer: Buffer): void =>
+      this.#refuse(down, caller, new Failure("bad-request", "client", message), answer);
+    if (hello.state === "foreign") return bad("Client does not speak TLS", plainHttpOnTls());
+    if (hello.state === "malformed") return bad(`ClientHello is malformed: ${hello.reason}`, decodeError);
+    if (hello.state === "partial") return;
+    const route = routeFor(caller.routes, hello.serverName);
+    const { serverName = "", length, hasEarlyData } = hello;
+    if (route === undefined) return bad("No route for this server name", unrecognizedName);
+    const opening = { octets, isRepeatable: octets.length === length && !hasEarlyData };
+    this.#asking += 1;
+    const reached = await this.#reach(opening, caller, route).finally(() => (this.#asking -= 1));
+    if (reached instanceof Failure) this.#refuse(down, caller, reached);
+    else
+      this.#join(down, reached, {
+        client: caller.ends.source.address,
+        listener: caller.listener,
+        serverName,
+      });
+  }
+
+  /** While no backend can be reached it waits as long as a request would. */
+  async #reach(opening: Opening, { ends }: Caller, route: Route): Promise<Reached | Failure> {
+    const { clock, upstreams, hold } = this.#parts;
+    const { until } = hold;
+    const parts = {
+      clock,
+      doubtMs: (name: string) => upstreams.suspectAfterMs(name),
+      next: (tried: readonly string[]) => this.#choose(tried, route),
+      connect: (backend: string) => this.#connect(backend, ends),
+      mayHedge: () => this.#hedges.take(),
+    };
+    for (;;) {
+      // Each begins when the one before has failed.
+      // oxlint-disable-next-line no-await-in-loop
+      const outcome = await dialThrough(opening, parts);
+      if (!(outcome instanceof Failure)) return outcome;
+      // oxlint-disable-next-line no-await-in-loop
+      if (!(await isBack(hold, until))) return outcome;
+    }
+  }
+
+  #choose(tried: readonly string[], { backends: names }: Route): string | Failure {
+    const { views } = this.#parts.backends;
+    const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
+    const loads = (name: string): number =>
+      ((this.#counts.get(name) ?? 0) + 1) / this.#parts.upstreams.shareOf(name);
+    return choose({ views: allowed, loads, bound: undefined, tried });
+  }
+
+  #connect(backend: string, ends: Ends): Socket {
+    const socket = this.#parts.connect(backend, ends);
+    this.#counts.set(backend, (this.#counts.get(backend) ?? 0) + 1);
+    socket.once("close", () => {
+      const left = (this.#counts.get(backend) ?? 1) - 1;
+      if (left > 0) this.#counts.set(backend, left);
+      else this.#counts.delete(backend);
+    });
+    return socket;
+  }
+
+  #join(down: Socket, { socket: up, backend }: Reached, names: Names): void {
+    if (down.destroyed) return void up.destroy();
+    const { clock, journal, backends, onHung } = this.#parts;
+    const openedAt = clock.now();
+    const ended = (reason: string): void => {
+      stopDead();
+      stopHung();
+      const { sent, received } = passage.bytes;
+      this.#forget(live, { sent, received });
+      const durationMs = Math.round(clock.now() - openedAt);
+      journal.write({ kind: "passthrough.ended", ...names, backend, reason, durationMs, sent, received });
+    };
+    const passage = new Passage({ down, up, clock }, { ended });
+    const live: Live = { passage, at: 0 };
+    live.at = this.#live.push(live) - 1;
+    const stopDead = backends.onLost(backend, () => passage.cut("backend dead"));
+    const stopHung = onHung([down, up], () => passage.cut("nothing gets through on its connection"));
+  }
+
+  /** The last one takes its place. */
+  #forget(live: Live, { sent, received }: Passage["bytes"]): void {
+    this.#past.sent += sent;
+    this.#past.received += received;
+    const last = this.#live.pop();
+    if (last === undefined || last === live) return;
+    this.#live[live.at] = last;
+    last.at = live.at;
+  }
+
+  /** Without an answer of ours the end alone is told, which client-go takes for a reason to ask again. */
+  #refuse(down: Socket, { ends, listener }: Caller, failure: Failure, answer?: Buffer): void {
+    const { code, origin, message } = failure;
+    const client = ends.source.address;
+    this.#parts.journal.write({ kind: "passthrough.refused", client, listener, code, origin, message });
+    if (answer === undefined) down.end();
+    else down.end(answer);
+    linger(down, this.#parts.clock);
+  }
+}
+
+/** For the journal. */
+type Names = { readonly client: string; readonly listener: string; readonly serverName: string };
+
+/** All of it is taken: the backend is told it anew. The room in which it was gathered is nobody else's from then on. */
+function greet(seen: Buffer): Seen<Greeting> | undefined {
+  const hello = readHello(seen);
+  return hello.state === "partial" ? undefined : { verdict: { hello, octets: seen }, taken: seen.length };
+}
+
+/** Resolves when a backend may be asked again, or with false at `until`. */
+function isBack(hold: Hold, until: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const leave = hold.wait(
+      until,
+      () => resolve(true),
+      () => resolve(false),
+    );
+    if (leave === undefined) resolve(false);
+  });
+}

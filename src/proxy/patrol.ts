@@ -1,0 +1,26 @@
+/**
+ * Looks at every watch now and then, for what no lane can tell: one that its server should have ended, one that has
+ * missed its bookmarks while its lane answers (D7, watch.md §6.3).
+ */
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { Exchanges } from "./exchanges.ts";
+import { Looks } from "./looks.ts";
+
+export class Patrol {
+  readonly #looks: Looks;
+
+  constructor(clock: Clock, exchanges: Exchanges) {
+    this.#looks = new Looks(clock, limits.patrolMs, () => {
+      for (const { watching } of exchanges.live) watching?.look();
+    });
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+  }
+}

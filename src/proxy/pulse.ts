@@ -1,0 +1,155 @@
+/**
+ * Which of one backend's lanes answer? A PING goes out on each at every tick, and each deadline is looked at when it
+ * falls due, not at the tick after: one timer for all lanes. Time in which our own loop stood still is charged to
+ * nobody, and nothing is concluded before the turn's input has been read (F11).
+ */
+import type { Clock } from "../clock.ts";
+import { type PingTimes, Rtt } from "../health/rtt.ts";
+import { limits } from "../limits.ts";
+
+export type Beat = {
+  /** A PING is due, if none is under way. */
+  readonly isTurn: boolean;
+  /** Our own loop stood still: what the backend sent may still be unread. */
+  readonly isLate: boolean;
+  /** How long a lane may take to open. */
+  readonly dialMs: number;
+};
+
+/** What the pulse needs of a lane. */
+export type Pulsed = {
+  /** One of its own among the backend's lanes: whose turn it is goes by it. */
+  readonly number: number;
+  /** Once every interval. */
+  tick(beat: Beat): void;
+  /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
+  readonly silentSince: number | undefined;
+  /** Of this much waiting nobody knows whether it was the backend's. */
+  forgive(ms: number): void;
+};
+
+export type PulseTimes = PingTimes & { readonly intervalMs: number };
+
+export type PulseParts<Lane extends Pulsed> = {
+  readonly clock: Clock;
+  readonly times: PulseTimes;
+  readonly lanes: () => Iterable<Lane>;
+  /** Told at every look, for as long as it lasts. */
+  readonly suspect: (lane: Lane, silentMs: number) => void;
+  /** Every lane has been looked at. Told at every tick at least. */
+  readonly looked: () => void;
+  /** Nothing was heard for so long that the lane is given up. */
+  readonly dead: (lane: Lane, silentMs: number) => void;
+  /** Does the backend answer elsewhere? Then a silent lane may only be waiting for its kernel to send again. */
+  readonly isAnswering: () => boolean;
+  /** After every tick. */
+  readonly ticked: () => void;
+};
+
+export class Pulse<Lane extends Pulsed> {
+  readonly #parts: PulseParts<Lane>;
+  readonly rtt = new Rtt();
+  #deadlines: PingTimes;
+  #tickAt = 0;
+  #beats = 0;
+  #dueAt = 0;
+  #stop: (() => void) | undefined;
+
+  constructor(parts: PulseParts<Lane>) {
+    this.#parts = parts;
+    this.#deadlines = parts.times;
+  }
+
+  /** When silence becomes suspicious and certain, in ms, as far away as the backend is now. */
+  get deadlines(): PingTimes {
+    return this.#deadlines;
+  }
+
+  get isRunning(): boolean {
+    return this.#stop !== undefined;
+  }
+
+  start(): void {
+    const { clock, times } = this.#parts;
+    this.#tickAt = clock.now() + times.intervalMs;
+    this.#wait(this.#tickAt);
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  #wait(at: number): void {
+    const { clock } = this.#parts;
+    this.#dueAt = at;
+    this.#stop = clock.after(Math.max(0, at - clock.now()), () => this.#due());
+  }
+
+  #due(): void {
+    const { clock, lanes, times } = this.#parts;
+    const now = clock.now();
+    const lateMs = now - this.#dueAt;
+    const isLate = lateMs > limits.stallMs;
+    if (isLate) for (const lane of lanes()) lane.forgive(lateMs);
+    const isTick = now >= this.#tickAt;
+    if (isTick) {
+      this.#tickAt = Math.max(this.#tickAt + times.intervalMs, now + times.intervalMs / 2);
+      this.#beat(Array.from(lanes()), isLate);
+      this.rtt.fade(now);
+      this.#deadlines = this.rtt.deadlines(times);
+    }
+    this.#wait(this.#tickAt);
+    // What arrived while we were busy is read before anyone is judged by it.
+    clock.soon(() => this.#look());
+    if (isTick) this.#parts.ticked();
+  }
+
+  #beat(lanes: readonly Lane[], isLate: boolean): void {
+    this.#beats += 1;
+    const turns = lanes.length > limits.pingsPerBeat ? 2 : 1;
+    // A far backend's handshake takes three round trips.
+    const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
+    for (const lane of lanes) {
+      const isTurn = (lane.number + this.#beats) % turns === 0;
+      lane.tick({ isTurn, isLate, dialMs });
+    }
+  }
+
+  #look(): void {
+    if (this.#stop === undefined) return;
+    const { suspect, dead, looked, isAnswering } = this.#parts;
+    const suspectAt = this.#judge(this.#deadlines.suspectAfterMs, suspect);
+    looked();
+    // Whether it answers elsewhere is known only when all lanes have been looked at.
+    const deadAt = this.#judge(this.#deadAfterMs(isAnswering()), dead);
+    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt));
+  }
+
+  /** Tells of each lane that was silent for so long; returns when the next one will be. */
+  #judge(afterMs: number, tell: (lane: Lane, silentMs: number) => void): number {
+    const { clock, lanes } = this.#parts;
+    const now = clock.now();
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (const lane of Array.from(lanes())) {
+      const { silentSince } = lane;
+      if (silentSince === undefined) continue;
+      // The sum is compared, for it is what the timer is set to: the difference may be less by a rounding, for ever.
+      const dueAt = silentSince + afterMs;
+      if (now >= dueAt) tell(lane, now - silentSince);
+      else nextAt = Math.min(nextAt, dueAt);
+    }
+    return nextAt;
+  }
+
+  #deadAfterMs(isAnswering: boolean): number {
+    const { deadAfterMs } = this.#deadlines;
+    return isAnswering ? Math.max(deadAfterMs, limits.lanePatienceMs) : deadAfterMs;
+  }
+
+  #lookAgainAt(at: number): void {
+    if (this.#stop === undefined || at >= this.#dueAt) return;
+    this.#stop();
+    this.#wait(at);
+  }
+}

@@ -1,0 +1,153 @@
+/** The search for a watch's next backend: why and since when, who was asked in vain, and what is waited for. */
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import { Incident } from "../watch/incident.ts";
+import type { AskReason, EndReason } from "./watch-reasons.ts";
+
+const nobody: readonly string[] = [];
+
+export class Pursuit {
+  readonly #clock: Clock;
+  reason: AskReason = "lost";
+  /** The backend that is to be left, or was lost. */
+  from = "";
+  #since = 0;
+  /** Backends that were asked in vain. */
+  tried: readonly string[] = nobody;
+  /** Most watches never have one. */
+  #incident: Incident | undefined;
+  #unsentCount = 0;
+  #declinedUntil = 0;
+  #refusal: Buffer | undefined;
+  #stopWaiting: (() => void) | undefined;
+  /** Its watch is about to end: nobody is asked any more. */
+  isClosed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begin(reason: AskReason, from: string): void {
+    this.reason = reason;
+    this.from = from;
+    this.#since = this.#clock.now();
+  }
+
+  /** For how long it has gone on, in ms. */
+  get ms(): number {
+    return this.#clock.now() - this.#since;
+  }
+
+  inVain(backend: string): void {
+    this.tried = [...this.tried, backend];
+  }
+
+  /** May somebody be asked once more? Counts it if so. */
+  mayTry(): boolean {
+    if (this.isClosed) return false;
+    this.#incident ??= new Incident();
+    return this.#incident.mayTry(this.#clock.now());
+  }
+
+  /**
+   * The one that was counted last could not be asked: there was no lane. Returns for how long the next is put off, a
+   * little longer each time, so that nobody is dialled in a loop.
+   */
+  unsent(): number {
+    this.#incident?.uncount();
+    this.#unsentCount += 1;
+    return (this.#unsentCount - 1) * limits.unsentPauseMs;
+  }
+
+  /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
+  get leftMs(): number {
+    return this.#incident?.leftMs(this.#clock.now()) ?? limits.resumeMs;
+  }
+
+  /** Is its time over, even if nobody could be asked? */
+  get isOver(): boolean {
+    return this.leftMs <= 0;
+  }
+
+  /** Did a backend say that the version is too old? */
+  get isExpired(): boolean {
+    return this.#incident?.isExpired === true;
+  }
+
+  /** `refusal`: its word, when that is the answer to the client's own request. Then the search begins with it. */
+  expired(backend: string, refusal: Buffer | undefined): void {
+    this.#incident ??= new Incident();
+    this.#incident.expire(this.#clock.now());
+    if (refusal === undefined) return;
+    this.#refusal = refusal;
+    this.begin("expired", backend);
+  }
+
+  /** What the client is told if no backend is found that knows its version. */
+  get refusal(): Buffer | undefined {
+    return this.isExpired ? this.#refusal : undefined;
+  }
+
+  /** Why the watch ends when nobody takes it. */
+  get endReason(): EndReason {
+    return this.isExpired ? "expired" : "no-backend";
+  }
+
+  /** Has nothing new come since the watch was resumed? */
+  get isFruitless(): boolean {
+    return this.#incident?.isFruitful === false;
+  }
+
+  /** Did its backend end it without a reason, and did nothing new come of asking anew? Other moves do not count. */
+  get hasEndedInVain(): boolean {
+    return this.reason === "ended" && this.isFruitless;
+  }
+
+  /** A second leg was refused: for so long no other is asked for. */
+  declined(ms: number): void {
+    this.#declinedUntil = this.#clock.now() + ms;
+  }
+
+  get isDeclined(): boolean {
+    return this.#clock.now() < this.#declinedUntil;
+  }
+
+  /** A backend took the watch. */
+  found(): void {
+    this.stop();
+    this.#declinedUntil = 0;
+    this.tried = nobody;
+    this.#unsentCount = 0;
+    this.#incident?.resumed(this.#clock.now());
+  }
+
+  progressed(): void {
+    this.#incident?.progressed();
+  }
+
+  // --- one wait at a time ---
+
+  waitFor(undo: () => void): void {
+    this.stop();
+    this.#stopWaiting = undo;
+  }
+
+  after(ms: number, run: () => void): void {
+    this.waitFor(this.#clock.after(ms, run));
+  }
+
+  /** A backend that answers PING and nothing else is not waited for. */
+  untilAnswered(giveUp: () => void): void {
+    this.after(limits.resumeAnswerMs, giveUp);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.stop();
+  }
+
+  stop(): void {
+    this.#stopWaiting?.();
+    this.#stopWaiting = undefined;
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * No client is led back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a client saw elsewhere:
+ * a list, or a watch from version 0, takes whatever that cache has. `observe` tells of every such answer; `enforce` asks
+ * for nothing older than what the client has seen, so that a backend that is behind waits, or refuses. It fails open:
+ * where versions cannot be read nothing is said, and after several refusals the client is let through.
+ */
+import type { Clock } from "../clock.ts";
+import type { Field } from "../h2/field.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { type Floor, Floors } from "../watch/floor.ts";
+import { firstValue, flagIn } from "../watch/query.ts";
+import { flooredTarget } from "../watch/resume.ts";
+import { compareVersions } from "../watch/version.ts";
+import type { RequestInfo } from "./classify.ts";
+import type { Client } from "./client.ts";
+import { isForeignResource, resourceKey } from "./watch-order.ts";
+
+export type GuardMode = "observe" | "enforce" | "off";
+
+export type TimeTravelParts = { readonly clock: Clock; readonly journal: Journal; readonly mode: GuardMode };
+
+/** What is asked for, as far as it matters here. */
+export type Asking = {
+  readonly info: RequestInfo;
+  /** The client's own `:path`. */
+  readonly target: string;
+  readonly client: Client;
+  readonly fields: readonly Field[];
+};
+
+/** Of one request: what its client had seen of the resource when it asked, and what it is shown now. */
+export class Recall {
+  readonly #guard: TimeTravel;
+  readonly #floor: Floor;
+  /** The floor when it asked: what it sees meanwhile on another stream is no measure for this answer. */
+  readonly #before: string;
+  /** As it goes up; the client's own unless the floor is demanded. */
+  readonly target: string;
+  readonly isDemanded: boolean;
+  /** Who answers it. */
+  backend = "";
+
+  constructor(guard: TimeTravel, floor: Floor, target: string, isDemanded: boolean) {
+    this.#guard = guard;
+    this.#floor = floor;
+    this.#before = floor.version;
+    this.isDemanded = isDemanded;
+    this.target = isDemanded ? flooredTarget(target, floor.version) : target;
+  }
+
+  /** An event, or a bookmark, went to the client. */
+  raise(version: string): void {
+    this.#floor.raise(version);
+  }
+
+  /** The state that it is given is that of this version. */
+  shown(version: string): void {
+    this.#floor.refusals = 0;
+    this.#floor.raise(version);
+    if (version === "" || compareVersions(version, this.#before) >= 0) return;
+    this.#guard.outdated(this.#floor, { backend: this.backend, version, seen: this.#before });
+  }
+
+  /** The backend has not come that far in its 3 s (504, watch.md §3.1). */
+  refused(): void {
+    if (this.isDemanded) this.#guard.refused(this.#floor, this.#before);
+  }
+}
+
+export class TimeTravel {
+  readonly #parts: TimeTravelParts;
+  readonly #floors = new Floors();
+  /** Since the start: answers from before what their client had seen, requests that demanded it, refusals of those. */
+  readonly counts = { outdated: 0, demanded: 0, refused: 0 };
+
+  constructor(parts: TimeTravelParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined when its answer says nothing about what its client may see. */
+  recall({ info, target, client, fields }: Asking): Recall | undefined {
+    const { mode } = this.#parts;
+    const isAsked = info.kind === "watch" || (info.kind === "plain" && info.verb === "list");
+    if (mode === "off" || !isAsked || !info.isResource || isForeignResource(info)) return undefined;
+    const floor = this.#floors.of(callerOf(client, fields), resourceKey(info));
+    const isDemanded = mode === "enforce" && floor.version !== "" && takesAnyState(info, target);
+    if (isDemanded) this.counts.demanded += 1;
+    return new Recall(this, floor, target, isDemanded);
+  }
+
+  outdated(
+    floor: Floor,
+    answer: { readonly backend: string; readonly version: string; readonly seen: string },
+  ): void {
+    this.counts.outdated += 1;
+    const { clock, journal } = this.#parts;
+    if (clock.now() - floor.toldAt < limits.floorToldMs) return;
+    floor.toldAt = clock.now();
+    journal.write({ kind: "answer.outdated", ...whose(floor), ...answer });
+  }
+
+  refused(floor: Floor, seen: string): void {
+    this.counts.refused += 1;
+    if (floor.refused()) this.#parts.journal.write({ kind: "floor.abandoned", ...whose(floor), seen });
+  }
+}
+
+function whose({ client, resource }: Floor): { client: string; userAgent: string; resource: string } {
+  const space = client.indexOf(" ");
+  return { client: client.slice(0, space), userAgent: client.slice(space + 1), resource };
+}
+
+/**
+ * Version 0 is served from the cache as it is. A watch can only be held to more when it asks for the state itself: servers
+ * before 1.34 refuse `sendInitialEvents` to those who do not know it.
+ */
+function takesAnyState({ kind }: RequestInfo, target: string): boolean {
+  const query = target.slice(target.indexOf("?") + 1);
+  if (!/^0+$/.test(firstValue(query, "resourceVersion") ?? "")) return false;
+  const match = firstValue(query, "resourceVersionMatch") ?? "";
+  if (match !== "" && match !== "NotOlderThan") return false;
+  return kind === "plain" || flagIn(query, "sendInitialEvents") === true;
+}
+
+/** Its address and its name stay when it comes again on another socket, with another token, after a restart. */
+export function callerOf(client: Client, fields: readonly Field[]): string {
+  return `${client.address} ${userAgentOf(fields)}`;
+}
+
+export function userAgentOf(fields: readonly Field[]): string {
+  const field = fields.find(({ name }) => name === "user-agent");
+  return (field?.value ?? "").slice(0, limits.userAgentChars);
+}

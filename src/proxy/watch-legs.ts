@@ -1,0 +1,255 @@
+/**
+ * The one or two legs of a watch, merged into one stream of events. The first is where its client's events come from.
+ * The other is its shadow or its successor; without a first, it is who was asked to be the next.
+ */
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import type { Ending, Over } from "../watch/ending.ts";
+import type { WatchEvent } from "../watch/event.ts";
+import type { Fate, Progress } from "../watch/progress.ts";
+import { type Doubt, isHung, isRewound, isStalled, wouldShow } from "../watch/stale.ts";
+import type { Complaints, Plaintiff } from "./complaints.ts";
+import type { Leg } from "./leg.ts";
+import type { Order } from "./order.ts";
+import type { Outlet } from "./outlet.ts";
+import type { Pursuit } from "./pursuit.ts";
+import type { EventTaker, Passed, WatchLeg } from "./watch-leg.ts";
+import { mayHaveBookmarks, type Times, timesOf, type WatchOrder } from "./watch-order.ts";
+import { endingOf } from "./watch-reasons.ts";
+
+export type WatchLegsParts = {
+  readonly clock: Clock;
+  readonly progress: Progress;
+  readonly outlet: Outlet;
+  readonly pursuit: Pursuit;
+  readonly asked: Omit<WatchOrder, "target">;
+  readonly complaints: Complaints;
+  /** The client's own. */
+  readonly order: Order;
+};
+
+export class WatchLegs implements EventTaker {
+  readonly #parts: WatchLegsParts;
+  /** How often it went on elsewhere. */
+  moves = 0;
+  first: WatchLeg | undefined;
+  other: WatchLeg | undefined;
+  /** The one whose bytes are being read. */
+  #read: WatchLeg | undefined;
+
+  constructor(parts: WatchLegsParts) {
+    this.#parts = parts;
+  }
+
+  of(leg: Leg): WatchLeg | undefined {
+    if (this.first?.leg === leg) return this.first;
+    return this.other?.leg === leg ? this.other : undefined;
+  }
+
+  get heldBytes(): number {
+    return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
+  }
+
+  /** Does the first have company that was asked and taken? Then every event may come twice. */
+  get isMerged(): boolean {
+    return this.first !== undefined && this.other?.isAccepted === true;
+  }
+
+  /** May the first have company? Not one that reads slowly: whatever serves it would give it up (watch.md §5.5). */
+  get mayBeTwo(): boolean {
+    const { progress, outlet } = this.#parts;
+    const isAlone = this.first !== undefined && (this.other === undefined || this.isRenewing);
+    return isAlone && progress.resumeVersion !== undefined && !outlet.isBlocked;
+  }
+
+  /** Is the other there for a bookmark only? It makes room for any that is needed. */
+  get isRenewing(): boolean {
+    return this.first !== undefined && this.other !== undefined && this.#parts.pursuit.reason === "renewed";
+  }
+
+  /** The first is over: a leg that was for a bookmark has no use any more. */
+  letGo(side: WatchLeg): void {
+    if (side === this.first && this.isRenewing) this.dropOther();
+  }
+
+  /** Do only etcd and no cache know its versions? */
+  get isRepeating(): boolean {
+    return this.#parts.asked.isRepeating;
+  }
+
+  /** What becomes of the other, now that `side` has spoken? */
+  fateOfOther(side: WatchLeg): "stays" | "first" | "drop" {
+    const { other } = this;
+    if (other === undefined) return "stays";
+    // A client that has become slow meanwhile keeps the leg that speaks, and no more.
+    const { isBlocked } = this.#parts.outlet;
+    if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
+    if (side === other) return this.#hasSucceeded(other) ? "first" : "stays";
+    // What the other was to be asked from may not be known any more.
+    const isVain = other.isAccepted ? isBlocked : this.#parts.progress.resumeVersion === undefined;
+    return isVain ? "drop" : "stays";
+  }
+
+  #hasSucceeded({ reading }: WatchLeg): boolean {
+    const { outlet, pursuit } = this.#parts;
+    return reading.events > 0 && (outlet.isBlocked || pursuit.reason !== "suspected");
+  }
+
+  /** What is known when a leg is over. */
+  ending(over: Over, isDraining: boolean): Ending {
+    const { progress, pursuit, outlet } = this.#parts;
+    const how = { over, isDraining, isRepeated: pursuit.hasEndedInVain, isBlocked: outlet.isBlocked };
+    return endingOf(progress, this.times, how);
+  }
+
+  get times(): Times {
+    const { asked, progress, clock } = this.#parts;
+    return timesOf(asked, progress.markerAt, clock.now());
+  }
+
+  /** As the next leg is told: one that is for a bookmark ends soon. */
+  get timesOfNext(): Times {
+    return this.isRenewing ? { ...this.times, leftMs: limits.renewalMs } : this.times;
+  }
+
+  /** Has nothing shown since `at` (a clock reading) that it is complete up to there, and could a bookmark? */
+  isOlderThan(at: number): boolean {
+    const { progress, asked } = this.#parts;
+    const isShort = (this.times.leftMs ?? limits.renewalMs) < limits.renewalMs;
+    return progress.lastEventAt < at && !isShort && mayHaveBookmarks(asked);
+  }
+
+  /** Has the first missed its bookmarks, although its client reads? */
+  get isHung(): boolean {
+    const { progress, outlet, clock } = this.#parts;
+    const { lastEventAt, lastBookmarkAt } = progress;
+    return isHung({ lastEventAt, lastBookmarkAt, isBlocked: outlet.isBlocked }, clock.now());
+  }
+
+  /** Tells that the first is hung. */
+  complain(): void {
+    const { clock, progress, complaints } = this.#parts;
+    if (this.first !== undefined)
+      complaints.hung(this.#plaintiff(this.first), clock.now() - progress.lastEventAt);
+  }
+
+  #plaintiff({ leg }: WatchLeg): Plaintiff {
+    const { order, asked } = this.#parts;
+    return { order, resource: asked.resource, backend: leg.backend };
+  }
+
+  /** The version that its client asked from. */
+  get askedFrom(): string {
+    return this.#parts.asked.request.version;
+  }
+
+  /** Of which resource they are, as `resourceKey` has it. */
+  get resource(): string {
+    return this.#parts.asked.resource;
+  }
+
+  /** For how long it has been known that the first's backend stands still, in ms; -1 when it is not. */
+  get stalledMs(): number {
+    const standing = this.first?.standing;
+    const now = this.#parts.clock.now();
+    return standing?.stall !== undefined && isStalled(standing, now) ? now - standing.stall.since : -1;
+  }
+
+  /** Was the first asked by us to go on from a version that its backend's cache, which moves, is far from? */
+  get isRewound(): boolean {
+    const { first } = this;
+    const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
+    if (!isWaiting || first.standing === undefined || !this.#parts.progress.isReadable) return false;
+    const sight = { from: first.reading.from, since: first.acceptedAt };
+    return isRewound(sight, first.standing, this.#parts.clock.now());
+  }
+
+  /** Was the other taken, and did it say nothing against it in the same breath? */
+  get isOtherSettled(): boolean {
+    const { other } = this;
+    return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > limits.settledMs;
+  }
+
+  /** Does the first show that its backend has not what others have shown? */
+  testifies(doubt: Doubt): boolean {
+    const { first } = this;
+    const { asked, progress, outlet } = this.#parts;
+    if (first?.standing !== doubt.standing || progress.phase === "opaque" || outlet.isBlocked) return false;
+    const { isWhole, isInjected, isRepeating, request } = asked;
+    // Those that its client did not want it has since it moved, or if they could be asked for at once.
+    const hasOurs = isInjected && (first.reading.isOurs || request.start === "exact");
+    const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
+    const sight = { from: first.reading.from, since: first.acceptedAt, isWhole, hasBookmarks };
+    return wouldShow(sight, doubt, this.#parts.clock.now());
+  }
+
+  /** The other is the first from now on. */
+  promote(): void {
+    this.first?.cancel();
+    this.first = this.other;
+    this.other = undefined;
+    this.moves += 1;
+    this.#parts.outlet.change();
+  }
+
+  dropFirst(): void {
+    this.first?.cancel();
+    this.first = undefined;
+  }
+
+  dropOther(): void {
+    this.other?.cancel();
+    this.other = undefined;
+  }
+
+  read(side: WatchLeg, bytes: Buffer, start: number, end: number): Passed {
+    this.#read = side;
+    return side.pass(bytes, start, end);
+  }
+
+  take(event: WatchEvent, from: WatchLeg): Fate {
+    const { progress, clock, pursuit, asked, complaints } = this.#parts;
+    const now = clock.now();
+    const { lastBookmarkAt, violations, cursor } = progress;
+    const fate = progress.take(event, from.reading, this.isMerged, now);
+    // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
+    if (from === this.other && this.isRenewing) progress.lastBookmarkAt = lastBookmarkAt;
+    if (progress.violations !== violations) complaints.outdated(this.#plaintiff(from), event, cursor);
+    const { type, version } = event;
+    if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
+    else from.standing?.show(version, now);
+    if (fate === "forward") {
+      asked.recall?.raise(version);
+      pursuit.progressed();
+    }
+    return fate;
+  }
+
+  /** What a backend says of itself. */
+  #takeWord(event: WatchEvent, from: WatchLeg, now: number): void {
+    const { recall } = this.#parts.asked;
+    if (event.type === "BOOKMARK") from.standing?.tell(event, now);
+    else if (event.code === 504) recall?.refused();
+    else if (event.code === 410) from.standing?.refuse(from.reading.from, event.oldest);
+    if (event.endsInitialEvents) recall?.shown(event.version);
+  }
+
+  mayGoOn(from: WatchLeg): boolean {
+    return from === this.first;
+  }
+
+  forward(bytes: Buffer, start: number, end: number): void {
+    // Of two legs nobody knows whose octets leave, so theirs are granted at once: who reads slowly has no two for long.
+    if (this.isMerged) {
+      this.#parts.outlet.prepaid(end - start);
+      this.#read?.leg.up?.grant(end - start);
+    }
+    this.#parts.outlet.send(bytes, start, end);
+  }
+
+  /** Octets that no leg is to be granted: they were when they came. */
+  release(held: Buffer): void {
+    this.#parts.outlet.prepaid(held.length);
+    this.#parts.outlet.send(held, 0, held.length);
+  }
+}

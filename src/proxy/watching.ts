@@ -1,0 +1,390 @@
+/**
+ * A watch that outlives its backend. Its legs tell what they hear; Progress says which events go on, the verdict on an
+ * ending what follows, Moves where and when (watch.md §5). The client has one stream, and knows of nothing.
+ *
+ *     one leg ──suspected──▶ with a shadow, merged ──cleared──▶ one leg
+ *        │                        │ lost
+ *        │ leaving                ▼
+ *        ├──▶ with a successor ─▶ one leg, elsewhere
+ *        └ lost ─▶ asked anew ───▶      or the end, between two events
+ */
+import type { Buffered } from "../h2/buffered.ts";
+import type { Field } from "../h2/field.ts";
+import { limits } from "../limits.ts";
+import { endOf, type Over, verdictOn } from "../watch/ending.ts";
+import { decoderFor } from "../watch/framing.ts";
+import { Progress } from "../watch/progress.ts";
+import { Reading } from "../watch/reading.ts";
+import { type Acceptance, acceptanceOf, acceptanceOfError } from "../watch/resume.ts";
+import type { Client } from "./client.ts";
+import { isCredentialOver } from "./credential-expiry.ts";
+import type { LaneKey } from "./lane-key.ts";
+import { Leg, type LegOwner } from "./leg.ts";
+import type { Moves } from "./moves.ts";
+import type { Order } from "./order.ts";
+import { Outlet } from "./outlet.ts";
+import { Pursuit } from "./pursuit.ts";
+import type { WatchHost } from "./watch-host.ts";
+import { WatchLeg } from "./watch-leg.ts";
+import { WatchLegs } from "./watch-legs.ts";
+import { answerOf, orderAt, type WatchOrder } from "./watch-order.ts";
+import { type AskReason, type EndReason, endReason, moveReason } from "./watch-reasons.ts";
+
+export type WatchParts = {
+  readonly host: WatchHost;
+  readonly moves: Moves;
+  readonly buffered: Buffered;
+  readonly asked: WatchOrder;
+  /** Of the answer that the client was given. */
+  readonly contentType: string;
+};
+
+export class Watching implements LegOwner {
+  readonly #parts: WatchParts;
+  readonly progress: Progress;
+  readonly #outlet: Outlet;
+  readonly #pursuit: Pursuit;
+  readonly legs: WatchLegs;
+
+  constructor(parts: WatchParts, leg: Leg) {
+    const { host, moves, buffered, asked } = parts;
+    const { clock } = moves;
+    this.#parts = parts;
+    this.progress = new Progress({ ...asked, ...asked.request });
+    this.#outlet = new Outlet(host.down, clock);
+    this.#pursuit = new Pursuit(clock);
+    const shared = { clock, progress: this.progress, outlet: this.#outlet, pursuit: this.#pursuit, asked };
+    this.legs = new WatchLegs({ ...shared, complaints: moves.complaints, order: host.order });
+    const first = new WatchLeg(leg, this.legs, buffered);
+    first.open(new Reading(asked.request.version, false));
+    this.#accept(first);
+    this.legs.first = first;
+    leg.owner = this;
+    // It may have been told to go before it had an answer.
+    if (moves.isLeaving(leg)) moves.leave(this, "leaving");
+  }
+
+  // --- what its exchange asks of it ---
+
+  /** Where its events come from. */
+  get leg(): Leg | undefined {
+    return this.legs.first?.leg;
+  }
+
+  /** `count` octets have left for the client; returns how many of them are to be granted. */
+  settle(count: number): number {
+    return this.#outlet.settle(count);
+  }
+
+  /** We are going ourselves: its client is to go on elsewhere. */
+  finish(): void {
+    this.#end("drained");
+  }
+
+  /** Should its server have ended it by now? Has it missed its bookmarks? Asked every few seconds. */
+  look(): void {
+    const { host, moves } = this.#parts;
+    const { leftMs } = this.legs.times;
+    if (leftMs !== undefined && leftMs < -limits.overdueMs) {
+      moves.ended(this, "overdue", this.leg?.backend ?? this.#pursuit.from);
+      host.endsHere(true);
+    } else if (this.legs.stalledMs >= 0) this.#leaveStalled();
+    else if (this.legs.isRewound) this.#end("rewound");
+    else if (this.mayHaveTwo && this.legs.isHung) {
+      // Another backend is asked as well: if that shows more, this one hung; if not, nothing was lost.
+      this.legs.complain();
+      moves.leave(this, "hung");
+    }
+  }
+
+  /** One that nobody else takes ends at last: its client's next one begins at a backend that goes on. */
+  #leaveStalled(): void {
+    const { moves } = this.#parts;
+    const isLate = this.legs.stalledMs > limits.caughtUpMs;
+    if (this.legs.isOtherSettled && this.#pursuit.reason === "stale") this.#promote();
+    else if (this.mayHaveTwo) moves.flee(this);
+    else if (isLate && this.progress.isReadable && moves.mayEnd(this)) this.#end("stale");
+  }
+
+  /** Nobody wants it any more. */
+  cancel(): void {
+    this.#pursuit.stop();
+    this.legs.dropFirst();
+    this.legs.dropOther();
+  }
+
+  // --- what Moves asks of it ---
+
+  get client(): Client {
+    return this.#parts.host.order.client;
+  }
+
+  /** Backends that were asked in vain since the first leg was lost. */
+  get tried(): readonly string[] {
+    return this.#pursuit.tried;
+  }
+
+  /** May it have a second leg? */
+  get mayHaveTwo(): boolean {
+    const isOver = this.#pursuit.isDeclined || this.#pursuit.isClosed;
+    return !isOver && this.legs.mayBeTwo && !this.#isExpired;
+  }
+
+  /** Is its client's token over, or its certificate? Then the client has to show its new one itself (watch.md §8). */
+  get #isExpired(): boolean {
+    return isCredentialOver(this.#parts.host.order, this.#parts.moves.clock.wall());
+  }
+
+  /** The next leg, to be dialled. */
+  ask(backend: string, reason: AskReason): Leg {
+    if (this.legs.isRenewing) this.legs.dropOther();
+    const leg = new Leg(backend, this);
+    const other = new WatchLeg(leg, this.legs, this.#parts.buffered);
+    const { first } = this.legs;
+    this.legs.other = other;
+    if (first === undefined) this.#pursuit.untilAnswered(() => this.#giveUp(other));
+    else this.#pursuit.begin(reason, first.leg.backend);
+    return leg;
+  }
+
+  /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
+  isTooLate(isForgotten: boolean): boolean {
+    const isLate = isForgotten || this.#pursuit.isOver || (this.legs.times.leftMs ?? 1) <= 0;
+    if (isLate) this.#end(isForgotten ? "expired" : this.#pursuit.endReason);
+    return isLate;
+  }
+
+  // --- what its legs tell ---
+
+  /** As it is sent now: events may have come while a leg waited for its lane. */
+  get order(): Order {
+    const { host, asked } = this.#parts;
+    return orderAt(host.order, asked, this.progress.resumeVersion, this.legs.timesOfNext);
+  }
+
+  laneKey(): LaneKey {
+    return this.#parts.host.laneKey();
+  }
+
+  legOpened(leg: Leg): void {
+    this.legs.of(leg)?.open(new Reading(this.progress.resumeVersion ?? "", true));
+  }
+
+  legRefused(leg: Leg): void {
+    this.#over(leg, "unanswered");
+  }
+
+  legHeaders(leg: Leg, fields: Field[], end: boolean): void {
+    const side = this.legs.of(leg);
+    if (side?.isAccepted === true) this.#over(leg, "ended");
+    else if (side !== undefined && Number(fields[0]?.value) >= 200) this.#judge(side, fields, end);
+  }
+
+  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const side = this.legs.of(leg);
+    if (side === undefined) return;
+    const passed = end > start ? this.legs.read(side, bytes, start, end) : "all";
+    if (passed === "all") this.#advanced(side);
+    else if (passed === "refused") this.#refused(side, side.errorCode);
+    else if (passed === "opaque" && side === this.legs.first) this.#lose();
+    else this.#broken(side);
+    if (endStream) this.#over(leg, "ended");
+  }
+
+  legSent(): void {}
+
+  legGone(leg: Leg): void {
+    this.#over(leg, "broken");
+  }
+
+  legSuspected(leg: Leg): void {
+    const side = this.legs.of(leg);
+    if (side === undefined) return;
+    if (side === this.legs.other) return this.#otherSuspected(side);
+    if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.#promote();
+    else this.#parts.moves.shadow(this, leg);
+  }
+
+  /** No better than the first: somebody else is asked, at the next tick or, without a first, at once. */
+  #otherSuspected(side: WatchLeg): void {
+    // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
+    const isInVain = side.leg.up !== undefined || this.#parts.moves.isDoubtful(side.leg.backend);
+    if (isInVain) this.#giveUp(side);
+  }
+
+  legCleared(leg: Leg): void {
+    if (leg !== this.leg) return;
+    this.#pursuit.declined(0);
+    if (this.#pursuit.reason === "suspected") this.legs.dropOther();
+  }
+
+  legLeaving(leg: Leg): void {
+    if (leg === this.leg) this.#parts.moves.leave(this, "leaving");
+  }
+
+  legFaulted(error: unknown): void {
+    this.#parts.host.legFaulted(error);
+  }
+
+  // --- what a second leg comes to ---
+
+  #judge(side: WatchLeg, fields: readonly Field[], end: boolean): void {
+    const { host, moves, contentType } = this.#parts;
+    const answer = answerOf(fields);
+    host.learnt(answer.status);
+    if (answer.status === 429) moves.slowDown();
+    const acceptance = acceptanceOf(answer, contentType);
+    if (acceptance.kind !== "go") return this.#turnDown(side, acceptance, "refused");
+    if (end) return this.#turnDown(side, { kind: "elsewhere", inMs: 0 }, "refused");
+    this.#accept(side);
+    // A successor has to show first that it knows the version: what it sends next may be an ERROR.
+    if (this.legs.first === undefined) this.#promote();
+  }
+
+  #accept(side: WatchLeg): void {
+    const { contentType, asked, moves } = this.#parts;
+    side.accept(decoderFor(contentType, "", asked.isRepeating), moves.clock.now());
+    if (!asked.isForeign) side.join(moves.standings.of(side.leg.backend, asked.resource), asked.isWhole);
+  }
+
+  /** Whole events came, or none. */
+  #advanced(side: WatchLeg): void {
+    const fate = this.legs.fateOfOther(side);
+    if (fate === "first") this.#promote();
+    else if (fate === "drop") this.legs.dropOther();
+  }
+
+  #promote(): void {
+    const { moves, host } = this.#parts;
+    const { reason, from, ms } = this.#pursuit;
+    this.legs.promote();
+    // The new leg has had no bookmark yet, and may have none for long.
+    this.progress.lastBookmarkAt = -1;
+    this.#pursuit.found();
+    const backend = this.leg?.backend ?? "";
+    host.goesOn(backend);
+    if (reason !== "renewed") moves.moved(reason, from, backend, ms);
+  }
+
+  /** The bytes of the first leg are not what they claimed to be: they go on as they come, from here and nowhere else. */
+  #lose(): void {
+    this.progress.lose();
+    this.legs.dropOther();
+  }
+
+  /** An ERROR of our own request, or of one of two. */
+  #refused(side: WatchLeg, code: number): void {
+    this.legs.letGo(side);
+    const { first, other } = this.legs;
+    if (side === first && other !== undefined) {
+      this.legs.dropFirst();
+      return this.#goOnWithOther();
+    }
+    const isLast = side === first || first === undefined;
+    if (code === 410 && isLast) this.#pursuit.expired(side.leg.backend, side.refusal);
+    const isForgotten = isLast && this.#parts.moves.isForgotten(this);
+    this.#turnDown(side, acceptanceOfError(code, isForgotten), code === 410 ? "expired" : "refused");
+  }
+
+  #turnDown(side: WatchLeg, acceptance: Acceptance, reason: EndReason): void {
+    this.#drop(side);
+    if (this.legs.first !== undefined) return this.#decline(acceptance.kind === "elsewhere");
+    this.#pursuit.inVain(side.leg.backend);
+    if (acceptance.kind === "elsewhere") this.#resume(acceptance.inMs);
+    else this.#end(reason);
+  }
+
+  /** It shows what it was not asked for, or leaves out what the other has shown. */
+  #broken(side: WatchLeg): void {
+    this.#drop(side);
+    if (this.legs.first === undefined) this.#end("out-of-order");
+    else this.#decline(false);
+  }
+
+  /** The first leg goes on alone. `isPassing`: a cache that is being filled, say, takes the watch a little later. */
+  #decline(isPassing: boolean): void {
+    this.#pursuit.declined(isPassing ? limits.declinedMs : Number.POSITIVE_INFINITY);
+    if (isPassing && this.#pursuit.reason === "leaving") this.#parts.moves.leaveLater(this);
+  }
+
+  #giveUp(side: WatchLeg): void {
+    side.cancel();
+    this.#over(side.leg, "broken");
+  }
+
+  #drop(side: WatchLeg): void {
+    if (side === this.legs.first) this.legs.dropFirst();
+    else this.legs.dropOther();
+  }
+
+  // --- what follows when a leg is over ---
+
+  #over(leg: Leg, over: Over): void {
+    const side = this.legs.of(leg);
+    if (side === undefined) return;
+    const isFirst = side === this.legs.first;
+    this.legs.letGo(side);
+    this.#drop(side);
+    if (isFirst) return this.#firstOver(leg, over);
+    if (this.legs.first !== undefined) return this.#secondOver(over);
+    this.#pursuit.inVain(leg.backend);
+    this.#resume(side.isOpened ? 0 : this.#pursuit.unsent());
+  }
+
+  /** The client's own deadline is kept by whichever leg can: one that is silent will not. Any other end is no loss. */
+  #secondOver(over: Over): void {
+    if (over !== "ended" || verdictOn(this.legs.ending(over, false)).kind !== "relay") return;
+    this.legs.dropFirst();
+    this.#parts.host.endsHere(true);
+  }
+
+  #firstOver(leg: Leg, over: Over): void {
+    const isDraining = over === "ended" && this.#parts.moves.isLeaving(leg);
+    const ending = this.legs.ending(over, isDraining);
+    const { kind } = verdictOn(ending);
+    if (over === "broken" || isDraining) this.#pursuit.inVain(leg.backend);
+    if (kind === "resume" && this.legs.other !== undefined) return this.#goOnWithOther();
+    this.legs.dropOther();
+    this.#pursuit.begin(moveReason(over, isDraining), leg.backend);
+    if (kind === "resume" || kind === "replay") this.#resume(0);
+    else if (kind === "relay") this.#parts.host.endsHere(true);
+    else if (kind === "reset") this.#parts.host.breaksOff();
+    else this.#end(endReason(ending));
+  }
+
+  /** The shadow is the watch now; or will be, if it is answered. */
+  #goOnWithOther(): void {
+    const { other } = this.legs;
+    if (other === undefined) return;
+    if (other.isAccepted) return this.#promote();
+    this.#pursuit.mayTry();
+    this.#pursuit.untilAnswered(() => this.#giveUp(other));
+  }
+
+  #resume(inMs: number): void {
+    if (this.#isExpired) return this.#end("refused");
+    if (!this.#pursuit.mayTry())
+      return this.#end(this.#pursuit.isFruitless ? "fruitless" : this.#pursuit.endReason);
+    this.#pursuit.waitFor(this.#parts.moves.resume(this, Math.min(inMs, this.#pursuit.leftMs)));
+  }
+
+  /** client-go relists after a watch without events that ended within a second: such an end is held back (D5). */
+  #end(reason: EndReason): void {
+    const { host, moves } = this.#parts;
+    this.#pursuit.close();
+    this.legs.dropOther();
+    const { refusal } = this.#pursuit;
+    if (refusal !== undefined) {
+      // It is the answer to what the client asked: no end of ours.
+      this.legs.release(refusal);
+      return host.endsHere(true);
+    }
+    const inMs = endOf({ liveEvents: this.progress.liveEvents, liveMs: this.legs.times.liveMs });
+    const end = (): void => {
+      moves.ended(this, reason, this.leg?.backend ?? this.#pursuit.from);
+      host.endsHere(false);
+    };
+    if (inMs > 0) this.#pursuit.after(inMs, end);
+    else end();
+  }
+}

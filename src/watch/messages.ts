@@ -1,0 +1,75 @@
+/**
+ * Counts the messages of a websocket in one direction (RFC 6455 §5.2), without looking into them: an apiserver sends
+ * one event in each (watch.md §1.2). Only headers are read; a frame's octets are passed over by its length.
+ *
+ *   fin · · · opcode | mask length7 | length of 2 or 8 octets, if length7 is 126 or 127 | mask's 4 | payload
+ */
+const finalFragment = 0x80;
+/** Opcodes from here on are control frames: close, ping, pong. */
+const firstControl = 0x8;
+const masked = 0x80;
+const lengthOctets = new Map([
+  [126, 2],
+  [127, 8],
+]);
+
+export class Messages {
+  /** Messages that are whole. */
+  count = 0;
+  /** Octets of a header still to come: 2 before its first. */
+  #headerLeft = 2;
+  #first = 0;
+  /** Are its first two octets read? Then its length comes. */
+  #isBegun = false;
+  #isMasked = false;
+  #length = 0;
+  #payloadLeft = 0;
+
+  /** The next octets, cut anywhere. */
+  feed(bytes: Buffer, start: number, end: number): void {
+    let here = start;
+    while (here < end) {
+      if (this.#headerLeft > 0) this.#readHeader(bytes[here++] ?? 0);
+      else {
+        const taken = Math.min(this.#payloadLeft, end - here);
+        here += taken;
+        this.#payloadLeft -= taken;
+      }
+      if (this.#headerLeft === 0 && this.#payloadLeft === 0) this.#endFrame();
+    }
+  }
+
+  #readHeader(octet: number): void {
+    if (this.#isBegun) return this.#readLength(octet);
+    this.#headerLeft--;
+    if (this.#headerLeft === 1) {
+      this.#first = octet;
+      return;
+    }
+    const length = octet % masked;
+    this.#isBegun = true;
+    this.#isMasked = octet >= masked;
+    this.#headerLeft = lengthOctets.get(length) ?? 0;
+    this.#length = this.#headerLeft > 0 ? 0 : length;
+    if (this.#headerLeft === 0) this.#beginPayload();
+  }
+
+  #readLength(octet: number): void {
+    // Beyond 2^53 it is not exact any more, and no stream lasts so long.
+    this.#length = this.#length * 256 + octet;
+    this.#headerLeft--;
+    if (this.#headerLeft === 0) this.#beginPayload();
+  }
+
+  /** The mask is passed over with what it masks. */
+  #beginPayload(): void {
+    this.#payloadLeft = this.#length + (this.#isMasked ? 4 : 0);
+  }
+
+  #endFrame(): void {
+    const isControl = this.#first % 16 >= firstControl;
+    if (this.#first >= finalFragment && !isControl) this.count++;
+    this.#isBegun = false;
+    this.#headerLeft = 2;
+  }
+}

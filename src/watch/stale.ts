@@ -1,0 +1,324 @@
+/**
+ * Which backends' caches stand still while others go on, resource by resource: versions are compared within one resource
+ * only (watch.md §6.3). Silence alone proves nothing: to be behind is a doubt, and what watches show there settles it.
+ */
+import { limits } from "../limits.ts";
+import type { WatchEvent } from "./event.ts";
+import { compareVersions, versionBefore } from "./version.ts";
+
+const nobody: readonly string[] = [];
+
+/** Found to stand still. Until `until` nobody is sent there; found again after that, it is for twice as long. */
+export type Stall = {
+  /** What others had shown and it had not. */
+  readonly version: string;
+  readonly since: number;
+  readonly until: number;
+  readonly spellMs: number;
+};
+
+/** How far one backend has come with one resource, as all its watches together show. Times are clock readings. */
+export class Standing {
+  readonly backend: string;
+  readonly resource: string;
+  /** The newest version that it has shown, and the newest of an event. */
+  version = "";
+  event = "";
+  /** Its open watches; and those of them that see all of the resource. */
+  watches = 0;
+  wholeWatches = 0;
+  /** When a bookmark came last; -1 before the first. */
+  bookmarkAt = -1;
+  /** Since when it has shown nothing new, although it has a watch. */
+  stillSince = 0;
+  stall: Stall | undefined;
+  /** The newest version from which it would not go on: what came next is not in its cache, and never will be again. */
+  refused = "";
+  /** Has it refused a newer one than before? Until somebody asks. */
+  #hasForgotten = false;
+
+  constructor(backend: string, resource: string) {
+    this.backend = backend;
+    this.resource = resource;
+  }
+
+  join(isWhole: boolean, now: number): void {
+    if (this.watches === 0) this.stillSince = now;
+    this.watches += 1;
+    if (isWhole) this.wholeWatches += 1;
+  }
+
+  leave(isWhole: boolean): void {
+    this.watches -= 1;
+    if (isWhole) this.wholeWatches -= 1;
+  }
+
+  /** One of its watches shows an event of this version: told of every one, and nearly always of the newest. */
+  show(version: string, now: number): void {
+    const ahead = compareVersions(version, this.version);
+    // No event is newer than what it has shown at all.
+    if (ahead === 0) this.event = this.version;
+    else if (ahead < 0) this.event = compareVersions(version, this.event) > 0 ? version : this.event;
+    else {
+      this.event = version;
+      this.#reach(version, now);
+    }
+  }
+
+  /** A bookmark says that its cache is so far. The marker says where a list ended; only the others come every minute. */
+  tell({ version, endsInitialEvents }: WatchEvent, now: number): void {
+    if (!endsInitialEvents) this.bookmarkAt = now;
+    if (compareVersions(version, this.version) > 0) this.#reach(version, now);
+  }
+
+  /** It answered a watch from this version with 410. `oldest`: the first that it takes, "" when it did not say. */
+  refuse(version: string, oldest: string): void {
+    const newest = oldest === "" ? version : versionBefore(oldest);
+    if (compareVersions(newest, this.refused) <= 0) return;
+    this.refused = newest;
+    this.#hasForgotten = true;
+  }
+
+  /** Told once. */
+  get hasForgotten(): boolean {
+    const hasForgotten = this.#hasForgotten;
+    this.#hasForgotten = false;
+    return hasForgotten;
+  }
+
+  #reach(version: string, now: number): void {
+    this.version = version;
+    this.stillSince = now;
+  }
+}
+
+/** The newest event of a resource that any backend had shown at a time. */
+type Mark = { readonly version: string; readonly at: number };
+
+/** A backend that has shown nothing new for long, although others have shown `version`. */
+export type Doubt = {
+  readonly standing: Standing;
+  readonly version: string;
+  readonly behindMs: number;
+  /** A bookmark came since, and said that its cache is no further: that is proof. */
+  readonly isTold: boolean;
+  /** Do watches of this resource have bookmarks at all? Those of an uncached one have none. */
+  readonly hasBookmarks: boolean;
+  /** All that it has not shown, oldest first. */
+  readonly missing: readonly Mark[];
+};
+
+/** One resource: how far each backend has come, and what it may be measured by. */
+class Course {
+  readonly standings = new Map<string, Standing>();
+  #marks: Mark[] = [];
+
+  get isWatched(): boolean {
+    return this.standings.values().some(({ watches, stall }) => watches > 0 || stall !== undefined);
+  }
+
+  judge(now: number): Doubt[] {
+    this.#mark(now);
+    const hasBookmarks = this.standings.values().some(({ bookmarkAt }) => bookmarkAt >= 0);
+    return [...this.standings.values()].flatMap((standing) => {
+      if (standing.watches === 0) return [];
+      const missing = this.#marks.filter(({ version }) => compareVersions(version, standing.version) > 0);
+      return doubtOf(standing, missing, { hasBookmarks, now });
+    });
+  }
+
+  forget(backend: string): void {
+    if (this.standings.delete(backend)) this.#marks = [];
+  }
+
+  /** Only what an event has shown must come to every cache: a bookmark may tell of a revision of other resources. */
+  #mark(now: number): void {
+    let most = "";
+    for (const { event } of this.standings.values()) if (compareVersions(event, most) > 0) most = event;
+    const last = this.#marks.at(-1);
+    if (compareVersions(most, last?.version ?? "") > 0) this.#marks.push({ version: most, at: now });
+    const watched = [...this.standings.values()].filter(({ watches }) => watches > 0);
+    // What all have shown measures nobody; the last one stays, so that it is not taken for new.
+    const isMissed = ({ version }: Mark): boolean =>
+      watched.some((standing) => compareVersions(version, standing.version) > 0);
+    this.#marks = this.#marks
+      .filter((mark, index) => isMissed(mark) || index === this.#marks.length - 1)
+      .slice(-limits.standingMarks);
+  }
+}
+
+export class Standings {
+  readonly #courses = new Map<string, Course>();
+  readonly #stalled = new Set<Standing>();
+
+  /** The same object every time: watches keep it. Of too many resources the last ones are not compared. */
+  of(backend: string, resource: string): Standing {
+    const known = this.#courses.get(resource);
+    const standing = known?.standings.get(backend) ?? new Standing(backend, resource);
+    if (known === undefined && !this.#hasRoom()) return standing;
+    const course = known ?? new Course();
+    this.#courses.set(resource, course);
+    course.standings.set(backend, standing);
+    return standing;
+  }
+
+  /** A resource that nobody watches makes room. */
+  #hasRoom(): boolean {
+    if (this.#courses.size < limits.standingResources) return true;
+    for (const [resource, course] of this.#courses)
+      if (!course.isWatched) return this.#courses.delete(resource);
+    return false;
+  }
+
+  /** The backends that are known not to go on from this version: a cache only ever forgets (watch.md §5.4). */
+  refusing(resource: string, version: string): readonly string[] {
+    const standings = this.#courses.get(resource)?.standings.values().toArray() ?? [];
+    const refusing = standings.filter(({ refused }) => compareVersions(version, refused) <= 0);
+    return refusing.length === 0 ? nobody : refusing.map(({ backend }) => backend);
+  }
+
+  /** Those that have refused a newer version than before; told once. */
+  forgetful(): Standing[] {
+    const all = this.#courses.values().flatMap(({ standings }) => standings.values());
+    return all.filter((standing) => standing.hasForgotten).toArray();
+  }
+
+  get resources(): number {
+    return this.#courses.size;
+  }
+
+  /** A backend that is gone, or begins anew, is no measure for anybody. */
+  forget(backend: string): void {
+    for (const [resource, course] of this.#courses) {
+      course.forget(backend);
+      if (course.standings.size === 0) this.#courses.delete(resource);
+    }
+    for (const standing of this.#stalled) if (standing.backend === backend) this.#stalled.delete(standing);
+  }
+
+  /** To be called about every second: who has stood still for too long while others went on? */
+  judge(now: number): Doubt[] {
+    return [...this.#courses.values()].flatMap((course) => course.judge(now));
+  }
+
+  // --- those that were found to stand still ---
+
+  convict({ standing, version }: Doubt, now: number): void {
+    const before = standing.stall;
+    const spellMs =
+      before === undefined ? limits.stallSpellMs : Math.min(limits.stallSpellMostMs, 2 * before.spellMs);
+    standing.stall = { version, since: before?.since ?? now, until: now + spellMs, spellMs };
+    this.#stalled.add(standing);
+  }
+
+  /** Those that have shown by now what they had not; told once. */
+  recovered(): Standing[] {
+    const recovered = [...this.#stalled].filter(
+      ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,
+    );
+    for (const standing of recovered) {
+      this.#stalled.delete(standing);
+      standing.stall = undefined;
+    }
+    return recovered;
+  }
+
+  /** Is nobody to be avoided at all? */
+  get isClear(): boolean {
+    return this.#stalled.size === 0;
+  }
+
+  /** The backends that stand still with this resource. */
+  stalledWith(resource: string, now: number): readonly string[] {
+    return [...this.#stalled]
+      .filter((standing) => standing.resource === resource && isStalled(standing, now))
+      .map(({ backend }) => backend);
+  }
+
+  /** The resources with which a backend stands still. */
+  stalledAt(backend: string, now: number): readonly string[] {
+    return [...this.#stalled]
+      .filter((standing) => standing.backend === backend && isStalled(standing, now))
+      .map(({ resource }) => resource);
+  }
+
+  /** How many of them there are, for metrics. */
+  stalls(now: number): number {
+    return [...this.#stalled].filter((standing) => isStalled(standing, now)).length;
+  }
+}
+
+export function isStalled({ stall }: Standing, now: number): boolean {
+  return stall !== undefined && now < stall.until;
+}
+
+function doubtOf(
+  standing: Standing,
+  missing: readonly Mark[],
+  { hasBookmarks, now }: { readonly hasBookmarks: boolean; readonly now: number },
+): Doubt[] {
+  const [mark] = missing;
+  if (mark === undefined) return [];
+  const since = Math.max(mark.at, standing.stillSince);
+  const behindMs = now - since;
+  if (behindMs < limits.behindMs) return [];
+  const isTold = standing.bookmarkAt - since >= limits.behindMs;
+  return [{ standing, version: mark.version, behindMs, isTold, hasBookmarks, missing }];
+}
+
+/** Times of one watch, as clock readings; -1 for what has not happened. */
+export type Silence = {
+  readonly lastEventAt: number;
+  readonly lastBookmarkAt: number;
+  /** Does something wait for the client, whose window is shut? Then the silence may be its own. */
+  readonly isBlocked: boolean;
+};
+
+/**
+ * Has a watch missed two bookmarks in a row? One that never had any may be silent for ever (watch.md §6.2). Before
+ * anything follows, the lane is asked something else.
+ */
+export function isHung({ lastEventAt, lastBookmarkAt, isBlocked }: Silence, now: number): boolean {
+  return lastBookmarkAt >= 0 && !isBlocked && now - lastEventAt >= limits.hungMs;
+}
+
+/**
+ * Does a leg go on from a version that its backend has not reached, although its cache moves? No cache is so late for so
+ * long: etcd was restored from a backup, say, and versions went back. The apiserver takes such a watch and is silent
+ * until they have passed that version (k/k 107457, watch.md §11 row 13); a cache that does not move shows nothing.
+ */
+export function isRewound(
+  { from, since }: Pick<Sight, "from" | "since">,
+  { version, stillSince }: Standing,
+  now: number,
+): boolean {
+  const isMoving = stillSince > since;
+  return isMoving && now - since >= limits.caughtUpMs && compareVersions(version, from) < 0;
+}
+
+/** One leg of a watch, as a witness of how far its backend's cache has come. */
+export type Sight = {
+  /** The version that it was asked from; "" when none was named. */
+  readonly from: string;
+  /** When its answer was taken. */
+  readonly since: number;
+  /** Does it see all of the resource, in every namespace? */
+  readonly isWhole: boolean;
+  readonly hasBookmarks: boolean;
+};
+
+/**
+ * Would this leg have shown by now what others have, if its backend had it? One that sees all of the resource would have
+ * at once; any other with its next bookmark, which comes within 62.3 s of a cache that moves (watch.md §6.1). This
+ * covers watches that were moved there, too (§6.4).
+ */
+export function wouldShow({ from, since, isWhole, hasBookmarks }: Sight, doubt: Doubt, now: number): boolean {
+  const { stillSince } = doubt.standing;
+  const withinMs = isWhole ? limits.behindMs : limits.caughtUpMs;
+  if (!isWhole && !(hasBookmarks && doubt.hasBookmarks)) return false;
+  return doubt.missing.some(({ version, at }) => {
+    // Opened about when the event came, it may have been given a state that has it: that shows nothing.
+    const isEarlier = since + limits.sightMs <= at;
+    return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
+  });
+}

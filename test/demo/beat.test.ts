@@ -1,0 +1,30 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Beat, beatOf } from "../../src/demo/beat.ts";
+import { jsonOf } from "../../src/demo/json.ts";
+import { Store } from "../../src/demo/store.ts";
+import { manualClock } from "../support/clock.ts";
+
+const test = suite("demo/beat");
+
+test("each write is one change, counted and timed, until it is stopped", () => {
+  const clock = manualClock();
+  const store = new Store();
+  const counts: number[] = [];
+  store.subscribe(({ object }) => counts.push(beatOf(jsonOf(object))));
+  const beat = new Beat(store, clock);
+  beat.start();
+  clock.advance(250);
+  assert.equal([counts, beat.count], [[1, 2, 3], 3]);
+  assert.equal([beat.age(1), beat.age(3), beat.age(4)], [250, 50, 0]);
+  beat.stop();
+  clock.advance(1_000);
+  assert.is(beat.count, 3);
+});
+
+test("other objects are none of its writes", () => {
+  assert.is(beatOf({ metadata: { name: "other" }, data: { count: "7" } }), 0);
+  assert.is(beatOf(null), 0);
+});
+
+test.run();

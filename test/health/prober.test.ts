@@ -1,0 +1,231 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type Held, nothingHeld } from "../../src/health/backend.ts";
+import type { Evidence } from "../../src/health/evidence.ts";
+import { type ProbeEar, Prober } from "../../src/health/prober.ts";
+import { limits } from "../../src/limits.ts";
+import { type ManualClock, manualClock } from "../support/clock.ts";
+
+const test = suite("health/prober");
+
+type Played = {
+  readonly clock: ManualClock;
+  readonly prober: Prober;
+  readonly learnt: Evidence[];
+  /** Probes that run, oldest first, and when each began. */
+  readonly running: { readonly ear: ProbeEar; readonly at: number }[];
+  readonly begun: number[];
+  held: Held;
+};
+
+const ready: Held = { ...nothingHeld, state: "ready", lanes: "answering", fresh: "answer" };
+const silent: Held = { ...ready, state: "suspect", lanes: "silent", fresh: "none" };
+
+function play(held: Held): Played {
+  const clock = manualClock();
+  const played: Omit<Played, "prober"> = { clock, learnt: [], running: [], begun: [], held };
+  const prober = new Prober({
+    clock,
+    random: () => 0.5,
+    times: { intervalMs: 1000, timeoutMs: 3000 },
+    held: () => all.held,
+    learn: (evidence) => played.learnt.push(evidence),
+    dialMs: () => 1000,
+    probe(ear) {
+      const run = { ear, at: clock.now() };
+      played.running.push(run);
+      played.begun.push(clock.now());
+      return () => void played.running.splice(played.running.indexOf(run), 1);
+    },
+  });
+  const all = Object.assign(played, { prober });
+  prober.start();
+  return all;
+}
+
+/** Answers whatever is asked. */
+function answerAll({ running }: Played): void {
+  for (const { ear } of Array.from(running)) {
+    ear.dialed("answer", "");
+    ear.answered("ready", "");
+  }
+}
+
+test("in calm times it asks once an interval, one at a time", () => {
+  const played = play(ready);
+  for (let round = 0; round < 4; round += 1) {
+    played.clock.advance(1000);
+    assert.is(played.running.length, 1);
+    answerAll(played);
+  }
+  assert.equal(played.begun, [500, 1500, 2500, 3500]);
+  assert.equal(
+    played.learnt.slice(0, 2).map(({ kind }) => kind),
+    ["fresh", "readyz"],
+  );
+  assert.is(played.prober.counts.answers, 4);
+});
+
+test("a probe that hangs holds up the next one while lanes answer, and is given up after its time", () => {
+  const played = play(ready);
+  played.clock.advance(500);
+  played.running[0]?.ear.dialed("answer", "");
+  played.clock.advance(2900);
+  assert.is(played.begun.length, 1);
+  played.clock.advance(200);
+  const last = played.learnt.at(-1);
+  assert.ok(last?.kind === "readyz" && last.readiness === "hanging");
+  assert.is(played.prober.counts.failures, 1);
+});
+
+test("while lanes are silent it asks every 250 ms on a socket of its own, and not more than eight at once", () => {
+  const played = play(silent);
+  played.clock.advance(500 + 900);
+  assert.equal(played.begun, [500, 750, 1000, 1250]);
+  const met = (): string[] => played.learnt.map((one) => (one.kind === "fresh" ? one.met : ""));
+  assert.equal(met(), []);
+  played.clock.advance(150);
+  assert.equal(met(), ["silence"], "the first has waited its second");
+  for (const { ear } of Array.from(played.running)) ear.dialed("answer", "");
+  played.clock.advance(5000);
+  assert.ok(played.running.length <= limits.probesAtOnce);
+});
+
+test("when something is wrong it asks now, and when it just has, not again", () => {
+  const played = play(ready);
+  played.clock.advance(600);
+  answerAll(played);
+  for (let count = 0; count < 100; count += 1) {
+    played.prober.hurry();
+    answerAll(played);
+  }
+  assert.equal(played.begun, [500], "it has asked a tenth of a second ago");
+  played.clock.advance(150);
+  for (let count = 0; count < 100; count += 1) {
+    played.prober.hurry();
+    answerAll(played);
+  }
+  assert.equal(played.begun, [500, 750]);
+});
+
+test("a backend that stays away is asked half as often, and so it is seen within a second of its return", () => {
+  const played = play({ ...silent, lanes: "lost", state: "dead" });
+  played.clock.advance(limits.urgentProbesMs);
+  const before = played.begun.length;
+  for (let second = 0; second < 10; second += 1) {
+    played.clock.advance(1000);
+    for (const { ear } of Array.from(played.running)) ear.dialed("refusal", "connect ECONNREFUSED");
+  }
+  assert.is(played.begun.length - before, 20);
+});
+
+test("our own stall is not the backend's silence (F11)", () => {
+  const played = play(ready);
+  played.clock.advance(600);
+  played.clock.stall(2000);
+  played.clock.advance(500);
+  assert.equal(played.learnt, []);
+});
+
+test("answers after the end are not heard, and a stopped prober asks no more", () => {
+  const played = play(ready);
+  played.clock.advance(600);
+  const [run] = played.running;
+  played.prober.stop();
+  run?.ear.dialed("answer", "");
+  played.clock.advance(10_000);
+  assert.equal([played.learnt.length, played.begun.length, played.running.length], [0, 1, 0]);
+});
+
+test("what falls in step falls out of it: each wait is a tenth more or less", () => {
+  const clock = manualClock();
+  const begun: number[] = [];
+  let next = 0;
+  const prober = new Prober({
+    clock,
+    random: () => [0, 0, 0.999][next++ % 3] ?? 0,
+    times: { intervalMs: 1000, timeoutMs: 3000 },
+    held: () => ready,
+    learn() {},
+    dialMs: () => 1000,
+    probe(ear) {
+      begun.push(clock.now());
+      ear.dialed("refusal", "");
+      return () => {};
+    },
+  });
+  prober.start();
+  clock.advance(2050);
+  assert.equal(begun.map(Math.round), [0, 900, 2000]);
+  prober.stop();
+});
+
+/** What the probe that waits last has been told: its socket is open, and /readyz says nothing. */
+function openLast({ running }: Played): void {
+  running.at(-1)?.ear.dialed("answer", "");
+}
+
+const verdicts = ({ learnt }: Played): (string | undefined)[] =>
+  learnt.map((evidence) => (evidence.kind === "readyz" ? evidence.readiness : undefined)).filter(Boolean);
+
+test("while requests wait in vain /readyz is asked at once, and has less time to answer", () => {
+  const played = play(ready);
+  const { clock, prober, begun } = played;
+  clock.advance(800);
+  answerAll(played);
+  prober.hasten();
+  assert.is(begun.length, 2, "at once");
+  openLast(played);
+  clock.advance(limits.hastyAnswerMs - 1);
+  assert.equal(verdicts(played), ["ready"]);
+  clock.advance(1);
+  assert.equal(verdicts(played), ["ready", "hanging"]);
+});
+
+test("a probe that waits already is given up as early, once; how often it is said makes no difference", () => {
+  const played = play(ready);
+  const { clock, prober, begun } = played;
+  clock.advance(600);
+  openLast(played);
+  clock.advance(500);
+  for (let count = 0; count < 3; count += 1) prober.hasten();
+  assert.is(begun.length, 1, "one at a time");
+  clock.advance(249);
+  assert.equal(verdicts(played), []);
+  clock.advance(1);
+  assert.equal(verdicts(played), ["hanging"]);
+});
+
+test("a backend whose /readyz is slow is given its time, in haste too; and all of it when the haste is over", () => {
+  const slow = play(ready);
+  for (let round = 0; round < 20; round += 1) {
+    slow.clock.advance(500);
+    openLast(slow);
+    slow.clock.advance(500);
+    slow.running.at(-1)?.ear.answered("ready", "");
+  }
+  slow.clock.advance(500);
+  openLast(slow);
+  slow.prober.hasten();
+  slow.clock.advance(1999);
+  assert.not(verdicts(slow).includes("hanging"), "four times what it takes");
+  slow.clock.advance(1000);
+  assert.ok(verdicts(slow).includes("hanging"));
+  const calm = play(ready);
+  calm.prober.hasten();
+  calm.clock.advance(limits.hastyMs);
+  answerAll(calm);
+  calm.clock.advance(1000);
+  openLast(calm);
+  calm.clock.advance(2999);
+  assert.equal(verdicts(calm), ["ready"]);
+});
+
+test("one that is stopped is not hastened", () => {
+  const played = play(ready);
+  played.prober.stop();
+  played.prober.hasten();
+  assert.is(played.begun.length, 0);
+});
+
+test.run();

@@ -1,0 +1,197 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import net from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { createReadyProbe } from "../../../src/health/probes/ready.ts";
+import { limits } from "../../../src/limits.ts";
+import { type BackendAddress, openSocket } from "../../../src/proxy/connect.ts";
+import { testPki } from "../../support/pki.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("health/probes/ready");
+
+type Server = { readonly port: number; readonly sockets: Set<net.Socket>; close(): void };
+const servers: Server[] = [];
+
+test.after.each(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function serve(server: net.Server): Promise<Server> {
+  const sockets = new Set<net.Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const bound = server.address();
+  const served: Server = {
+    port: typeof bound === "object" && bound !== null ? bound.port : 0,
+    sockets,
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+  servers.push(served);
+  return served;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+const plain = (answer: Answer): Promise<Server> => serve(createServer(answer));
+const statusOf =
+  (status: number, body = ""): Answer =>
+  (_request, response) =>
+    response.writeHead(status).end(body);
+
+/** What one probe of that address tells, until it has told `count` things. */
+async function told(address: Partial<BackendAddress>, count: number): Promise<string[]> {
+  const heard: string[] = [];
+  const seen: string[] = [];
+  const whole = { name: "a", host: "127.0.0.1", port: 1, tls: undefined, ...address };
+  const probe = createReadyProbe({
+    path: "/readyz",
+    open: () => openSocket(whole, "http/1.1"),
+    seen: (_backend, notAfter) => seen.push(notAfter),
+  });
+  let stop = (): void => {};
+  await within(
+    5000,
+    "the probe",
+    new Promise<void>((resolve) => {
+      const hear = (text: string): void => {
+        heard.push(text);
+        if (heard.length === count) resolve();
+      };
+      stop = probe("a", {
+        connected() {},
+        dialed: (met) => hear(met),
+        answered: (readiness, reason) => hear(`${readiness} ${reason}`),
+      });
+    }),
+  );
+  stop();
+  return seen.length > 0 ? [...heard, "certificate seen"] : heard;
+}
+
+test("a ready apiserver says so, and the socket is not kept", async () => {
+  const server = await plain(statusOf(200, "ok"));
+  assert.equal(await told(server, 2), ["answer", "ready status 200"]);
+  await within(2000, "the end of its socket", gone(server));
+});
+
+function gone({ sockets }: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => (sockets.size === 0 ? resolve() : void setImmediate(look));
+    look();
+  });
+}
+
+test("whoever does not let us ask is alive, and whether it is ready is not known", async () => {
+  for (const status of [401, 403, 404, 429])
+    assert.equal(await told(await plain(statusOf(status)), 2), ["answer", `unknown status ${status}`]);
+});
+
+test("a failing check is named, and a shutdown told apart from trouble", async () => {
+  const body = (check: string): string =>
+    `[+]ping ok\n[-]${check} failed: reason withheld\nreadyz check failed\n`;
+  const failing = await plain(statusOf(500, body("etcd-readiness")));
+  assert.equal(await told(failing, 2), ["answer", "failing status 500, failing: etcd-readiness"]);
+  const leaving = await plain(statusOf(500, body("shutdown")));
+  assert.equal(await told(leaving, 2), ["answer", "shutdown status 500, failing: shutdown"]);
+});
+
+test("when /readyz names nothing, /livez is asked what is wrong", async () => {
+  const asked: string[] = [];
+  const server = await plain((request, response) => {
+    asked.push(request.url ?? "");
+    const body = request.url === "/readyz" ? "" : "[-]loopback-serving-certificate failed: reason withheld\n";
+    response.writeHead(500).end(body);
+  });
+  assert.equal(await told(server, 2), ["answer", "failing status 500; /livez: loopback-serving-certificate"]);
+  assert.equal(asked, ["/readyz", "/livez?verbose"]);
+});
+
+test("of many failing checks a few are named, and a head without end is a failing server's", async () => {
+  const checks = Array.from(
+    { length: limits.probeChecks + 3 },
+    (_, at) => `[-]check-${at} failed: withheld\n`,
+  );
+  const many = await plain(statusOf(500, checks.join("")));
+  assert.equal(await told(many, 2), [
+    "answer",
+    "failing status 500, failing: check-0, check-1, check-2, check-3, check-4",
+  ]);
+  const endless = `HTTP/1.1 200 OK\r\na: ${"x".repeat(limits.probeHeadBytes)}`;
+  const [, said = ""] = await told(await serve(net.createServer((socket) => socket.write(endless))), 2);
+  assert.is(said, "failing Headers Overflow Error");
+});
+
+test("a refused socket, and a certificate of another name or authority, are told as what they are", async () => {
+  const server = await plain(statusOf(200));
+  server.close();
+  assert.equal(await told(server, 1), ["refusal"]);
+  const { authority, serving } = await testPki();
+  const pair = { cert: serving.certificate, key: serving.key };
+  const { port } = await serve(createTlsServer(pair, statusOf(200)));
+  const ca = authority.certificate;
+  assert.equal(await told({ port, tls: { ca, serverName: "other.test" } }, 1), ["untrusted"]);
+  assert.equal(await told({ port, tls: { ca: undefined, serverName: "localhost" } }, 1), ["untrusted"]);
+  const good = await told({ port, tls: { ca, serverName: "localhost" } }, 2);
+  assert.equal(good, ["answer", "ready status 200", "certificate seen"]);
+});
+
+test("an answer that breaks off, or is no HTTP, is a failing server's", async () => {
+  const cut = await plain((request) => request.socket.destroy());
+  const odd = await serve(net.createServer((socket) => socket.end("SSH-2.0-x\r\n\r\n")));
+  for (const server of [cut, odd]) {
+    const [met, said = ""] = await told(server, 2);
+    assert.is(met, "answer");
+    assert.match(said, /^failing ./);
+  }
+});
+
+test("of an endless answer only so much is read", async () => {
+  let sent = 0;
+  const server = await plain((_request, response) => {
+    response.writeHead(200);
+    const more = (): void => {
+      while (!response.destroyed && sent < 64 * limits.probeBodyBytes && response.write("x".repeat(4096)))
+        sent += 4096;
+      if (!response.destroyed) response.once("drain", more);
+    };
+    more();
+  });
+  assert.equal(await told(server, 2), ["answer", "ready status 200"]);
+  await within(2000, "the end of its socket", gone(server));
+});
+
+test("one that is stopped leaves no socket", async () => {
+  const server = await plain(() => {});
+  const probe = createReadyProbe({
+    path: "/readyz",
+    open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
+    seen() {},
+  });
+  await within(
+    2000,
+    "the socket",
+    new Promise<void>((resolve) => {
+      const stop = probe("a", {
+        answered() {},
+        connected() {},
+        dialed() {
+          setImmediate(() => {
+            stop();
+            resolve();
+          });
+        },
+      });
+    }),
+  );
+  await within(2000, "the end of its socket", gone(server));
+});
+
+test.run();

@@ -1,0 +1,73 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { keyOf, readRetransmissions, retransmissionsIn } from "../../../src/health/probes/retransmissions.ts";
+import { limits } from "../../../src/limits.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("health/probes/retransmissions");
+
+const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 0B00000A:192B 01 00000040:00000000 01:00000123 00000004     0        0 1 2 0 20 4 30 10 -1
+   1: 0100007F:1F91 0B00000A:192B 01 00000000:00000000 02:00000123 00000000     0        0 1 2 0 20 4 30 10 -1
+   2: 0100007F:1F92 0B00000A:192B 02 00000001:00000000 01:00000123 00000005     0        0 1 2 0 20 4 30 10 -1
+`;
+const table6 =
+  "   3: 0000000000000000FFFF00000100007F:1F93 0000000000000000FFFF00000B00000A:192B 01 00000040:00000000 01:00000123 0000000A     0        0 1 2 0 20 4 30 10 -1\n";
+
+test("of established sockets those are told that send again, and how often", () => {
+  assert.equal(retransmissionsIn(table), [["8080-6443-0a00000b", 4]]);
+  assert.equal(retransmissionsIn(table6), [["8083-6443-0a00000b", 10]]);
+  assert.equal(retransmissionsIn("nonsense\n"), []);
+});
+
+test("a socket's key is the same from either side of the kernel", () => {
+  const ports = { localPort: 8080, remotePort: 6443 };
+  assert.is(keyOf({ ...ports, remoteAddress: "10.0.0.11" }), "8080-6443-0a00000b");
+  assert.is(keyOf({ ...ports, remoteAddress: "::ffff:10.0.0.11" }), "8080-6443-0a00000b");
+  assert.is(keyOf({ ...ports, remoteAddress: "fd00::b" }), "8080-6443-0000000b");
+  assert.is(keyOf({ ...ports, remoteAddress: "fe80::1:2%eth0" }), "8080-6443-00010002");
+});
+
+test("the kernel's own table names a real socket by that key", async () => {
+  if (!existsSync("/proc/net/tcp")) process.stdout.write("\nskip: no /proc/net/tcp here\n");
+  for (const [host, file] of [
+    ["127.0.0.1", "/proc/net/tcp"],
+    ["::1", "/proc/net/tcp6"],
+  ] as const) {
+    if (!existsSync(file)) continue;
+    const server = net.createServer((socket) => socket.on("error", () => {}));
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    const bound = server.address();
+    const socket = net.connect(typeof bound === "object" && bound !== null ? bound.port : 0, host);
+    await within(2000, "the socket", new Promise<void>((resolve) => socket.once("connect", resolve)));
+    const all = readFileSync(file, "latin1").replaceAll(/ 00000000 {5}/g, " 00000004     ");
+    assert.is(new Map(retransmissionsIn(all)).get(keyOf(socket)), 4, host);
+    socket.destroy();
+    server.close();
+  }
+});
+
+test("reading it takes whatever it is, and what it holds is bounded", async () => {
+  const counts = await within(5000, "the table", readRetransmissions());
+  for (const [key, count] of counts) {
+    assert.match(key, /^\d+-\d+-[\da-f]{8}$/);
+    assert.ok(count > 0);
+  }
+});
+
+test("of an endless table the first MiB is read, and a table that is not there is an empty one", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchkeeper-sockets-"));
+  const endless = join(folder, "tcp");
+  const first = table.split("\n").slice(0, 2).join("\n");
+  const filling = `${" ".repeat(149)}\n`.repeat(limits.socketTableBytes / 150);
+  writeFileSync(endless, `${first}\n${filling}${table6}`);
+  const counts = await readRetransmissions([endless, join(folder, "tcp6")]);
+  assert.equal([...counts], [["8080-6443-0a00000b", 4]]);
+  rmSync(folder, { recursive: true });
+});
+
+test.run();

@@ -1,0 +1,62 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { reasonOf } from "../../src/health/reason.ts";
+
+const test = suite("health/reason");
+
+test("a reason says which detector saw it, what it measured against which bound, and a sentence", () => {
+  assert.equal(reasonOf({ kind: "lanes-silent", ms: 612.4, limitMs: 500 }), {
+    detector: "ping",
+    valueMs: 612,
+    limitMs: 500,
+    reason: "PING unanswered for 612 ms",
+  });
+});
+
+test("hung reads are told with the longest wait and its bound", () => {
+  const { valueMs, limitMs } = reasonOf({ kind: "reads-hanging", count: 3, ms: 612.4, limitMs: 500.2 });
+  assert.equal([valueMs, limitMs], [612, 500]);
+});
+
+test("every kind of evidence is told in the operator's words", () => {
+  const said = (evidence: Parameters<typeof reasonOf>[0]): string => {
+    const { detector, reason } = reasonOf(evidence);
+    return `${detector}: ${reason}`;
+  };
+  const dial = { kind: "fresh", begunAt: 0, ms: 12, reason: "connect ECONNREFUSED" } as const;
+  const readyz = { kind: "readyz", ms: 2000, reason: "[-]etcd failed" } as const;
+  assert.equal(
+    [
+      said({ kind: "lane-opened", ms: 4 }),
+      said({ kind: "lanes-answer" }),
+      said({ kind: "lanes-going" }),
+      said({ kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" }),
+      said({ kind: "lanes-lost", by: "ping", reason: "PING unanswered for 2010 ms" }),
+      said({ ...dial, met: "refusal" }),
+      said({ ...dial, met: "answer" }),
+      said({ ...dial, met: "untrusted", reason: "IP is not in the cert's list" }),
+      said({ ...readyz, readiness: "failing" }),
+      said({ ...readyz, readiness: "ready" }),
+      said({ kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 }),
+      said({ kind: "reads-answer" }),
+      said({ kind: "alone" }),
+    ],
+    [
+      "dial: a new session answered",
+      "ping: PINGs are answered again",
+      "goaway: it sent GOAWAY on every session",
+      "socket: the last session was lost: read ECONNRESET",
+      "ping: the last session was lost: PING unanswered for 2010 ms",
+      "dial: dial failed: connect ECONNREFUSED",
+      "dial: a new socket was answered",
+      "certificate: dial failed: IP is not in the cert's list",
+      "readyz: /readyz: [-]etcd failed",
+      "readyz: /readyz says ok",
+      "reads: 3 reads in a row hung here and were answered elsewhere",
+      "reads: reads are answered again",
+      "peers: it answers, and no other backend is ready",
+    ],
+  );
+});
+
+test.run();

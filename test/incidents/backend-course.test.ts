@@ -1,0 +1,41 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { BackendCourse } from "../../src/incidents/backend-course.ts";
+import type { Entry } from "../../src/journal.ts";
+import { limits } from "../../src/limits.ts";
+import { changed, met } from "../support/incidents.ts";
+
+const test = suite("incidents/backend-course");
+
+function play(...entries: readonly Entry[]): BackendCourse {
+  const course = new BackendCourse("a");
+  for (const [at, entry] of entries.entries())
+    if (entry.kind === "backend.changed") course.changed(entry, 1000 * (at + 1));
+    else if (entry.kind === "backend.met") course.met(entry, 1000 * (at + 1));
+  return course;
+}
+
+test("its doubt begins with what was measured first, and is due when it has lasted", () => {
+  const course = play(changed("a", "ready", "suspect", { valueMs: 600 }));
+  assert.equal([course.doubtAt, course.dueAt], [400, 1000 + limits.unprovenMs]);
+  course.told();
+  assert.equal([course.rows.length, course.dueAt], [0, Number.POSITIVE_INFINITY]);
+  assert.ok(course.isDown, "and stays down until it is ready");
+});
+
+test("death is due at once, unless it was announced", () => {
+  assert.is(play(changed("a", "ready", "suspect"), changed("a", "suspect", "dead")).dueAt, 2000);
+  const planned = play(changed("a", "ready", "draining"), changed("a", "draining", "dead"));
+  assert.is(planned.dueAt, 2000 + limits.restartMs);
+});
+
+test("never more rows than an incident has", () => {
+  const course = play(changed("a", "ready", "suspect"));
+  for (let index = 0; index < 2 * limits.incidentEvidence; index += 1) {
+    const entry = met("a", index % 2 === 0 ? "silence" : "refusal");
+    if (entry.kind === "backend.met") course.met(entry, index);
+  }
+  assert.is(course.rows.length, limits.incidentEvidence);
+});
+
+test.run();

@@ -1,0 +1,192 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
+import { changed, met, PlayedJournal } from "../support/incidents.ts";
+
+const test = suite("incidents/backend-fold");
+
+/** Two backends that are well. */
+function scene(): PlayedJournal {
+  const played = new PlayedJournal();
+  played.write(changed("a", "unknown", "ready"), changed("b", "unknown", "ready"));
+  return played;
+}
+
+const stalled = {
+  kind: "cache.stalled",
+  backend: "a",
+  resource: "/pods",
+  version: "7",
+  peersVersion: "9",
+  behindMs: 10_500,
+  detector: "bookmark",
+  watches: 3,
+} as const;
+
+test("a black hole is told by name when its doubt has lasted, with what proves it and what it cost", () => {
+  const played = scene();
+  played.clock.advance(10_000);
+  played.write(changed("a", "ready", "suspect"));
+  played.write({
+    kind: "watches.moved",
+    reason: "suspected",
+    from: "a",
+    to: "b",
+    count: 131,
+    slowestMs: 702,
+  });
+  played.clock.advance(1000);
+  assert.equal(played.told, []);
+  played.write(met("a", "silence"));
+  const incident = played.only;
+  assert.equal([incident.kind, incident.backend], ["backend-blackholed", "a"]);
+  assert.is(incident.detectedAt - incident.startedAt, 1600);
+  assert.equal(
+    incident.evidence.map(({ detector, value, threshold }) => [detector, value, threshold]),
+    [
+      ["ping", 600, 500],
+      ["dial", 1000, 0],
+    ],
+  );
+  assert.equal([incident.toll.watchesMoved, incident.toll.slowestMoveMs], [131, 702]);
+});
+
+test("a kernel that takes the socket says that only the process is frozen; one that refuses, that it is dead", () => {
+  for (const [what, reached, kind] of [
+    ["silence", "tcp", "backend-frozen"],
+    ["refusal", "", "backend-dead"],
+    ["untrusted", "tls", "backend-untrusted"],
+  ] as const) {
+    const played = scene();
+    played.write(changed("a", "ready", "suspect"), met("a", what, reached));
+    played.write(changed("a", "suspect", "dead", { reason: "the last session was lost" }));
+    assert.is(played.only.kind, kind);
+  }
+});
+
+test("a doubt that passes is no incident, and leaves nothing behind", () => {
+  const played = scene();
+  played.write(changed("a", "ready", "suspect"));
+  played.clock.advance(limits.unprovenMs - 1);
+  played.write(changed("a", "suspect", "ready"));
+  played.clock.advance(100_000);
+  assert.equal(played.told, []);
+});
+
+test("silence on old sockets alone is an incident only when it lasts", () => {
+  const played = scene();
+  played.write(changed("a", "ready", "suspect"), met("a", "answer", "tls"));
+  played.clock.advance(limits.unprovenMs);
+  assert.is(played.only.kind, "backend-blackholed");
+});
+
+test("one that says it is not ready is told as that, and over when it is", () => {
+  const played = scene();
+  played.write(
+    changed("a", "ready", "suspect", { detector: "readyz", reason: "/readyz: status 500, failing: etcd" }),
+  );
+  played.clock.advance(limits.unreadyMs);
+  assert.is(played.only.kind, "backend-unready");
+  played.write(changed("a", "suspect", "ready", { reason: "/readyz says ok" }));
+  assert.equal(played.told, ["+ backend-unready a", "- backend-unready a"]);
+});
+
+test("an announced restart is none, unless it lasts", () => {
+  const played = scene();
+  played.write(changed("a", "ready", "draining", { detector: "goaway" }));
+  played.write(changed("a", "draining", "dead"), met("a", "refusal"));
+  played.clock.advance(limits.restartMs - 1);
+  assert.equal(played.told, []);
+  played.clock.advance(1);
+  assert.equal(played.told, ["+ backend-dead a"]);
+  played.write(changed("a", "dead", "ready"));
+  assert.equal(played.told, ["+ backend-dead a", "- backend-dead a"]);
+});
+
+test("with the last of them down nobody can be asked, and that is told once more", () => {
+  const played = scene();
+  for (const name of ["a", "b"])
+    played.write(changed(name, "ready", "suspect"), changed(name, "suspect", "dead"));
+  assert.equal(played.told, ["+ backend-dead a", "+ backend-dead b", "+ all-backends-down"]);
+  played.write(changed("b", "dead", "ready"));
+  assert.equal(played.told.slice(3), ["- backend-dead b", "- all-backends-down"]);
+});
+
+test("three falls in two minutes are flapping, told by verdicts or by new sockets alone", () => {
+  const played = scene();
+  for (let fall = 0; fall < limits.flaps; fall += 1) {
+    played.write(changed("a", "ready", "suspect"));
+    played.clock.advance(300);
+    if (fall < 2) played.write(changed("a", "suspect", "ready"));
+  }
+  assert.equal(played.told, ["+ backend-flapping a"]);
+  // Kept suspect by now: only new sockets show that it still comes and goes.
+  const { lastSeenAt } = played.only;
+  played.clock.advance(1000);
+  played.write(met("a", "answer", "tls"), met("a", "refusal"));
+  assert.ok((played.incidents.store.find("backend-flapping", "a")?.lastSeenAt ?? 0) > lastSeenAt);
+  played.write(changed("a", "suspect", "ready"));
+  played.clock.advance(limits.flappingMs);
+  assert.is(played.active.length, 0);
+});
+
+test("probes that a lossy network swallows now and then do not make it flap", () => {
+  const played = scene();
+  for (let times = 0; times < 10; times += 1) {
+    played.write(met("a", "silence"), met("a", "answer", "tls"));
+    played.clock.advance(5000);
+  }
+  assert.equal(played.told, []);
+});
+
+test("a cache that stands still is told, and over when all of its resources go on", () => {
+  const played = scene();
+  played.clock.advance(60_000);
+  played.write(stalled, { ...stalled, resource: "/secrets" });
+  assert.equal(played.told, ["+ backend-stale a"]);
+  assert.is(played.only.startedAt, 60_000 - 10_500);
+  played.write({ kind: "watches.moved", reason: "stale", from: "a", to: "b", count: 3, slowestMs: 40 });
+  assert.is(played.only.toll.watchesMoved, 3);
+  played.write({ kind: "cache.recovered", backend: "a", resource: "/pods", version: "9" });
+  assert.is(played.active.length, 1);
+  played.write({ kind: "cache.recovered", backend: "a", resource: "/secrets", version: "9" });
+  assert.is(played.active.length, 0);
+});
+
+test("who was affected is named: a tunnel that ended, a request that failed; nobody for evening the load", () => {
+  const played = scene();
+  played.write(changed("a", "ready", "suspect"), met("a", "refusal"), changed("a", "suspect", "dead"));
+  const failed = {
+    kind: "exchange.failed",
+    code: "backend-lost",
+    origin: "backend",
+    message: "lost",
+    auditId: "x",
+  } as const;
+  played.write(
+    { ...failed, client: "10.0.0.7", userAgent: "kubectl/v1", backend: "a" },
+    { ...failed, client: "10.0.0.8", userAgent: "kubectl/v1", backend: "b" },
+    { kind: "tunnel.ended", client: "10.0.0.9", backend: "a", auditId: "y", reason: "backend dead" },
+    { kind: "watches.moved", reason: "balance", from: "a", to: "b", count: 9, slowestMs: 1 },
+  );
+  const { toll, affected } = played.only;
+  assert.equal([toll.requestsFailed, toll.tunnelsEnded, toll.watchesMoved], [1, 1, 0]);
+  assert.equal(affected.names, ["10.0.0.7 kubectl/v1", "10.0.0.9"]);
+});
+
+test("a backend that is configured no more takes its incidents along", () => {
+  const played = scene();
+  played.write(changed("a", "ready", "suspect"), changed("a", "suspect", "dead"), stalled);
+  played.write({ kind: "backend.removed", backend: "a" });
+  assert.is(played.active.length, 0);
+});
+
+test("more backends than any configuration has are not followed", () => {
+  const played = new PlayedJournal();
+  for (let index = 0; index <= limits.incidentBackends; index += 1)
+    played.write(changed(`n-${index}`, "unknown", "dead"));
+  const dead = played.active.filter(({ kind }) => kind === "backend-dead");
+  assert.is(dead.length, limits.incidentBackends);
+});
+
+test.run();

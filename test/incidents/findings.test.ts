@@ -1,0 +1,152 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { Entry } from "../../src/journal.ts";
+import { limits } from "../../src/limits.ts";
+import { PlayedJournal } from "../support/incidents.ts";
+
+const test = suite("incidents/findings");
+
+const caller = { client: "10.0.0.7", userAgent: "manager/v1" } as const;
+
+/** What opens each kind, and what ends it if an entry does. */
+const rows: readonly { readonly kind: string; readonly opens: Entry; readonly ends?: Entry }[] = [
+  {
+    kind: "watch-hung a",
+    opens: {
+      kind: "watch.hung",
+      ...caller,
+      resource: "/pods",
+      backend: "a",
+      silentMs: 131_000,
+      limitMs: 130_000,
+    },
+  },
+  {
+    kind: "watch-hung a",
+    opens: { kind: "watches.ended", reason: "overdue", from: "a", count: 2, resource: "/pods", version: "7" },
+  },
+  {
+    kind: "watch-replay-loop 10.0.0.7 manager/v1 /pods",
+    opens: { kind: "watch.looped", ...caller, resource: "/pods", version: "7", times: 5 },
+  },
+  {
+    kind: "version-went-back a /pods",
+    opens: {
+      kind: "event.outdated",
+      ...caller,
+      resource: "/pods",
+      backend: "a",
+      type: "DELETED",
+      version: "7",
+      seen: "9",
+    },
+  },
+  {
+    kind: "version-went-back 10.0.0.7 manager/v1 /pods",
+    opens: { kind: "floor.abandoned", ...caller, resource: "/pods", seen: "9" },
+  },
+  {
+    kind: "relist-storm",
+    opens: {
+      kind: "relists.stormed",
+      relists: 40,
+      limit: 40,
+      withinMs: 10_000,
+      resource: "/pods",
+      clients: ["x"],
+    },
+  },
+  {
+    kind: "certificate-refused kube",
+    opens: { kind: "certificate.refused", name: "kube", problem: "The key is not the certificate's" },
+    ends: { kind: "certificate.loaded", name: "kube", notAfter: "2027" },
+  },
+  {
+    kind: "certificate-expiring serving kube",
+    opens: {
+      kind: "certificate.expiring",
+      purpose: "serving",
+      name: "kube",
+      notAfter: "2026",
+      leftMs: 1,
+      limitMs: 2,
+    },
+    ends: { kind: "certificate.renewed", purpose: "serving", name: "kube", notAfter: "2027" },
+  },
+  {
+    kind: "loopback-certificate-expiring backend-loopback a",
+    opens: {
+      kind: "certificate.expiring",
+      purpose: "backend-loopback",
+      name: "a",
+      notAfter: "2026",
+      leftMs: -9e8,
+      limitMs: 0,
+    },
+    ends: { kind: "certificate.renewed", purpose: "backend-loopback", name: "a", notAfter: "" },
+  },
+  ...(["contested", "ghost", "unknown"] as const).map((verdict) => ({
+    kind: `${{ contested: "lock-contested", ghost: "lock-ghost-holder", unknown: "unknown-lock-client" }[verdict]} leases n/x`,
+    opens: {
+      kind: "lock.judged",
+      ...caller,
+      verdict,
+      lock: "leases n/x",
+      holder: "x",
+      subject: "",
+      was: "",
+      detector: "turns",
+      valueMs: 1,
+      limitMs: 2,
+      reason: "r",
+      auditId: "id",
+    } as const,
+  })),
+  {
+    kind: "config-refused f",
+    opens: { kind: "config.refused", file: "f", problems: ["1:1 unknown", "b"] },
+    ends: { kind: "config.reloaded", file: "f", waiting: [] },
+  },
+  {
+    kind: "discovery-failed dns",
+    opens: { kind: "discovery.failed", from: "dns", reason: "SERVFAIL" },
+    ends: { kind: "discovery.recovered", from: "dns" },
+  },
+  {
+    kind: "listener-lost kube",
+    opens: { kind: "listener.lost", listener: "kube", reason: "EADDRINUSE" },
+    ends: { kind: "listener.opened", listener: "kube", address: "127.0.0.1:1" },
+  },
+  {
+    kind: "overload",
+    opens: { kind: "exchange.failed", code: "overload", origin: "proxy", message: "Too much", auditId: "id" },
+  },
+  { kind: "fault-contained timer", opens: { kind: "fault.contained", ring: "timer", message: "x" } },
+];
+
+for (const { kind, opens, ends } of rows)
+  test(`${opens.kind} opens ${kind}`, () => {
+    const played = new PlayedJournal();
+    played.clock.advance(200_000);
+    played.write(opens, opens);
+    assert.equal(played.told, [`+ ${kind}`]);
+    const { evidence, summary, startedAt, detectedAt } = played.only;
+    assert.ok(evidence.length >= 2 && evidence.every(({ text }) => text !== ""), "a row each time");
+    assert.ok(summary !== "" && startedAt <= detectedAt);
+    if (ends === undefined) played.clock.advance(limits.quietMs);
+    else played.write(ends);
+    assert.equal(played.told, [`+ ${kind}`, `- ${kind}`]);
+  });
+
+test("what has no incident opens none", () => {
+  const played = new PlayedJournal();
+  played.write(
+    { kind: "watches.ended", reason: "initial-events", from: "a", count: 2, resource: "/pods", version: "7" },
+    { kind: "exchange.failed", code: "bad-request", origin: "client", message: "no", auditId: "id" },
+    { kind: "lane.opened", backend: "a", lane: "1" },
+    { kind: "drain.started" },
+  );
+  assert.equal(played.told, []);
+});
+
+test.run();

@@ -1,0 +1,51 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { addAffected, addEvidence, addToll, type Incident, noToll } from "../../src/incidents/incident.ts";
+import { limits } from "../../src/limits.ts";
+
+const test = suite("incidents/incident");
+
+function incident(): Incident {
+  return {
+    id: 1,
+    kind: "overload",
+    subject: "",
+    backend: "",
+    summary: "",
+    startedAt: 0,
+    detectedAt: 0,
+    evidence: [],
+    omitted: 0,
+    toll: noToll(),
+    affected: { names: [], count: 0 },
+    lastSeenAt: 0,
+    endedAt: -1,
+    ending: "",
+  };
+}
+
+test("of too many rows the first and the last stay", () => {
+  const one = incident();
+  for (let at = 0; at < 100; at += 1)
+    addEvidence(one, { at, detector: "x", value: 0, threshold: 0, unit: "", text: "t".repeat(10_000) });
+  assert.is(one.evidence.length, limits.incidentEvidence);
+  assert.equal([one.evidence[0]?.at, one.evidence.at(-1)?.at], [0, 99]);
+  assert.equal([one.omitted, one.lastSeenAt], [100 - limits.incidentEvidence, 99]);
+  assert.is(one.evidence[0]?.text.length, limits.incidentTextChars);
+});
+
+test("of those affected a few are named, each once, and all are counted", () => {
+  const { affected } = incident();
+  for (let index = 0; index < 100; index += 1) addAffected(affected, `client-${index}`);
+  addAffected(affected, "client-0");
+  assert.equal([affected.names.length, affected.count], [limits.incidentClients, 100]);
+});
+
+test("a toll adds up, and keeps the slowest", () => {
+  const toll = noToll();
+  addToll(toll, { watchesMoved: 2, slowestMoveMs: 9 });
+  addToll(toll, { watchesMoved: 3, slowestMoveMs: 4, requestsFailed: 1 });
+  assert.equal([toll.watchesMoved, toll.slowestMoveMs, toll.requestsFailed], [5, 9, 1]);
+});
+
+test.run();

@@ -1,0 +1,55 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type Entry } from "../../src/journal.ts";
+import { limits } from "../../src/limits.ts";
+import { changed, PlayedJournal } from "../support/incidents.ts";
+
+const test = suite("incidents/incidents");
+
+test("the journal is told when one begins and when it ends, with what is to be known at a glance", () => {
+  const played = new PlayedJournal();
+  const told: Entry[] = [];
+  played.journal.subscribe((entry) => {
+    if (entry.kind.startsWith("incident.")) told.push(entry);
+  });
+  played.write(changed("a", "unknown", "ready"), changed("b", "unknown", "ready"));
+  played.clock.advance(5000);
+  played.write(changed("a", "ready", "suspect"));
+  played.clock.advance(limits.unprovenMs);
+  played.clock.advance(10_000);
+  played.write(changed("a", "suspect", "ready", { reason: "/readyz says ok" }));
+  assert.equal(told, [
+    {
+      kind: "incident.opened",
+      id: 1,
+      incident: "backend-blackholed",
+      subject: "a",
+      backend: "a",
+      severity: "critical",
+      summary: "a: suspect: PING unanswered for 600 ms",
+      detectionMs: 600 + limits.unprovenMs,
+    },
+    {
+      kind: "incident.ended",
+      id: 1,
+      incident: "backend-blackholed",
+      subject: "a",
+      backend: "a",
+      lastedMs: 600 + limits.unprovenMs + 10_000,
+      watchesMoved: 0,
+      clients: 0,
+      reason: "Ready again: /readyz says ok",
+    },
+  ]);
+});
+
+test("stopped, it hears and does nothing more", () => {
+  const played = new PlayedJournal();
+  played.write(changed("a", "ready", "suspect"));
+  played.incidents.stop();
+  played.write({ kind: "fault.contained", ring: "stream", message: "x" });
+  played.clock.advance(1e6);
+  assert.equal(played.told, []);
+});
+
+test.run();

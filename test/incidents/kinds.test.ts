@@ -1,0 +1,16 @@
+import { readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { incidentKinds } from "../../src/incidents/kinds.ts";
+
+const test = suite("incidents/kinds");
+
+test("docs/admin-api.md tells each kind, with how bad it is and when it is over", () => {
+  const page = readFileSync("docs/admin-api.md", "utf8");
+  for (const [kind, { severity, about, calmMs }] of Object.entries(incidentKinds)) {
+    const over = calmMs > 0 ? `nothing more of it for ${calmMs / 1000} s` : "it is told to be";
+    assert.ok(page.includes(`| \`${kind}\` | ${severity} | ${about} | ${over} |`), kind);
+  }
+});
+
+test.run();

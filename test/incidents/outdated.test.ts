@@ -1,0 +1,35 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { OutdatedAnswers } from "../../src/incidents/outdated.ts";
+import { limits } from "../../src/limits.ts";
+
+const test = suite("incidents/outdated");
+
+const entry = {
+  kind: "answer.outdated",
+  client: "10.0.0.7",
+  userAgent: "manager/v1",
+  resource: "/pods",
+  backend: "a",
+  version: "7",
+  seen: "9",
+} as const;
+
+test("once is a failover; again within minutes is a client that is led back", () => {
+  const answers = new OutdatedAnswers();
+  assert.is(answers.take(entry, 0), undefined);
+  assert.is(answers.take({ ...entry, client: "10.0.0.8" }, 1), undefined);
+  const found = answers.take(entry, 60_000);
+  assert.equal([found?.kind, found?.affected], ["version-went-back", "10.0.0.7 manager/v1"]);
+  assert.is(answers.take(entry, 60_001 + limits.quietMs), undefined);
+});
+
+test("of too many clients the oldest are forgotten", () => {
+  const answers = new OutdatedAnswers();
+  answers.take(entry, 0);
+  for (let index = 0; index < limits.complaints; index += 1)
+    answers.take({ ...entry, client: `c-${index}` }, 1);
+  assert.is(answers.take(entry, 2), undefined);
+});
+
+test.run();

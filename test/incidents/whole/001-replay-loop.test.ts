@@ -1,0 +1,53 @@
+/** Seed 001: a DELETED event with an old version; the reflector went on from it, and replayed history again and again. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { mapOf } from "../../../src/demo/json.ts";
+import { type Encode, encodeJson } from "../../../src/demo/watch-stream.ts";
+import { limits } from "../../../src/limits.ts";
+import { foundMs, Stage } from "../../support/incident-stage.ts";
+
+const test = suite("incidents/001-replay-loop");
+
+/** As that apiserver wrote it: the version that the object had, not the one of its end. */
+const encode: Encode = (type, object) =>
+  encodeJson(
+    type,
+    type === "DELETED"
+      ? { ...object, metadata: { ...mapOf(object["metadata"]), resourceVersion: "1" } }
+      : object,
+  );
+const contentType = "application/json";
+const configmaps = "/api/v1/namespaces/default/configmaps";
+
+test("the event is told with its backend, and the client that goes round in circles with its name", async () => {
+  const stage = await Stage.start({ encodingFor: () => ({ contentType, encode }) });
+  const client = stage.caller({ "user-agent": "looping-operator/v2 (linux/amd64)" });
+  const body = (name: string): object => ({ metadata: { name } });
+  await client.ask(`POST ${configmaps}`, body("a"));
+  const version = String(stage.store.revision);
+  const watch = await client.watch(`${configmaps}?watch=1&resourceVersion=${version}`);
+  await client.ask(`POST ${configmaps}`, body("b"));
+  const since = performance.now();
+  await client.ask(`DELETE ${configmaps}/b`);
+  const back = await stage.found("version-went-back", since);
+  assert.ok(back.ms <= foundMs, `${back.ms} ms`);
+  assert.match(back.incident.summary, /^cp-[12] showed a DELETED of \/configmaps at version 1, after /);
+  assert.match(back.incident.affected.names[0] ?? "", "looping-operator/v2");
+  await watch.end();
+  // What its reflector made of that: from the old version on, again and again.
+  for (let times = 0; times <= limits.replays; times += 1)
+    await (await client.watch(`${configmaps}?watch=1&resourceVersion=${version}`)).end();
+  const met = performance.now();
+  const loop = await stage.found("watch-replay-loop", met);
+  console.log(
+    `figure: a version that went back is an incident after ${Math.round(back.ms)} ms, a loop ${Math.round(loop.ms)} ms after its threshold`,
+  );
+  assert.ok(loop.ms <= foundMs, `${loop.ms} ms`);
+  assert.match(loop.incident.subject, "looping-operator/v2");
+  assert.match(loop.incident.summary, "/configmaps");
+  const kinds = new Set((await stage.incidents()).map(({ kind }) => kind));
+  assert.equal([...kinds].toSorted(), ["version-went-back", "watch-replay-loop"], "and nothing else");
+  await stage.stop();
+});
+
+test.run();

@@ -1,0 +1,28 @@
+/** Seed 003: an apiserver's certificate for talking to itself ended after a year, and nobody had looked. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/clock.ts";
+import { foundMs, Stage } from "../../support/incident-stage.ts";
+import { testPki } from "../../support/pki.ts";
+
+const test = suite("incidents/003-loopback-certificate");
+
+test("one that ends within a month is told with its backend and its date, and the other backend is not", async () => {
+  const { authority } = await testPki();
+  const notAfter = wallClock.wall() + 20 * 86_400_000;
+  const loopback = authority.issue({ name: "apiserver-loopback-client", notAfter });
+  const since = performance.now();
+  const stage = await Stage.start({ loopback });
+  const readyMs = performance.now() - since;
+  const { incident, ms } = await stage.found("loopback-certificate-expiring", since);
+  console.log(
+    `figure: a loopback certificate is an incident ${Math.round(ms)} ms after the start, ready after ${Math.round(readyMs)} ms`,
+  );
+  assert.ok(ms - readyMs <= foundMs, `${ms - readyMs} ms`);
+  assert.equal([incident.backend, incident.subject], ["cp-2", "backend-loopback cp-2"]);
+  assert.match(incident.summary, /has 19 days left: not after /);
+  assert.is((await stage.incidents()).length, 1);
+  await stage.stop();
+});
+
+test.run();

@@ -1,0 +1,22 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { agentOf } from "../../src/ledger/agent.ts";
+import { limits } from "../../src/limits.ts";
+
+const test = suite("ledger/agent");
+
+test("versions, platforms and commits go, the program stays", () => {
+  for (const [userAgent, agent] of [
+    ["kubelet/v1.36.1 (linux/amd64) kubernetes/abc", "kubelet"],
+    ["kube-scheduler/v1.36.1 (linux/amd64) kubernetes/abc/leader-election", "kube-scheduler/leader-election"],
+    ["Go-http-client/2.0", "Go-http-client"],
+    ["curl", "curl"],
+    ["", "unknown"],
+    ["(x)", "unknown"],
+    ["a\u00e9$b/1", "a__b"],
+  ] as const)
+    assert.is(agentOf(userAgent), agent);
+  assert.is(agentOf("x".repeat(1000)).length, limits.agentChars);
+});
+
+test.run();

@@ -1,0 +1,46 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Caller } from "../../src/ledger/caller.ts";
+import { noSubject } from "../../src/ledger/subject.ts";
+import { limits } from "../../src/limits.ts";
+import { callerAt } from "../support/callers.ts";
+
+const test = suite("ledger/caller");
+
+test("a list counts as a relist when its resource was watched before; so does a watch from a state", () => {
+  const caller = callerAt("10.0.0.7");
+  assert.not(caller.listed("/pods"), "the first list of an informer");
+  assert.not(caller.watched("/pods", false));
+  assert.not(caller.watched("/pods", false), "it goes on from its version");
+  assert.ok(caller.listed("/pods"));
+  assert.ok(caller.watched("/pods", true));
+  assert.not(caller.watched("/secrets", true), "the first of another resource");
+  assert.equal([caller.watches, caller.relists], [4, 2]);
+});
+
+test("only so many resources are remembered", () => {
+  const caller = callerAt("10.0.0.7");
+  for (let index = 0; index <= limits.callerResources; index += 1) caller.watched(`/r-${index}`, false);
+  assert.not(caller.listed("/r-0"));
+  assert.ok(caller.listed("/r-1"));
+});
+
+test("what is odd about it is said in words, and a usual one is not odd", () => {
+  const usual = callerAt("10.0.0.7");
+  usual.requests = 1000;
+  assert.equal(usual.oddities(limits.callerNewMs, true), []);
+  assert.equal(usual.oddities(limits.callerNewMs - 1, true), ["new"]);
+  assert.equal(usual.oddities(1, false), [], "everybody is new to a process that has just begun");
+  const odd = new Caller({ subject: noSubject, agent: "unknown", address: "10.0.0.8" }, 0);
+  Object.assign(odd, { requests: 40, errors: 21, watches: 30, relists: 11 });
+  assert.equal(odd.oddities(10_000, true), [
+    "new",
+    "no-agent",
+    "anonymous",
+    "failing",
+    "relisting",
+    "re-watching",
+  ]);
+});
+
+test.run();

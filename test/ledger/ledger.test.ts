@@ -1,0 +1,48 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Ledger } from "../../src/ledger/ledger.ts";
+import { noSubject } from "../../src/ledger/subject.ts";
+import { limits } from "../../src/limits.ts";
+
+const test = suite("ledger/ledger");
+
+const name = (agent: string, address = "10.0.0.7") => ({ subject: noSubject, agent, address });
+
+test("one caller is one object, by identity, program and address", () => {
+  const ledger = new Ledger(0);
+  const one = ledger.of(name("a"), 1);
+  assert.is(ledger.of(name("a"), 2), one);
+  assert.is.not(ledger.of(name("b"), 2), one);
+  assert.is.not(ledger.of(name("a", "10.0.0.8"), 2), one);
+  assert.is.not(ledger.of({ ...name("a"), subject: { ...noSubject, name: "x" } }, 2), one);
+  assert.is(ledger.size, 4);
+});
+
+test("a flood of newcomers pushes out itself, not those who are at work", () => {
+  const ledger = new Ledger(0);
+  const usual = ledger.of(name("usual"), 0);
+  usual.requests = limits.callerRequests;
+  const open = ledger.of(name("open"), 0);
+  open.active = 1;
+  for (let index = 0; index < 3 * limits.callers; index += 1) ledger.of(name(`flood-${index}`), 1000);
+  assert.is(ledger.size, limits.callers);
+  assert.equal([usual.isForgotten, open.isForgotten], [false, false]);
+  assert.is(ledger.forgotten, 2 * limits.callers + 2);
+});
+
+test("when all are at work one of them goes all the same", () => {
+  const ledger = new Ledger(0);
+  for (let index = 0; index < limits.callers; index += 1) ledger.of(name(`n-${index}`), 0).active = 1;
+  ledger.of(name("one more"), 0);
+  assert.is(ledger.size, limits.callers);
+});
+
+test("requests by program never fall, whoever is forgotten; beyond the first few they are counted together", () => {
+  const ledger = new Ledger(0);
+  for (let index = 0; index < limits.callers + 100; index += 1) ledger.of(name(`p-${index}`), 0).requests = 1;
+  const sums = ledger.requestsByAgent;
+  assert.is(sums.size, limits.agents + 1);
+  assert.equal([sums.get("p-0"), sums.get("other")], [1, limits.callers + 100 - limits.agents]);
+});
+
+test.run();

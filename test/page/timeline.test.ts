@@ -1,0 +1,30 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { entriesOf } from "../../src/page/timeline.js";
+import { backend, changeAt, incident, timeAt } from "../support/page.ts";
+
+const test = suite("page/timeline");
+
+test("verdicts and incidents stand together, the latest first", () => {
+  const cp2 = backend({
+    name: "cp-2",
+    history: [changeAt(9_000, "ready", "suspect"), changeAt(7_000, "suspect", "dead")],
+  });
+  const one = incident({ detectedAt: timeAt(6_900), endedAt: timeAt(2_000), ending: "it is ready" });
+  assert.equal(
+    entriesOf([cp2], [one]).map(({ state, text }) => `${state} ${text}`),
+    [
+      "ok #42 backend-blackholed is over: it is ready",
+      "critical #42 backend-blackholed: cp-2: dead; 131 watches moved, 3 tunnels ended",
+      "dead cp-2 dead: for a reason",
+      "suspect cp-2 suspect: for a reason",
+    ],
+  );
+});
+
+test("only what a reader can read is kept", () => {
+  const history = Array.from({ length: 300 }, (_, at) => changeAt(at * 1_000, "ready", "suspect"));
+  assert.is(entriesOf([backend({ history })], []).length, 60);
+});
+
+test.run();

@@ -1,0 +1,45 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+
+const test = suite("cli/manifest");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-manifest-"));
+const file = join(directory, "app.yaml");
+const pod = "kind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: a:1\n";
+
+test.before(() => writeFileSync(file, pod));
+test.after(() => rmSync(directory, { recursive: true, force: true }));
+
+function manifest(args: readonly string[], input = ""): { code: number | null; out: string; err: string } {
+  const all = ["bin/watchkeeper.js", "manifest", ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, all, { input });
+  return { code: status, out: stdout.toString(), err: stderr.toString() };
+}
+
+test("a file is printed with a sidecar and stays as it is; the image is the user's, or pointed out", () => {
+  const said = manifest(["sidecar", "-f", file, "--image", "w:1"]);
+  assert.equal([said.code, said.err], [0, ""]);
+  assert.match(said.out, "image: w:1");
+  assert.is(readFileSync(file, "utf8"), pod);
+  const piped = manifest(["sidecar", "-f", "-"], pod);
+  assert.match(piped.out, /image: watchkeeper:\d/);
+  assert.match(piped.err, "--image names another");
+});
+
+test("what cannot have a sidecar is 1 and prints nothing, wrong words are 2", () => {
+  const said = manifest(["sidecar", "-f", "-"], "kind: Service\n");
+  assert.equal([said.code, said.out], [1, ""]);
+  for (const args of [
+    ["sidecar"],
+    ["sidecar", "-f", join(directory, "absent")],
+    ["sidecar", "-f", file, "--port", "0"],
+    ["pod"],
+  ])
+    assert.is(manifest(args).code, 2, args.join(" "));
+});
+
+test.run();

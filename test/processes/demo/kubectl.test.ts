@@ -1,0 +1,60 @@
+/** The real kubectl against the embedded apiserver, on Node's HTTP: what a user tries first has to work. */
+import { once } from "node:events";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/clock.ts";
+import { Apiserver } from "../../../src/demo/apiserver.ts";
+import { newCluster } from "../../../src/demo/cluster.ts";
+import { hasKubectl, kubectl, spawnKubectl } from "../../support/kubectl.ts";
+import { openNodeHost } from "../../support/node-host.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("demo/kubectl");
+
+const apiserver = new Apiserver({ store: newCluster(wallClock), clock: wallClock, name: "one" });
+const { url, close } = await openNodeHost(apiserver);
+test.after(close);
+
+const run = (line: string, input?: string): Promise<string> =>
+  within(20_000, line, kubectl(["--server", url, ...line.split(" ")], input));
+
+const manifest = (value: string): string =>
+  JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" }, data: { k: value } });
+
+async function watchesAndWrites(): Promise<void> {
+  const watch = spawnKubectl(["--server", url, "get", "configmaps", "--watch"]);
+  let seen = "";
+  watch.stdout?.on("data", (chunk: Buffer) => (seen += chunk.toString()));
+  while (apiserver.watchCount === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+
+  assert.is(await run("create configmap a --from-literal=k=v"), "configmap/a created\n");
+  assert.is(await run("apply -f -", manifest("v")), "configmap/b created\n");
+  assert.is(await run("apply -f -", manifest("w")), "configmap/b configured\n");
+  assert.is(await run("apply --server-side -f -", manifest("x")), "configmap/b serverside-applied\n");
+  assert.is(await run('patch configmap b -p {"data":{"l":"m"}}'), "configmap/b patched\n");
+  assert.is(await run("get configmap b -o jsonpath={.data}"), '{"k":"x","l":"m"}');
+  assert.match(await run("create -f -", manifest("y")), '(AlreadyExists): error when creating "STDIN"');
+  assert.is(await run("delete configmap a"), 'configmap "a" deleted\n');
+  assert.match(await run("get configmap a"), 'Error from server (NotFound): configmaps "a" not found');
+
+  watch.kill();
+  await once(watch, "close");
+  const names = [...seen.matchAll(/^(NAME|a|b) /gm)].map(([, name]) => name);
+  assert.equal(names, ["NAME", "a", "b", "b", "b", "b", "a"], seen);
+}
+
+async function namespaces(): Promise<void> {
+  assert.is(await run("create namespace team"), "namespace/team created\n");
+  assert.match(await run("get namespaces"), /^team +Active +\d+s$/m);
+  assert.is(await run("delete namespace team"), 'namespace "team" deleted\n');
+}
+
+if (hasKubectl) {
+  test("configmaps are created, applied, patched, deleted, and a watch shows each of it", watchesAndWrites);
+  test("namespaces come and go", namespaces);
+} else {
+  console.log("skip: no kubectl on this machine");
+  test("without kubectl there is nothing to try", () => {});
+}
+
+test.run();

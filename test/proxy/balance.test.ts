@@ -1,0 +1,89 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
+import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
+import { linesOf, ok } from "../support/watch-path.ts";
+
+const test = suite("proxy/balance");
+
+type Ear = ReturnType<PlayedClient["ask"]>;
+
+/** Clients with three watches each, all on "a": "b" came back afterwards. */
+function crowd(count: number) {
+  const path = new PlayedPath(["a", "b"], { down: ["b"] });
+  path.clock.advance(1000);
+  const clients = Array.from({ length: count }, () => path.client());
+  const ears: Ear[] = [];
+  for (const client of clients)
+    for (const name of ["configmaps", "pods", "secrets"]) {
+      ears.push(client.ask("GET", `/api/v1/${name}?watch=true&resourceVersion=7`, [bearer("t")]));
+      path.clock.advance(20);
+    }
+  const [a, b] = [path.backend("a"), path.backend("b")];
+  let served = 0;
+  for (const asked of a.asked) {
+    asked.side?.sendHeaders(ok, false);
+    asked.say(linesOf("+8a"));
+  }
+  b.isDown = false;
+  /** Time passes, and "b" takes what it is asked: it is as far as "a", which a bookmark shows. */
+  const pass = (ms: number): void => {
+    for (let at = 0; at < ms; at += 50) {
+      path.clock.advance(50);
+      for (; served < b.asked.length; served += 1) {
+        b.asked[served]?.side?.sendHeaders(ok, false);
+        b.asked[served]?.say(linesOf("=9"));
+      }
+    }
+  };
+  const onB = (): number => clients.filter(({ downstream }) => downstream.client.backend === "b").length;
+  return { path, clients, ears, a, b, pass, onB };
+}
+
+test("when a backend has come back and is warm, clients follow at 1 % a second, and feel nothing (F16)", () => {
+  const { path, clients, ears, a, b, pass, onB } = crowd(20);
+  assert.is(a.asked.length, 60);
+  pass(limits.slowStartMs - 1000);
+  assert.is(onB(), 0);
+  pass(20_000);
+  const early = onB();
+  assert.ok(early >= 1 && early <= 5, `${early} of 20 after about 20 s`);
+  pass(60_000);
+  assert.ok(onB() >= 8 && onB() <= 10, `${onB()} of 20 in the end`);
+  // Each moved client is there with all that it has.
+  assert.is(b.asked.length, 3 * onB());
+  assert.is(path.moves.moves.get("balance"), 3 * onB());
+  for (const ear of ears) {
+    assert.ok([linesOf("+8a"), linesOf("+8a =9")].includes(ear.body), ear.body);
+    assert.equal([ear.isEnded, ear.resetCode], [false, undefined]);
+  }
+  const moved = clients.find(({ downstream }) => downstream.client.backend === "b");
+  assert.is(moved?.downstream.client.rebound, undefined);
+  moved?.ask("GET", "/api/v1/pods", [bearer("t")]);
+  path.settle();
+  assert.is(b.last.request.path, "/api/v1/pods");
+  const before = onB();
+  pass(60_000);
+  assert.is(onB(), before);
+});
+
+test("who has an exec or a log open stays where it is", () => {
+  const { path, clients, pass, onB } = crowd(4);
+  for (const client of clients)
+    client.ask("GET", "/api/v1/namespaces/x/pods/y/log?follow=true", [bearer("t")]);
+  path.settle();
+  pass(limits.slowStartMs + 60_000);
+  assert.is(onB(), 0);
+});
+
+test("a backend that goes again on the way is not gone to", () => {
+  const { path, clients, b, pass, onB } = crowd(20);
+  pass(limits.slowStartMs + 5000);
+  const before = onB();
+  b.kill();
+  path.clock.advance(60_000);
+  assert.ok(before <= 2);
+  assert.ok(clients.every(({ downstream: { client } }) => client.rebound === undefined));
+});
+
+test.run();

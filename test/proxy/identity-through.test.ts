@@ -1,0 +1,118 @@
+/** Who asks, from a client's own TLS socket to what a backend takes it for. */
+import { once } from "node:events";
+import http2 from "node:http2";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import {
+  type Asking,
+  askH1,
+  askH2,
+  frontProxyPki,
+  type JudgingBackend,
+  shake,
+  startJudge,
+  tlsOptions,
+} from "../support/front-proxy.ts";
+import { testPki } from "../support/pki.ts";
+import { startProxy, type TestProxy } from "../support/proxy.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("proxy/identity-through");
+
+const pki = await frontProxyPki();
+const alice = pki.clients.issue({ name: "alice", groups: ["devs", "a, b"], usage: "client" });
+const files = {
+  "clients.crt": pki.clients.certificate,
+  "front-proxy.crt": pki.pair.certificate,
+  "front-proxy.key": pki.pair.key,
+};
+let judge: JudgingBackend;
+let proxy: TestProxy;
+
+test.before(async () => {
+  judge = await startJudge("judge", pki);
+  proxy = await startProxy({
+    backends: 0,
+    targets: [judge],
+    files,
+    listenerTls: "clientCAFile: clients.crt",
+    listener: "identity: {clientCerts: front-proxy}",
+    upstreamTls: "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key}",
+  });
+});
+test.after(async () => {
+  await proxy.stop();
+  judge.stop();
+});
+
+for (const [version, ask] of [
+  ["h2", askH2],
+  ["http/1.1", askH1],
+] as const) {
+  const asks = (asking: Asking): Promise<string> => within(5000, "an answer", ask(proxy, asking));
+
+  test(`${version}: a certificate is its user and groups, whatever else its holder says`, async () => {
+    assert.is(await asks({ pair: alice }), "200 front-proxy alice devs|a, b");
+    const headers = { "x-remote-user": "admin", "x-remote-group": ["system:masters"], x_remote_user: "root" };
+    assert.is(await asks({ pair: alice, headers }), "200 front-proxy alice devs|a, b");
+    const last = judge.seen.at(-1)?.headers ?? {};
+    assert.is(last["x_remote_user"], undefined);
+    assert.is(
+      await asks({ pair: alice, headers: { authorization: "Bearer admin" } }),
+      "200 front-proxy alice devs|a, b",
+    );
+    assert.is(judge.seen.at(-1)?.headers.authorization, undefined);
+  });
+
+  test(`${version}: who shows no certificate never travels with ours`, async () => {
+    const headers = { authorization: "Bearer t", "x-remote-user": "admin" };
+    assert.is(await asks({ headers }), "200 bearer t");
+    assert.is(await asks({ headers: { "x-remote-user": "admin" } }), "200 anonymous");
+    assert.equal(
+      judge.seen.slice(-2).map(({ shown }) => shown),
+      ["", ""],
+    );
+  });
+
+  test(`${version}: a certificate of nobody's is 401, and a bearer beside it counts`, async () => {
+    const { authority } = await testPki();
+    const stranger = authority.issue({ name: "alice", groups: ["devs"], usage: "client" });
+    assert.match(await asks({ pair: stranger }), /^401 .*"reason":"Unauthorized"/);
+    assert.is(await asks({ pair: stranger, headers: { authorization: "Bearer t" } }), "200 bearer t");
+    const server = pki.clients.issue({ name: "alice", usage: "server" });
+    assert.match(await asks({ pair: server }), /^401 .*certificate purpose/);
+    const past = pki.clients.issue({ name: "alice", usage: "client", notAfter: Date.now() - 1000 });
+    assert.match(await asks({ pair: past }), /^401 .*expired/);
+  });
+}
+
+test("A47: nothing of a handshake can be resumed, so nobody inherits a certificate", async () => {
+  for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+    const first = await shake({ ...tlsOptions(proxy, alice), ALPNProtocols: ["h2"], maxVersion });
+    let ticket: Buffer | undefined;
+    first.on("session", (session: Buffer) => {
+      ticket = session;
+    });
+    const session = http2.connect(proxy.url, { createConnection: () => first });
+    const stream = session.request({ ":path": "/api" });
+    stream.resume();
+    await once(stream, "end");
+    ticket ??= first.getSession();
+    session.destroy();
+    const again = await shake({
+      ...tlsOptions(proxy, undefined),
+      ALPNProtocols: ["h2"],
+      maxVersion,
+      session: ticket,
+    });
+    assert.is(again.isSessionReused(), false);
+    const other = http2.connect(proxy.url, { createConnection: () => again });
+    const asked = other.request({ ":path": "/api" });
+    const chunks: Buffer[] = [];
+    for await (const chunk of asked) chunks.push(chunk as Buffer);
+    assert.is(Buffer.concat(chunks).toString(), "anonymous");
+    other.destroy();
+  }
+});
+
+test.run();

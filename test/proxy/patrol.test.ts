@@ -1,0 +1,43 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
+import { PlayedWatch } from "../support/watch-path.ts";
+
+const test = suite("proxy/patrol");
+
+const minute = 60_000;
+
+test("a watch that its server forgot to end is ended, a little after its client's deadline", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=60" });
+  watch.serve(watch.from, "+8a");
+  watch.advance(minute + limits.overdueMs - 1);
+  watch.has("+8a");
+  watch.advance(limits.patrolMs + 1);
+  watch.has("+8a", "ended");
+});
+
+test("a watch that has missed two bookmarks is asked for elsewhere, and what that shows goes on", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
+  watch.serve(watch.from, "=8");
+  watch.advance(limits.hungMs - limits.patrolMs);
+  assert.is(watch.to.asked.length, 0);
+  watch.advance(2 * limits.patrolMs);
+  watch.serve(watch.to, "+9a");
+  watch.has("=8 +9a");
+  watch.advance(10 * minute);
+  assert.equal(
+    [watch.from.asked.length, watch.to.asked.length],
+    [1, 1],
+    "and left alone, having had no bookmark there",
+  );
+});
+
+test("a quiet watch that never had a bookmark is left alone for hours (D7)", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.advance(240 * minute);
+  watch.has("+8a");
+  assert.equal([watch.from.asked.length, watch.to.asked.length], [1, 0]);
+});
+
+test.run();

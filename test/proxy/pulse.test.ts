@@ -1,0 +1,148 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
+import { type Beat, Pulse, type Pulsed } from "../../src/proxy/pulse.ts";
+import { type ManualClock, manualClock } from "../support/clock.ts";
+
+const test = suite("proxy/pulse");
+
+/** A lane whose backend answers after so many ms, or never. */
+class PlayedLane implements Pulsed {
+  readonly #clock: ManualClock;
+  readonly number: number;
+  answersAfterMs: number | undefined = 1;
+  silentSince: number | undefined;
+  readonly pingedAt: number[] = [];
+
+  constructor(clock: ManualClock, number = 0) {
+    this.#clock = clock;
+    this.number = number;
+  }
+
+  tick({ isTurn }: Beat): void {
+    if (this.silentSince !== undefined || !isTurn) return;
+    const now = this.#clock.now();
+    this.silentSince = now;
+    this.pingedAt.push(now);
+    if (this.answersAfterMs === undefined) return;
+    this.#clock.after(this.answersAfterMs, () => {
+      this.silentSince = undefined;
+    });
+  }
+
+  forgive(ms: number): void {
+    if (this.silentSince !== undefined) this.silentSince += ms;
+  }
+}
+
+type Played = {
+  readonly clock: ManualClock;
+  readonly lane: PlayedLane;
+  readonly lanes: readonly PlayedLane[];
+  readonly pulse: Pulse<PlayedLane>;
+  readonly suspectedAt: number[];
+  readonly deadAt: number[];
+  isAnswering: boolean;
+};
+
+function play(startsAt = 0, others = 0): Played {
+  const clock = manualClock();
+  clock.advance(startsAt);
+  let looks = 0;
+  const lane = new PlayedLane(clock);
+  const lanes = [lane, ...Array.from({ length: others }, (_, index) => new PlayedLane(clock, index + 1))];
+  const played = { clock, lane, lanes, suspectedAt: [], deadAt: [], isAnswering: false } as unknown as Played;
+  const pulse = new Pulse<PlayedLane>({
+    clock,
+    times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100 },
+    lanes: () => lanes,
+    suspect: () => played.suspectedAt.push(clock.now()),
+    dead: () => {
+      played.deadAt.push(clock.now());
+      lane.silentSince = undefined;
+    },
+    looked() {
+      looks += 1;
+      if (looks > 1_000) throw new Error("Looks for ever");
+    },
+    isAnswering: () => played.isAnswering,
+    ticked() {},
+  });
+  pulse.start();
+  return Object.assign(played, { pulse });
+}
+
+test("a deadline that falls between two numbers is met, not looked at for ever", () => {
+  // startsAt + 250 + 600 - (startsAt + 250) is less than 600 by a rounding.
+  const startsAt = 701.2445450182414;
+  const { clock, suspectedAt, lane } = play(startsAt);
+  lane.answersAfterMs = undefined;
+  clock.advance(900);
+  assert.is(suspectedAt[0], startsAt + 250 + 600);
+});
+
+test("a PING goes out every interval while they are answered", () => {
+  const { clock, lane, suspectedAt } = play();
+  clock.advance(1100);
+  assert.equal(lane.pingedAt, [250, 500, 750, 1000]);
+  assert.equal(suspectedAt, []);
+});
+
+test("deadlines are kept to the millisecond, not to the next tick", () => {
+  const { clock, lane, suspectedAt, deadAt } = play();
+  lane.answersAfterMs = undefined;
+  clock.advance(3000);
+  assert.is(suspectedAt[0], 250 + 600);
+  assert.is(deadAt[0], 250 + 2100);
+});
+
+test("an answer that comes just in time is no silence", () => {
+  const { clock, lane, suspectedAt } = play();
+  lane.answersAfterMs = 599;
+  clock.advance(10_000);
+  assert.equal(suspectedAt, []);
+});
+
+test("time in which our own loop stood still is charged to nobody, and answers are read first (F11)", () => {
+  const { clock, lane, suspectedAt } = play();
+  lane.answersAfterMs = 40;
+  clock.advance(260);
+  clock.stall(2000);
+  clock.advance(1000);
+  assert.equal(suspectedAt, []);
+  lane.answersAfterMs = undefined;
+  clock.advance(250);
+  const pingedAt = lane.pingedAt.at(-1) ?? 0;
+  clock.stall(2000);
+  clock.advance(3000);
+  assert.ok((suspectedAt[0] ?? 0) >= pingedAt + 600 + 1700, "the stall is not part of the silence");
+});
+
+test("a silent lane of a backend that answers elsewhere is given its kernel's time to send again", () => {
+  const played = play();
+  played.isAnswering = true;
+  played.lane.answersAfterMs = undefined;
+  played.clock.advance(250 + limits.lanePatienceMs - 1);
+  assert.equal(played.deadAt, []);
+  played.clock.advance(1);
+  assert.is(played.deadAt.length, 1);
+});
+
+test("where lanes are many they take turns, each its own, and none waits longer than the others", () => {
+  const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
+  clock.advance(250);
+  assert.is(lanes.filter(({ pingedAt }) => pingedAt.length === 1).length, limits.pingsPerBeat);
+  clock.advance(3750);
+  for (const { pingedAt } of lanes) assert.is(pingedAt.length, 8);
+});
+
+test("a stopped pulse does nothing any more", () => {
+  const { clock, lane, pulse } = play();
+  clock.advance(300);
+  pulse.stop();
+  assert.not(pulse.isRunning);
+  clock.advance(1000);
+  assert.is(lane.pingedAt.length, 1);
+});
+
+test.run();

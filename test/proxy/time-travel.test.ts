@@ -1,0 +1,170 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { limits } from "../../src/limits.ts";
+import type { GuardMode } from "../../src/proxy/time-travel.ts";
+import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../support/path.ts";
+import { json, PlayedWatch } from "../support/watch-path.ts";
+
+/** A client that has seen version 9 at one backend, and asks another one, whose cache is behind (k/k 59848). */
+const test = suite("proxy/time-travel");
+
+const fields = [bearer("t"), new Field("user-agent", "kubelet/v1.36")];
+const any = "/api/v1/configmaps?resourceVersion=0";
+
+type Scene = {
+  path: PlayedPath;
+  seen: PlayedWatch;
+  /** The client comes again, on another socket, and asks the other backend. */
+  ask(target?: string): Asked;
+  list(asked: Asked, version: string): void;
+};
+
+function scene(timeTravelGuard: GuardMode = "observe"): Scene {
+  const path = new PlayedPath(["a", "b"], { timeTravelGuard });
+  const seen = new PlayedWatch({ path, fields });
+  seen.serve(seen.from, "+8a ~9a");
+  return {
+    path,
+    seen,
+    ask(target = any) {
+      const other: PlayedBackend = seen.to;
+      const client = path.client();
+      client.downstream.client.backend = other === path.backend("a") ? "a" : "b";
+      client.ask("GET", target, fields);
+      path.settle();
+      return other.last;
+    },
+    list(asked, version) {
+      const body = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"${version}"},"items":[]}`;
+      asked.answer(200, body, [json]);
+      path.settle();
+    },
+  };
+}
+
+test("a list from before what its client has seen is counted and named", () => {
+  const { path, seen, ask, list } = scene();
+  const asked = ask();
+  assert.is(asked.request.path, any);
+  list(asked, "7");
+  assert.is(path.timeTravel.counts.outdated, 1);
+  assert.equal(seen.entries("answer.outdated"), [
+    {
+      kind: "answer.outdated",
+      client: "10.0.0.9",
+      userAgent: "kubelet/v1.36",
+      resource: "/configmaps",
+      backend: "b",
+      version: "7",
+      seen: "9",
+    },
+  ]);
+});
+
+test("each one is counted, and named once a minute", () => {
+  const { path, seen, ask, list } = scene();
+  for (let times = 0; times < 3; times += 1) list(ask(), "7");
+  assert.equal([path.timeTravel.counts.outdated, seen.entries("answer.outdated").length], [3, 1]);
+  path.clock.advance(limits.floorToldMs);
+  list(ask(), "7");
+  assert.is(seen.entries("answer.outdated").length, 2);
+});
+
+test("one as new as that, of another resource, of another client or of another server is none", () => {
+  const { path, ask, list } = scene();
+  list(ask(), "9");
+  list(ask("/api/v1/pods?resourceVersion=0"), "7");
+  list(ask("/apis/metrics.k8s.io/v1beta1/pods"), "7");
+  const stranger = path.client();
+  stranger.downstream.client.backend = "b";
+  stranger.ask("GET", any, [bearer("t"), new Field("user-agent", "other")]);
+  path.settle();
+  list(path.backend("b").last, "7");
+  assert.is(path.timeTravel.counts.outdated, 0);
+});
+
+test("what comes on the watch while a list is under way is no measure for that list", () => {
+  const { path, seen, ask, list } = scene();
+  const asked = ask();
+  seen.say(seen.from, "~12a");
+  list(asked, "10");
+  assert.is(path.timeTravel.counts.outdated, 0);
+});
+
+test("an initial state from before that is told by its marker", () => {
+  const { path, seen } = scene();
+  const client = path.client();
+  client.downstream.client.backend = "b";
+  const query =
+    "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  const watch = new PlayedWatch({ path, client, fields, query });
+  watch.serve(watch.from, "+3a =7$");
+  assert.is(seen.entries("answer.outdated")[0]?.version, "7");
+  watch.has("+3a =7$");
+});
+
+test("enforced, any state means none older than what its client has seen, and nothing else is changed", () => {
+  const { ask, path } = scene("enforce");
+  const demanded = "resourceVersion=9&resourceVersionMatch=NotOlderThan";
+  assert.is(ask().request.path, `/api/v1/configmaps?${demanded}`);
+  assert.is(
+    ask(`${any}&labelSelector=a%3Db`).request.path,
+    `/api/v1/configmaps?labelSelector=a%3Db&${demanded}`,
+  );
+  const state = "watch=true&sendInitialEvents=true";
+  assert.is(
+    ask(`/api/v1/configmaps?${state}&resourceVersion=0&resourceVersionMatch=NotOlderThan`).request.path,
+    `/api/v1/configmaps?${state}&${demanded}`,
+  );
+  assert.is(path.timeTravel.counts.demanded, 3);
+  for (const own of [
+    "/api/v1/configmaps",
+    "/api/v1/configmaps?resourceVersion=5",
+    "/api/v1/configmaps?resourceVersion=0&resourceVersionMatch=Exact",
+    "/api/v1/configmaps?watch=true&resourceVersion=0",
+    "/api/v1/namespaces/n/configmaps/x?resourceVersion=0",
+    "/api/v1/pods?resourceVersion=0",
+  ])
+    assert.is(ask(own).request.path, own);
+});
+
+test("who cannot answer from there is not asked again, and after three refusals any state will do", () => {
+  const { path, seen, ask } = scene("enforce");
+  for (let times = 0; times < limits.floorRefusals; times += 1) {
+    ask().answer(504, "{}", [json, new Field("retry-after", "1")]);
+    path.settle();
+  }
+  assert.equal([path.timeTravel.counts.refused, seen.entries("floor.abandoned").length], [3, 1]);
+  assert.is(ask().request.path, any);
+});
+
+test("a client that was refused is given another backend for its next try", () => {
+  const { path, seen } = scene("enforce");
+  const client = path.client();
+  client.downstream.client.backend = "b";
+  client.ask("GET", any, fields);
+  path.settle();
+  seen.to.last.answer(504, "{}", [json]);
+  path.settle();
+  assert.is(client.downstream.client.backend, "a");
+});
+
+test("a watch that is refused from there ends with that word, which counts as a refusal", () => {
+  const { path } = scene("enforce");
+  const client = path.client();
+  client.downstream.client.backend = "b";
+  const query = "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  const watch = new PlayedWatch({ path, client, fields, query });
+  watch.serve(watch.from, "!504");
+  assert.is(path.timeTravel.counts.refused, 1);
+});
+
+test("switched off, nothing is read and nothing is changed", () => {
+  const { path, ask, list } = scene("off");
+  const asked = ask();
+  list(asked, "7");
+  assert.equal([asked.request.path, path.timeTravel.counts.outdated], [any, 0]);
+});
+
+test.run();

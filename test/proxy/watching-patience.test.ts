@@ -1,0 +1,157 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
+import { limits } from "../../src/limits.ts";
+import { PlayedPath } from "../support/path.ts";
+import { goAway, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
+
+const test = suite("proxy/watching: patience");
+
+const retryAfter = (seconds: string): Field => new Field("retry-after", seconds);
+
+test("a backend that is busy for long is not waited for while another one answers", () => {
+  const path = new PlayedPath(["a", "b", "c"]);
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  const others = [...path.played.values()].filter((one) => one !== watch.from);
+  others.find((one) => one.asked.length > 0)?.last.answer(429, "", [retryAfter("30")]);
+  watch.advance(100);
+  assert.equal(
+    others.map((one) => one.asked.length),
+    [1, 1],
+  );
+});
+
+test("no Retry-After keeps a watch waiting beyond its fifteen seconds", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  watch.to.last.answer(429, "", [retryAfter("3600")]);
+  watch.advance(limits.resumeMs);
+  watch.has("+8a");
+  watch.to.last.answer(429, "", [retryAfter("3600")]);
+  watch.path.settle();
+  watch.has("+8a", "ended");
+});
+
+test("a backend that has no room for three seconds is waited for when there is no other", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["b"] });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  watch.to.maxStreams = 0;
+  watch.to.isDown = false;
+  watch.advance(2000);
+  assert.ok(path.backends.views.every(({ state }) => state === "ready"));
+  watch.kill(watch.from);
+  watch.advance(3000);
+  watch.has("+8a");
+  watch.to.maxStreams = 100;
+  watch.advance(500);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("so is one that refuses every new socket at once: who was not asked was not asked in vain", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["b"] });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  watch.to.maxStreams = 0;
+  watch.to.isDown = false;
+  watch.advance(2000);
+  watch.to.isDown = true;
+  watch.kill(watch.from);
+  watch.advance(4000);
+  assert.ok(path.backends.views.some(({ state }) => state === "ready"));
+  watch.has("+8a");
+  watch.to.isDown = false;
+  watch.to.maxStreams = 100;
+  watch.advance(2000);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("nor is it waited for beyond the fifteen seconds", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["b"] });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  watch.to.maxStreams = 0;
+  watch.to.isDown = false;
+  watch.advance(2000);
+  watch.kill(watch.from);
+  watch.advance(limits.resumeMs + limits.laneWaitMs + 500);
+  watch.has("+8a", "ended");
+});
+
+test("a successor has shown nothing before its first event is whole: it may be an ERROR (row 24)", () => {
+  const watch = new PlayedWatch();
+  const first = watch.serve(watch.from, "+8a");
+  goAway(watch.from);
+  watch.advance(50);
+  watch.serve(watch.to);
+  const line = lineOf("!410");
+  for (const half of [line.slice(0, 30), line.slice(30)]) {
+    watch.to.last.say(half);
+    watch.path.settle();
+  }
+  assert.is(first.resetCode, undefined);
+  first.say(linesOf("~9a"));
+  watch.path.settle();
+  watch.has("+8a ~9a");
+});
+
+test("a watch that is answered when its backend was taken out already moves all the same", () => {
+  const watch = new PlayedWatch();
+  const [name = ""] = [...watch.path.played].find(([, one]) => one === watch.to) ?? [];
+  watch.path.reconcile([name]);
+  watch.serve(watch.from, "+8a");
+  watch.advance(50);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("a client that waits for the marker is never moved before it: nobody else would send it (row 3)", () => {
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  for (const words of ["+9a ~12b", "+9a -12b", "+9a =12"]) {
+    const watch = new PlayedWatch({ query });
+    watch.serve(watch.from, words);
+    watch.kill(watch.from);
+    watch.has(words, "ended");
+    assert.is(watch.to.asked.length, 0);
+  }
+});
+
+test("a watch that is about to end for a drain ends, even if its backend dies first", () => {
+  for (const query of ["resourceVersion=7", "resourceVersion=0"]) {
+    const watch = new PlayedWatch({ query });
+    watch.serve(watch.from);
+    for (const exchange of watch.path.exchanges.live) assert.ok(exchange.letWatchEnd());
+    watch.advance(100);
+    watch.kill(watch.from);
+    watch.advance(limits.shortWatchMs - 100);
+    watch.has("", "ended");
+    assert.is(watch.to.asked.length, 0);
+  }
+});
+
+test("while a successor is asked, a slow reader is felt by the backend that serves it (A19)", () => {
+  for (const isAnswered of [false, true]) {
+    const watch = new PlayedWatch();
+    const first = watch.serve(watch.from, "+8a");
+    goAway(watch.from);
+    watch.advance(50);
+    if (isAnswered) watch.serve(watch.to);
+    watch.ear.isReading = false;
+    for (let version = 9; version < 4009; version += 1) {
+      first.say(linesOf(`+${version}${"x".repeat(1000)}`));
+      watch.advance(1);
+    }
+    // Two legs are granted what they send, for as long as it takes to see that the client is slow.
+    const most = 2 * limits.streamWindowBytes + (isAnswered ? 1200 * limits.slowWatchMs : 0);
+    assert.ok(watch.path.buffered.bytes <= most, `${watch.path.buffered.bytes} wait`);
+    assert.is(watch.to.last.resetCode, isAnswered ? errorCode.CANCEL : undefined);
+  }
+});
+
+test.run();

@@ -1,0 +1,56 @@
+/** Real apiservers are found by what Kubernetes itself says of them. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { ask } from "./rig/ask.ts";
+import { type Cluster, startCluster } from "./rig/cluster.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+import { Proxy } from "./rig/proxy.ts";
+import { saidSince } from "./rig/said.ts";
+
+const test = suite("real/discovery");
+const real = testWith(test, clusterNeeds);
+
+let cluster: Cluster;
+
+test.before(async () => {
+  if (real.canRun) cluster = await startCluster({ apiservers: 2 });
+});
+
+test.after(async () => {
+  if (real.canRun) await cluster.stop();
+});
+
+for (const from of ["endpointslice", "leases"] as const) {
+  real(`every apiserver is found by ${from}, when only one was listed`, async () => {
+    const { name, url } = cluster.apiserver(1);
+    const kubeconfigFile = cluster.kubeconfig(url);
+    const upstream = {
+      backends: [{ name, url }],
+      tls: { caFile: cluster.caFile, serverName: "kubernetes.default.svc" },
+      discovery: { from, kubeconfigFile, interval: "1s" },
+    };
+    const { folder, pki } = cluster;
+    const startedAt = Date.now();
+    const proxy = await Proxy.start({ name: from, folder, pki, backends: [], config: { upstream } });
+    try {
+      await proxy.settled(2, 20_000);
+      figure(`${from}: both ready after ${Date.now() - startedAt} ms`);
+      const added = saidSince(proxy.logFile, 0).find(({ msg }) => msg === "discovery.changed")?.["added"];
+      assert.ok(
+        Array.isArray(added) && added.includes(new URL(cluster.apiserver(0).url).host),
+        String(added),
+      );
+      const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
+      assert.is((await ask(server, { path: "/api/v1/namespaces" })).status, 200);
+      // No complaint: it is found each second, and never empty.
+      await sleep(3_000);
+      const complaints = saidSince(proxy.logFile, 0).filter(({ msg }) => msg === "discovery.failed");
+      assert.equal(complaints, []);
+    } finally {
+      await proxy.stop();
+    }
+  });
+}
+
+test.run();

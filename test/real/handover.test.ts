@@ -1,0 +1,85 @@
+/**
+ * watchkeeper itself restarted in turn, three times, while client-go's informers and watches, GETs and execs go on
+ * through it. HANDOVER_ROUNDS asks for other than three rounds.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { places, Stage } from "./load/stage.ts";
+import { Storm } from "./load/storm.ts";
+import { Tunnel } from "./load/tunnel.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+import { type Said, saidSince } from "./rig/said.ts";
+import { summary } from "./storm/tell.ts";
+
+const test = suite("real/handover");
+const real = testWith(test, [...clusterNeeds, "informer"]);
+const rounds = Number(process.env["HANDOVER_ROUNDS"] ?? 3);
+const drainMs = 8_000;
+
+let stage: Stage;
+/** Those that serve and have served: the rig knows of the first only. */
+const pids: number[] = [];
+
+test.before(async () => {
+  if (!real.canRun) return;
+  stage = await Stage.start({}, { drain: { readyDelay: "5s", timeout: `${drainMs}ms` } });
+  pids.push(stage.proxy.pid);
+});
+
+test.after(async () => {
+  if (!real.canRun) return;
+  for (const pid of pids.slice(1)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended, as it should.
+    }
+  }
+  await stage.stop();
+});
+
+/** Hands over; resolves with the word that a successor serves. */
+async function handOver(): Promise<Said> {
+  const from = Date.now();
+  process.kill(pids.at(-1) ?? 0, "SIGUSR2");
+  while (Date.now() < from + 30_000) {
+    const ready = saidSince(stage.proxy.logFile, from).find(({ msg }) => msg.startsWith("successor."));
+    if (ready?.msg === "successor.failed") throw new Error(String(ready["err"]));
+    const served = saidSince(stage.proxy.logFile, from).find(({ msg }) => msg === "successor.ready");
+    if (served !== undefined) return served;
+    await sleep(20);
+  }
+  throw new Error("Waited 30 s for a successor");
+}
+
+real(`a restart of watchkeeper itself, ${rounds} times, is felt by nobody`, async () => {
+  const crowd = { watches: 20, informers: 5, writesPerSecond: 20, getsPerSecond: 20, others: false };
+  const storm = await Storm.start(stage, { ...crowd, namespaces: 2, seed: 1 });
+  const wrong: string[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const execs = [
+      await Tunnel.open(stage.server, "exec", places.pod),
+      await Tunnel.open(stage.server, "exec", places.pod),
+    ];
+    const { ts, pid } = await handOver();
+    pids.push(Number(pid));
+    await sleep(drainMs / 2);
+    for (const exec of execs)
+      if (!(await exec.answers())) wrong.push("an exec is gone before the drain's end");
+    await sleep(drainMs / 2 + 1_000);
+    for (const { endedAt } of execs)
+      if (!(endedAt - ts >= drainMs - 500)) wrong.push(`an exec ended ${endedAt - ts} ms after the handover`);
+  }
+  const outcome = await storm.stop();
+  for (const line of summary(outcome).split("\n")) figure(line);
+  const { watches, informers, gets } = outcome;
+  assert.equal(wrong, []);
+  assert.is(gets.failures, "");
+  assert.equal(informers, { relists: 0, backwards: 0, unequal: 0 });
+  assert.equal([watches.missing, watches.doubled, watches.reordered, watches.relists], [0, 0, 0, 0]);
+  // Go's word for END_STREAM: each watch ended once a round, between two events, and in no other way.
+  assert.equal([...watches.ends], [["ended: EOF", crowd.watches * rounds]]);
+});
+
+test.run();

@@ -1,0 +1,238 @@
+/**
+ * client-go at work in processes of its own: raw watches of every form (go/informer -watches), each held against the
+ * truth as its events come, and informers, whose stores are compared at the end.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { onLeave } from "../rig/leave.ts";
+import { pathOf } from "../rig/parts.ts";
+import type { Gone } from "./gone.ts";
+import type { Fact, Truth } from "./truth.ts";
+
+type Told = {
+  readonly kind: "opened" | "event" | "ended" | "refused";
+  readonly watch: number;
+  readonly type?: string;
+  /** namespace/name. */
+  readonly key?: string;
+  readonly version?: string;
+  readonly at: number;
+  readonly form?: string;
+  readonly prefix?: string;
+  readonly contains?: string;
+  readonly side?: string;
+  readonly relisted?: boolean;
+  readonly how?: string;
+};
+
+type Seen = { readonly type: string; readonly key: string; readonly version: number; readonly at: number };
+
+type Held = {
+  readonly form: string;
+  readonly prefix: string;
+  readonly contains: string;
+  readonly side: string;
+  readonly from: number;
+  readonly seen: Seen[];
+  /** After a 410 it lists and begins anew; what lies between is not a watch's to tell. */
+  readonly gaps: { readonly after: number; readonly until: number }[];
+};
+
+export type Verdict = {
+  readonly watches: number;
+  readonly events: number;
+  readonly missing: number;
+  readonly doubled: number;
+  readonly reordered: number;
+  /** Told by a watch, and not by etcd. */
+  readonly invented: number;
+  readonly relists: number;
+  /** How streams ended, and how often. */
+  readonly ends: ReadonlyMap<string, number>;
+  /** Milliseconds from etcd's word to the watch's, sorted. */
+  readonly delays: readonly number[];
+  /** The first few of what is wrong, in words. */
+  readonly examples: readonly string[];
+};
+
+class Program {
+  readonly process: ChildProcess;
+  readonly ended: Promise<void>;
+  readonly #leave: () => void;
+
+  constructor(args: readonly string[], tell: (line: string) => void) {
+    this.process = spawn("setpriv", ["--pdeathsig", "KILL", pathOf("informer"), ...args], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    this.#leave = onLeave(() => this.process.kill("SIGKILL"));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.ended = promise;
+    if (this.process.stdout !== null) {
+      const lines = createInterface({ input: this.process.stdout });
+      lines.on("line", tell);
+      lines.on("close", () => {
+        this.#leave();
+        resolve();
+      });
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.process.kill("SIGTERM");
+    await this.ended;
+  }
+}
+
+export class GoWatches {
+  readonly #program: Program;
+  readonly #gone: Gone["ask"];
+  readonly #held = new Map<number, Held>();
+  readonly #ends = new Map<string, number>();
+  /** Of each watch that has told nothing since: how it ended. */
+  readonly #ended = new Map<number, string>();
+  #relists = 0;
+
+  /** `gone` hears of every 410: of which resource, `configmaps/namespace/` say, from which version. */
+  constructor(
+    kubeconfig: string,
+    { namespaces, count, gone }: { namespaces: readonly string[]; count: number; gone: Gone["ask"] },
+  ) {
+    this.#gone = gone;
+    const args = [`-kubeconfig=${kubeconfig}`, `-namespace=${namespaces.join(",")}`];
+    this.#program = new Program([...args, `-watches=${count}`, "-for=24h"], (line) =>
+      this.#take(JSON.parse(line) as Told),
+    );
+  }
+
+  get open(): number {
+    return this.#held.size;
+  }
+
+  #count(how: string, more: number): void {
+    const count = (this.#ends.get(how) ?? 0) + more;
+    if (count > 0) this.#ends.set(how, count);
+    else this.#ends.delete(how);
+  }
+
+  #take(told: Told): void {
+    const held = this.#held.get(told.watch);
+    const version = Number(told.version ?? 0);
+    if (told.kind === "event") {
+      this.#ended.delete(told.watch);
+      held?.seen.push({ type: told.type ?? "", key: told.key ?? "", version, at: told.at });
+    } else if (told.kind === "opened" && held !== undefined) {
+      this.#relists++;
+      held.gaps.push({ after: held.seen.at(-1)?.version ?? held.from, until: version });
+    } else if (told.kind === "opened") {
+      const { form = "", prefix = "", contains = "", side = "" } = told;
+      this.#held.set(told.watch, { form, prefix, contains, side, from: version, seen: [], gaps: [] });
+    } else {
+      const how = `${told.kind}: ${told.how ?? ""}`;
+      // Ended so that the client hears of the 410 itself, as it must.
+      if (how.startsWith("ended: error 410")) this.#gone(held?.prefix ?? "", version, `watch ${told.watch}`);
+      if (how.startsWith("ended: error 410") && this.#ended.get(told.watch) === "ended: EOF") {
+        this.#count("ended: EOF", -1);
+        this.#count("ended: for a true 410", 1);
+      }
+      this.#count(how, 1);
+      this.#ended.set(told.watch, how);
+    }
+  }
+
+  /** The last version that every watch should have told by now; has each? */
+  hasAll(truth: Truth): boolean {
+    return [...this.#held.values()].every(({ prefix, contains, side, from, seen }) => {
+      const told = seen.at(-1)?.version ?? 0;
+      return truth.of(prefix, contains, Math.max(from, told), side).length === 0;
+    });
+  }
+
+  /** Ends the watches and holds all that they told against the truth. */
+  async stop(truth: Truth): Promise<Verdict> {
+    await this.#program.stop();
+    const each = [...this.#held.entries()].map(([number, held]) => judge(number, held, truth));
+    const sum = (of: (one: Judged) => number): number => each.reduce((total, one) => total + of(one), 0);
+    return {
+      watches: each.length,
+      events: sum(({ events }) => events),
+      missing: sum(({ missing }) => missing),
+      doubled: sum(({ doubled }) => doubled),
+      reordered: sum(({ reordered }) => reordered),
+      invented: sum(({ invented }) => invented),
+      relists: this.#relists,
+      ends: this.#ends,
+      delays: each.flatMap(({ delays }) => delays).toSorted((one, other) => one - other),
+      examples: each.flatMap(({ examples }) => examples).slice(0, 20),
+    };
+  }
+}
+
+type Judged = Pick<
+  Verdict,
+  "events" | "missing" | "doubled" | "reordered" | "invented" | "delays" | "examples"
+>;
+
+function word({ type, version }: Fact | Seen, key: string): string {
+  return `${type} ${key} at ${version}`;
+}
+
+function judge(number: number, held: Held, truth: Truth): Judged {
+  const { form, prefix, contains, side, from, seen, gaps } = held;
+  const resource = prefix.split("/")[0] ?? "";
+  const facts = new Map(truth.of(prefix, contains, from, side).map((fact) => [word(fact, fact.key), fact]));
+  const told = new Set<string>();
+  const delays: number[] = [];
+  const examples: string[] = [];
+  const counts = { missing: 0, doubled: 0, reordered: 0, invented: 0 };
+  const note = (what: keyof typeof counts, which: string): void => {
+    counts[what]++;
+    examples.push(`watch ${number} (${form}): ${what} ${which}`);
+  };
+  let last = from;
+  for (const one of seen) {
+    const name = word(one, `${resource}/${one.key}`);
+    const fact = facts.get(name);
+    if (told.has(name)) note("doubled", name);
+    else if (one.version < last) note("reordered", `${name} after ${last}`);
+    if (fact === undefined) note("invented", name);
+    else if (!told.has(name)) delays.push(Math.max(0, one.at - fact.at));
+    told.add(name);
+    last = Math.max(last, one.version);
+  }
+  const isInGap = (version: number): boolean =>
+    gaps.some(({ after, until }) => version > after && version <= until);
+  for (const [name, { version }] of facts) if (!told.has(name) && !isInGap(version)) note("missing", name);
+  return { events: seen.length, ...counts, delays, examples };
+}
+
+export type Summary = {
+  readonly kind: "summary";
+  readonly lists: number;
+  readonly streamed: number;
+  readonly watches: number;
+  readonly fails: number;
+  readonly backwards: number;
+  readonly objects: Readonly<Record<string, string>>;
+};
+
+/** One client-go informer on the config maps of a namespace. */
+export class Informer {
+  readonly namespace: string;
+  readonly #program: Program;
+  #summary: Summary | undefined;
+
+  constructor(kubeconfig: string, namespace: string, content: "json" | "protobuf") {
+    this.namespace = namespace;
+    const args = [`-kubeconfig=${kubeconfig}`, `-namespace=${namespace}`, `-content=${content}`, "-for=24h"];
+    this.#program = new Program(args, (line) => {
+      const told = JSON.parse(line) as { readonly kind: string };
+      if (told.kind === "summary") this.#summary = told as Summary;
+    });
+  }
+
+  async stop(): Promise<Summary> {
+    await this.#program.stop();
+    if (this.#summary === undefined) throw new Error(`The informer of ${this.namespace} died`);
+    return this.#summary;
+  }
+}

@@ -1,0 +1,42 @@
+/** A large LIST held in flight: the reader takes the first piece and then waits until it is told to go on. */
+import type { Client } from "./client.ts";
+
+/** `whole`: every object came. `false`: it ended as if whole and was not, the one outcome that must never be. */
+export type ListEnd = "whole" | "reset" | "headless" | "refused" | "false";
+
+export class Listing {
+  readonly ended: Promise<ListEnd>;
+  readonly #stream: ReturnType<Client["open"]>;
+
+  constructor(client: Client, path: string, count: number) {
+    const stream = client.open({ path });
+    this.#stream = stream;
+    const { promise, resolve } = Promise.withResolvers<ListEnd>();
+    this.ended = promise;
+    const chunks: Buffer[] = [];
+    let status = 0;
+    let hasEnded = false;
+    stream.on("response", (head) => (status = Number(head[":status"])));
+    stream.once("data", () => stream.pause());
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("end", () => (hasEnded = true));
+    stream.on("close", () => {
+      if (status === 0) resolve("headless");
+      else if (status !== 200) resolve("refused");
+      else if (!hasEnded || stream.rstCode !== 0) resolve("reset");
+      else resolve(isWhole(Buffer.concat(chunks), count) ? "whole" : "false");
+    });
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+}
+
+function isWhole(body: Buffer, count: number): boolean {
+  try {
+    return (JSON.parse(body.toString()) as { items: unknown[] }).items.length === count;
+  } catch {
+    return false; // half an answer is no JSON
+  }
+}

@@ -1,0 +1,36 @@
+/** The matrix of faults in short: one run of each row, three where times were missed. `npm run test:matrix`: several of all. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Stage } from "./load/stage.ts";
+import { playShort, rowsOf } from "./matrix/play-all.ts";
+import { type Played, table } from "./matrix/table.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+
+const test = suite("real/matrix");
+const real = testWith(test, clusterNeeds);
+const seed = Number(process.env["MATRIX_SEED"] ?? Date.now() % 100_000);
+
+let stage: Stage;
+const played: Played[] = [];
+
+test.before(async () => {
+  if (!real.canRun) return;
+  stage = await Stage.start();
+  figure(`MATRIX_SEED=${seed}`);
+});
+
+test.after(async () => {
+  if (!real.canRun) return;
+  await stage.stop();
+  for (const line of table(played).split("\n")) if (line !== "") figure(line);
+});
+
+for (const row of rowsOf([])) {
+  real(`${row.name}: no client pays more than the row allows`, async () => {
+    const one = await playShort(stage, row, seed);
+    played.push(one);
+    assert.equal([...one.wrong, ...one.late], []);
+  });
+}
+
+test.run();

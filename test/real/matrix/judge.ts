@@ -1,0 +1,118 @@
+/** A run's result against what its row allows: every miss in a sentence. */
+import { isFailure, reasons } from "../load/asking.ts";
+import type { Fate, Result } from "./play.ts";
+import type { Row, Targets } from "./rows.ts";
+
+/** What happened and must not, and what happened too late: a machine that paused can be to blame for the second only. */
+export type Misses = { readonly wrong: readonly string[]; readonly late: readonly string[] };
+
+export function misses(row: Row, result: Result): Misses {
+  const tunnels = ofTunnels(row, result);
+  return {
+    wrong: [
+      ...wrongVerdicts(row, result),
+      ...failedGets(result),
+      ...ofBodies(result),
+      ...ofWatches(result),
+      ...tunnels.wrong,
+    ],
+    late: [...lateVerdicts(row, result), ...lateGets(row, result), ...tunnels.late],
+  };
+}
+
+function lateVerdicts({ targets }: Row, result: Result): string[] {
+  const missed: string[] = [];
+  const bound = (what: string, ms: number | undefined, most: number | undefined): void => {
+    if (most !== undefined && ms !== undefined && ms > most) missed.push(tooLate(`${what} after`, ms, most));
+  };
+  bound("suspect", result.suspect, targets.suspect?.most);
+  bound("dead", result.dead, targets.dead);
+  bound("draining", result.draining, targets.draining);
+  bound("last new client on it", result.lastOnVictim, targets.elsewhere);
+  return missed;
+}
+
+function tooLate(what: string, ms: number, most: number): string {
+  return `${what} ${ms} ms, not ${most}`;
+}
+
+function wrongVerdicts({ targets }: Row, result: Result): string[] {
+  const missed: string[] = [];
+  for (const due of ["suspect", "dead", "draining"] as const) {
+    if (targets[due] !== undefined && result[due] === undefined) missed.push(`never called ${due}`);
+  }
+  // What has gone for good may be called dead, whatever the row says.
+  const said = { suspect: result.suspect, dead: result.dead, draining: result.draining };
+  for (const [what, ms] of Object.entries(said)) {
+    if (targets.never.includes(what) && ms !== undefined && ms < result.gone) {
+      missed.push(`${what} after ${ms} ms, while it answered`);
+    }
+  }
+  // Connections that a dying process closes come a moment before its parent hears of its end.
+  const isEarly = result.dead !== undefined && result.dead < result.gone - 300;
+  if (targets.tunnels === "own" && isEarly)
+    missed.push(`dead after ${result.dead} ms, gone after ${result.gone}`);
+  return missed;
+}
+
+function failedGets({ gets }: Result): string[] {
+  const failed = gets.filter((heard) => isFailure(heard) && heard.ending !== "cut");
+  return failed.length > 0 ? [`${failed.length} of ${gets.length} GETs failed: ${reasons(failed)}`] : [];
+}
+
+function lateGets({ targets }: Row, { gets }: Result): string[] {
+  const slowest = Math.max(...gets.map(({ headMs }) => headMs));
+  return slowest > targets.get ? [tooLate("slowest GET", slowest, targets.get)] : [];
+}
+
+function ofBodies({ lists, posts }: Result): string[] {
+  const missed: string[] = [];
+  for (const { end, isOnVictim } of lists) {
+    if (end === "false") missed.push("a LIST cut short that ended as if complete");
+    if (end !== "whole" && !isOnVictim) missed.push(`a LIST of the other apiserver: ${end}`);
+    if (end === "headless" || end === "refused") missed.push(`a LIST ${end}`);
+  }
+  if (posts.doubled > 0) missed.push(`${posts.doubled} POSTs doubled`);
+  if (posts.lost > 0) missed.push(`${posts.lost} POSTs answered 201 and lost`);
+  return missed;
+}
+
+function ofWatches({ watches }: Result): string[] {
+  const missed: string[] = [];
+  for (const { ends, difference } of watches) {
+    if (ends.length > 0)
+      missed.push(`a watch ended: ${ends.map(({ how, detail }) => `${how} ${detail}`).join(", ")}`);
+    const { missing, doubled, reordered } = difference;
+    if (missing + doubled + reordered > 0) {
+      missed.push(`a watch: ${missing} missing, ${doubled} doubled, ${reordered} out of order`);
+    }
+  }
+  return missed;
+}
+
+function ofTunnels({ targets }: Row, { tunnels, gone, newExec }: Result): Misses {
+  const wrong = newExec ? [] : ["a new exec did not open"];
+  const late: string[] = [];
+  for (const fate of tunnels) {
+    const allowed = fate.kind === "logs" ? (targets.logs ?? targets.tunnels) : targets.tunnels;
+    const whose = `${fate.kind} of the ${fate.isOnVictim ? "victim" : "witness"}`;
+    const miss = wrongFate(fate, fate.isOnVictim ? allowed : "live", gone);
+    if (miss !== undefined) wrong.push(`${whose} ${miss}`);
+    else if (fate.isOnVictim && typeof allowed === "number" && (fate.endedMs ?? 0) > allowed)
+      late.push(tooLate(`${whose} ended after`, fate.endedMs ?? 0, allowed));
+  }
+  return { wrong, late };
+}
+
+/** Whoever lives has to be of use: a tunnel that carries nothing, and does not say so, is the incident itself. */
+function wrongFate(
+  { endedMs, answers }: Fate,
+  allowed: Targets["tunnels"],
+  gone: number,
+): string | undefined {
+  if (endedMs === undefined) return answers ? undefined : "lives and carries nothing";
+  if (allowed === "live") return `ended after ${endedMs} ms`;
+  // Sockets that a dying process closes come a moment before its parent hears of its end.
+  const isEarly = allowed === "own" && endedMs < gone - 300;
+  return isEarly ? `ended after ${endedMs} ms, its apiserver after ${gone}` : undefined;
+}

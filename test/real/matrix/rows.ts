@@ -1,0 +1,190 @@
+/** The faults of the matrix, and what the product's promise allows each of them to cost. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "../../support/random.ts";
+import type { Stage } from "../load/stage.ts";
+import { ask } from "../rig/ask.ts";
+import type { Crew } from "./crew.ts";
+
+/** Milliseconds from the fault. */
+export type Targets = {
+  readonly suspect?: { readonly median: number; readonly most: number };
+  readonly dead?: number;
+  readonly draining?: number;
+  /** Never said of the victim: while it still answers, a `dead` would be a lie. */
+  readonly never: readonly string[];
+  /** The slowest GET without a head that a client waited for. */
+  readonly get: number;
+  /** Exec, port-forward and logs on the victim: `live`, or end within so long, or only with their apiserver. */
+  readonly tunnels: "live" | "own" | number;
+  /** Logs, where they do not share the fate of exec and port-forward: they travel on a lane. */
+  readonly logs?: number;
+  /** The last new client that was still sent to the victim. */
+  readonly elsewhere?: number;
+};
+
+export type Row = {
+  readonly name: string;
+  /** What the victim needs before: run before the work begins. */
+  prepare?(stage: Stage): Promise<void>;
+  /** Resolves when the fault is complete. Returns when it began, if not at the call. */
+  hurt(stage: Stage, crew: Crew, random: Random): Promise<number | undefined>;
+  /** Makes the victim as it was. */
+  mend(stage: Stage): Promise<void>;
+  readonly observeMs: number;
+  readonly targets: Targets;
+};
+
+const silent: Targets = {
+  suspect: { median: 800, most: 1_200 },
+  dead: 3_000,
+  never: [],
+  get: 1_500,
+  tunnels: 3_500,
+};
+const unseen: Targets = { never: ["dead"], get: 1_500, tunnels: "live" };
+const leaving: Targets = { draining: 2_000, never: ["suspect"], get: 1_500, tunnels: "own" };
+
+async function heal({ victim }: Stage): Promise<void> {
+  victim.heal();
+  await victim.ready();
+}
+
+async function restart({ victim }: Stage): Promise<void> {
+  await victim.restart();
+}
+
+/** A fault that is there when the call has returned. */
+function simple(act: (stage: Stage, crew: Crew, random: Random) => void): Row["hurt"] {
+  return async (stage, crew, random) => {
+    act(stage, crew, random);
+    return undefined;
+  };
+}
+
+function pick(ports: readonly number[], random: Random): number {
+  const port = ports[random.below(ports.length)];
+  if (port === undefined) throw new Error("The proxy has no such socket to the victim");
+  return port;
+}
+
+/** Does a new connection to the victim fail for its certificate? */
+async function isForeign({ victim, cluster }: Stage): Promise<boolean> {
+  const server = { url: victim.url, caFile: cluster.caFile };
+  const reason = await ask(server, { path: "/readyz" }, 2_000).then(
+    () => "",
+    (error: Error) => error.message,
+  );
+  return /altnames/i.test(reason);
+}
+
+export const rows: readonly Row[] = [
+  ...(["both", "in", "out"] as const).map(
+    (direction): Row => ({
+      // As the proxy has it: from a victim that nothing reaches it can still receive.
+      name: { both: "drop both ways", in: "receive only", out: "send only" }[direction],
+      hurt: simple(({ victim }) => victim.blackHole(direction)),
+      mend: heal,
+      observeMs: 6_000,
+      targets: silent,
+    }),
+  ),
+  {
+    name: "one 4-tuple: a lane",
+    hurt: simple(({ victim }, { lanePorts }, random) => victim.sever(pick(lanePorts, random))),
+    mend: heal,
+    observeMs: 8_000,
+    targets: { never: ["suspect", "dead", "draining"], get: 1_500, tunnels: "live", logs: 10_000 },
+  },
+  {
+    name: "one 4-tuple: a tunnel",
+    hurt: simple(({ victim }, { tunnelPorts }, random) => victim.sever(pick(tunnelPorts, random))),
+    mend: heal,
+    observeMs: 11_000,
+    targets: { never: ["suspect", "dead", "draining"], get: 1_500, tunnels: 10_000 },
+  },
+  {
+    name: "SIGSTOP",
+    hurt: simple(({ victim }) => victim.freeze()),
+    async mend(stage) {
+      stage.victim.thaw();
+      await stage.victim.ready();
+    },
+    observeMs: 6_000,
+    targets: silent,
+  },
+  {
+    name: "SIGKILL",
+    hurt: simple(({ victim }) => void victim.kill()),
+    mend: restart,
+    observeMs: 5_000,
+    targets: { dead: 300, never: [], get: 1_500, tunnels: 3_500 },
+  },
+  {
+    name: "SIGTERM",
+    hurt: simple(({ victim }) => void victim.terminate()),
+    // It may be waiting for what is open still: its minute of grace is not waited for.
+    mend: restart,
+    observeMs: 6_000,
+    targets: leaving,
+  },
+  {
+    name: "readyz false",
+    prepare: ({ victim }) => victim.restart(["--shutdown-delay-duration=8s"]),
+    hurt: simple(({ victim }) => void victim.terminate()),
+    async mend({ victim }) {
+      while (victim.isRunning) await sleep(100);
+      await victim.restart();
+    },
+    observeMs: 6_500,
+    targets: leaving,
+  },
+  {
+    name: "flapping 1 s on, 1 s off",
+    async hurt({ victim }) {
+      for (let count = 0; count < 4; count++) {
+        victim.blackHole();
+        await sleep(1_000);
+        victim.heal();
+        await sleep(1_000);
+      }
+      return undefined;
+    },
+    mend: heal,
+    observeMs: 2_000,
+    targets: unseen,
+  },
+  {
+    name: "TLS certificate of another name",
+    async hurt(stage) {
+      stage.victim.presentForeign();
+      while (!(await isForeign(stage))) await sleep(50);
+      return Date.now();
+    },
+    async mend(stage) {
+      stage.victim.presentOwn();
+      while (await isForeign(stage)) await sleep(50);
+      await stage.victim.ready();
+    },
+    observeMs: 6_000,
+    targets: { ...unseen, elsewhere: 5_000 },
+  },
+  {
+    name: "1.5 s hole that heals",
+    async hurt({ victim }) {
+      victim.blackHole();
+      await sleep(1_500);
+      victim.heal();
+      return undefined;
+    },
+    mend: heal,
+    observeMs: 5_000,
+    targets: unseen,
+  },
+  {
+    name: "its path to etcd cut",
+    hurt: simple(({ victim }) => victim.cutEtcd()),
+    mend: heal,
+    observeMs: 12_000,
+    targets: { ...unseen, get: 5_000, elsewhere: 5_000 },
+  },
+];

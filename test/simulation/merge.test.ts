@@ -1,0 +1,22 @@
+/** One watch out of many legs, two hundred thousand times; node test/simulation/merge.test.ts plays nothing else. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { figure } from "../support/figure.ts";
+import { merge } from "./merge.ts";
+
+const test = suite("simulation/merge");
+
+test("whichever legs come and go, the client is told the history, each event once", () => {
+  const told: string[] = [];
+  let [events, legs] = [0, 0];
+  for (let seed = 1; seed <= 200_000; seed += 1) {
+    const merged = merge(seed);
+    events += merged.events;
+    legs += merged.legs;
+    if (merged.problem !== undefined) told.push(`seed ${seed}: ${merged.problem}`);
+  }
+  figure(`200000 watches over ${legs} legs, ${events} events`);
+  assert.equal(told.slice(0, 20), []);
+});
+
+test.run();

@@ -1,0 +1,153 @@
+/**
+ * One watch and its legs, without a proxy around them: at any moment a leg is lost, another one is asked for, or a
+ * shadow comes beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must be given the history, each
+ * event once, and bookmarks that tell the truth.
+ */
+import type { WatchEvent } from "../../src/watch/event.ts";
+import { Progress } from "../../src/watch/progress.ts";
+import { Reading } from "../../src/watch/reading.ts";
+import { Random } from "./random.ts";
+
+type Change = { readonly version: number; readonly key: string };
+
+/** One backend's stream: everything above `from`, in order. */
+type Leg = { readonly reading: Reading; from: number; at: number; bookmarked: number };
+
+export type Merged = {
+  readonly problem: string | undefined;
+  readonly events: number;
+  readonly legs: number;
+};
+
+export function merge(seed: number): Merged {
+  return new Merge(new Random(seed)).play();
+}
+
+class Merge {
+  readonly #random: Random;
+  readonly #repeats: boolean;
+  readonly #history: readonly Change[];
+  /** Above all changes: nothing happens there any more. */
+  readonly #last: number;
+  readonly #start: number;
+  readonly #progress: Progress;
+  #legs: Leg[] = [];
+  /** Index of the change that the client is to be given next. */
+  #next: number;
+  #version: number;
+  #problem: string | undefined;
+  #legCount = 0;
+  #events = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#repeats = random.chance(0.6);
+    this.#history = historyOf(random, this.#repeats);
+    this.#last = (this.#history.at(-1)?.version ?? 1) + random.whole(0, 3);
+    this.#start = random.whole(1, this.#last);
+    this.#version = this.#start;
+    this.#next = this.#after(this.#start);
+    this.#progress = new Progress({
+      start: "exact",
+      version: String(this.#start),
+      isRepeating: this.#repeats,
+      isForeign: false,
+      isInjected: false,
+    });
+  }
+
+  play(): Merged {
+    this.#open(this.#start, false);
+    // Ends when all was told; every step may be one that undoes another.
+    for (let step = 0; step < 2_000 && this.#problem === undefined; step += 1) {
+      if (this.#next === this.#history.length && this.#random.chance(0.1)) break;
+      this.#step();
+    }
+    if (this.#problem === undefined && this.#next < this.#history.length)
+      this.#problem = `${this.#history.length - this.#next} events were never told`;
+    return { problem: this.#problem, events: this.#events, legs: this.#legCount };
+  }
+
+  #step(): void {
+    const { length } = this.#legs;
+    const chance = this.#random.next();
+    if (chance < 0.05) this.#legs.splice(this.#random.whole(0, length - 1), 1);
+    else if (chance < 0.1 && length < 2) this.#resume();
+    else if (chance < 0.2) this.#bookmark(this.#random.pick(this.#legs));
+    else this.#event(this.#random.pick(this.#legs));
+    if (this.#legs.length === 0) this.#resume();
+  }
+
+  #resume(): void {
+    const version = this.#progress.resumeVersion;
+    if (version === undefined) this.#problem ??= "it cannot go on, although nothing was wrong";
+    else this.#open(Number(version), true);
+  }
+
+  #open(from: number, isOurs: boolean): void {
+    this.#legCount += 1;
+    this.#legs.push({
+      reading: new Reading(String(from), isOurs),
+      from,
+      at: this.#after(from),
+      bookmarked: from,
+    });
+  }
+
+  #after(version: number): number {
+    const at = this.#history.findIndex((change) => change.version > version);
+    return at < 0 ? this.#history.length : at;
+  }
+
+  #event(leg: Leg): void {
+    const change = this.#history[leg.at];
+    if (change === undefined) return;
+    const fate = this.#take(leg, "MODIFIED", change);
+    leg.at += 1;
+    if (fate !== "forward") return;
+    this.#events += 1;
+    const expected = this.#history[this.#next];
+    if (expected !== change)
+      this.#problem ??= `told ${change.key}@${change.version}, not ${expected?.key}@${expected?.version}`;
+    this.#next += 1;
+    this.#version = change.version;
+  }
+
+  /** Of any version that this leg has come past, and that is not in the midst of a batch. */
+  #bookmark(leg: Leg): void {
+    const told = this.#history[leg.at - 1]?.version ?? 0;
+    const coming = this.#history[leg.at]?.version ?? this.#last + 1;
+    const least = Math.max(leg.bookmarked, told, leg.from + 1);
+    if (least >= coming) return;
+    const version = this.#random.whole(least, coming - 1);
+    leg.bookmarked = version;
+    const fate = this.#take(leg, "BOOKMARK", { version, key: "" });
+    if (fate !== "forward") return;
+    const missed = this.#history[this.#next];
+    if (version < this.#version) this.#problem ??= `a bookmark of ${version} after ${this.#version}`;
+    if (missed !== undefined && missed.version <= version)
+      this.#problem ??= `a bookmark of ${version} before ${missed.key}@${missed.version}`;
+    this.#version = version;
+  }
+
+  #take(leg: Leg, type: WatchEvent["type"], { version, key }: Change): string {
+    const none = { endsInitialEvents: false, code: 0, reason: "", oldest: "" };
+    const event = { ...none, type, version: String(version), key };
+    const fate = this.#progress.take(event, leg.reading, this.#legs.length > 1, 0);
+    if (fate === "broken" || fate === "refused")
+      this.#problem ??= `an honest leg's ${type} of ${version} was ${fate}`;
+    return fate;
+  }
+}
+
+/** Versions with gaps, which belong to other resources; some of them are many events. */
+function historyOf(random: Random, repeats: boolean): Change[] {
+  const history: Change[] = [];
+  let version = random.whole(1, 20);
+  for (let count = random.size(40); count > 0; count -= 1) {
+    version += random.chance(0.6) ? 1 : random.whole(2, 5);
+    const size = repeats && random.chance(0.3) ? random.whole(2, 6) : 1;
+    for (let at = 0; at < size; at += 1) history.push({ version, key: `default/${version}-${at}` });
+  }
+  return history;
+}

@@ -1,0 +1,66 @@
+/** Can the watch simulation see? Every deliberate fault must fail a run, soon, and by the validator that it concerns. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { figure } from "../support/figure.ts";
+import type { merge } from "./merge.ts";
+import { loadMutated } from "./mutated.ts";
+import { type WatchDefect, watchDefects } from "./watch-defects.ts";
+import type { play } from "./watches/scene.ts";
+
+const test = suite("simulation/watch-defects");
+
+const mostSeeds = 3_000;
+
+type Caught = { readonly seed: number; readonly by: string; readonly what: string };
+
+async function caughtBy({ scene, mutations }: WatchDefect): Promise<Caught | undefined> {
+  return scene === "merge" ? caughtByMerge(mutations) : caughtByScene(mutations);
+}
+
+async function caughtByMerge(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
+  const merged = await loadMutated<{ readonly merge: typeof merge }>("merge.ts", mutations);
+  for (let seed = 1; seed <= mostSeeds; seed += 1) {
+    const { problem } = merged.merge(seed);
+    if (problem !== undefined) return { seed, by: "merge", what: problem };
+  }
+  return undefined;
+}
+
+async function caughtByScene(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
+  const scene = await loadMutated<{ readonly play: typeof play }>("watches/scene.ts", mutations);
+  for (let seed = 1; seed <= mostSeeds; seed += 1) {
+    const [problem] = scene.play(seed).problems;
+    if (problem !== undefined) return { seed, by: problem.validator, what: problem.what };
+  }
+  return undefined;
+}
+
+test("what is replaced must be there, and once", async () => {
+  const missing = { file: "watch/version.ts", find: "no such text", replace: "" };
+  let message = "";
+  try {
+    await loadMutated("merge.ts", [missing]);
+  } catch (error) {
+    message = String(error);
+  }
+  assert.match(message, "0 times");
+});
+
+test("without a fault the same seeds are clean", async () => {
+  assert.is(await caughtByMerge([]), undefined);
+});
+
+for (const defect of watchDefects) {
+  test(`it is seen that ${defect.name}`, async () => {
+    const caught = await caughtBy(defect);
+    assert.ok(caught !== undefined, `not seen in ${mostSeeds} seeds`);
+    const expected: readonly string[] = defect.scene === "merge" ? ["merge"] : defect.scene;
+    assert.ok(
+      expected.includes(caught.by),
+      `seen by ${caught.by}, not by ${expected.join(" or ")}: ${caught.what}`,
+    );
+    figure(`${defect.name}: seed ${caught.seed}, ${caught.by}, ${caught.what.slice(0, 100)}`);
+  });
+}
+
+test.run();

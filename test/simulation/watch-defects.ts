@@ -1,0 +1,323 @@
+/**
+ * Deliberate faults of what follows, moves and ends watches, each put into the source on its way in. For each there is
+ * a scene that must see it, and the validators of which one must be the first to speak.
+ */
+import type { Mutation } from "./mutated.ts";
+import type { Validator } from "./watches/findings.ts";
+
+export type WatchDefect = {
+  /** Completes "it is seen that ...". */
+  readonly name: string;
+  readonly mutations: readonly Mutation[];
+  /** The merge of legs alone, or all of it with these validators. */
+  readonly scene: "merge" | readonly Validator[];
+};
+
+const progress = "watch/progress.ts";
+const reading = "watch/reading.ts";
+
+/** What is wrong in how legs are merged into one watch: seen without a proxy around it. */
+const ofMerging: readonly WatchDefect[] = [
+  {
+    name: "a watch goes on behind an open version, not before it",
+    scene: "merge",
+    mutations: [
+      {
+        file: progress,
+        find: "this.#isRepeating && !this.#isComplete ? this.#previous : this.#cursor",
+        replace: "this.#cursor",
+      },
+    ],
+  },
+  {
+    name: "a watch goes on one version too late",
+    scene: "merge",
+    mutations: [
+      {
+        file: progress,
+        find: 'return version === "" ? undefined : version;',
+        replace: 'return version === "" ? undefined : String(Number(version) + 1);',
+      },
+    ],
+  },
+  {
+    name: "what was delivered of an open version is delivered again",
+    scene: "merge",
+    mutations: [
+      {
+        file: progress,
+        find: "if (mark.count <= delivered.count)\n",
+        replace: "if (mark.count < delivered.count)\n",
+      },
+    ],
+  },
+  {
+    name: "the version before the open one is forgotten",
+    scene: "merge",
+    mutations: [{ file: progress, find: "this.#previous = this.#cursor;", replace: "" }],
+  },
+  {
+    name: "the second leg's events go on as well",
+    scene: "merge",
+    mutations: [
+      {
+        file: progress,
+        find: 'return ahead < 0 ? "drop" : this.#same(event, reading);',
+        replace: 'return ahead < 0 ? "forward" : this.#same(event, reading);',
+      },
+    ],
+  },
+  {
+    name: "the cursor moves back",
+    scene: "merge",
+    mutations: [
+      {
+        file: progress,
+        find: "if (ahead > 0) return this.#advance(event);",
+        replace: "if (ahead !== 0) return this.#advance(event);",
+      },
+    ],
+  },
+  {
+    name: "a bookmark of the slower leg goes on",
+    scene: "merge",
+    mutations: [
+      { file: progress, find: 'if (ahead < 0) return "drop";', replace: 'if (ahead < 0) return "forward";' },
+    ],
+  },
+  {
+    name: "a bookmark does not move the cursor",
+    scene: "merge",
+    mutations: [
+      { file: progress, find: "this.#cursor = version;\n    this.#isComplete = true;", replace: "" },
+    ],
+  },
+  {
+    name: "versions are compared as texts",
+    scene: "merge",
+    mutations: [
+      {
+        file: "watch/version.ts",
+        find: "if (a.length !== b.length) return a.length - b.length;",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "events of another version are counted with the open one",
+    scene: "merge",
+    mutations: [{ file: reading, find: "      this.count = 0;\n", replace: "" }],
+  },
+  {
+    name: "a leg's own bookmark is not held against it",
+    scene: "merge",
+    mutations: [
+      {
+        file: reading,
+        find: "compareVersions(version, this.bookmark) > 0",
+        replace: "compareVersions(version, this.bookmark) >= 9",
+      },
+    ],
+  },
+  {
+    name: "a leg asked from the open version counts as behind it",
+    scene: "merge",
+    mutations: [
+      {
+        file: reading,
+        find: "compareVersions(this.from, delivered.version) >= 0",
+        replace: "compareVersions(this.from, delivered.version) > 0",
+      },
+    ],
+  },
+];
+
+const legs = "proxy/watch-leg.ts";
+const watching = "proxy/watching.ts";
+const resume = "watch/resume.ts";
+const ending = "watch/ending.ts";
+const order = "proxy/watch-order.ts";
+
+/** One piece of one file, and who has to see it. */
+function defect(name: string, scene: readonly Validator[], mutation: Mutation): WatchDefect {
+  return { name, scene, mutations: [mutation] };
+}
+
+/** What is wrong in how bytes are cut into events, and put together again. */
+const ofBytes: readonly WatchDefect[] = [
+  defect("an octet of what is held is dropped", ["whole", "ends"], {
+    file: legs,
+    find: "this.#held.add(bytes, start, end);",
+    replace: "this.#held.add(bytes, start + 1, end);",
+  }),
+  defect("half an event goes on", ["whole", "unique", "progress"], {
+    file: legs,
+    find: "    this.#send(bytes, from, at);\n    this.#hold(bytes, at, end);",
+    replace: "    this.#send(bytes, from, end);",
+  }),
+  defect("the half that was held comes behind the rest", ["whole"], {
+    file: legs,
+    find: "    if (this.#held.length > 0) this.#taker.release(this.#held.take());\n    this.#taker.forward(bytes, start, end);",
+    replace:
+      "    this.#taker.forward(bytes, start, end);\n    if (this.#held.length > 0) this.#taker.release(this.#held.take());",
+  }),
+  defect("what both legs show goes on twice", ["unique", "ordered", "bookmarkable", "whole"], {
+    file: legs,
+    find: 'if (fate !== "forward") {',
+    replace: 'if (fate !== "forward" && fate !== "drop") {',
+  }),
+  defect("what is held is never granted", ["fresh", "progress"], {
+    file: legs,
+    find: "    this.leg.up?.grant(end - start);\n",
+    replace: "",
+  }),
+  defect("versions of protobuf events are not found", ["ends"], {
+    file: "watch/protobuf-metadata.ts",
+    find: "resourceVersion: 6 }",
+    replace: "resourceVersion: 5 }",
+  }),
+];
+
+/** What is wrong in the request that a watch is moved with. */
+const ofRequests: readonly WatchDefect[] = [
+  defect("a watch is asked for one version too far on", ["reliable", "bookmarkable", "ends"], {
+    file: resume,
+    find: "`resourceVersion=${version}`",
+    replace: "`resourceVersion=${Number(version) + 1}`",
+  }),
+  defect("a watch is asked for one version too far back", ["ends"], {
+    file: resume,
+    find: "`resourceVersion=${version}`",
+    replace: "`resourceVersion=${Number(version) - 1}`",
+  }),
+  defect("the time that has passed is given again", ["identity"], {
+    file: resume,
+    find: "(leftMs ?? limits.watchMostMs - ageMs)",
+    replace: "(leftMs === undefined ? limits.watchMostMs : leftMs + ageMs)",
+  }),
+  defect("the client's deadline is forgotten", ["identity"], {
+    file: resume,
+    find: "    `timeoutSeconds=${seconds}`,\n",
+    replace: "",
+  }),
+  defect("the whole state is asked for again", ["identity"], {
+    file: resume,
+    find: '  "sendInitialEvents",\n',
+    replace: "",
+  }),
+  defect("resourceVersionMatch is left in", ["identity"], {
+    file: resume,
+    find: '  "resourceVersionMatch",\n',
+    replace: "",
+  }),
+  defect("a selector is lost", ["identity"], {
+    file: resume,
+    find: '  "limit",\n',
+    replace: '  "labelSelector",\n',
+  }),
+  defect("bookmarks that only we asked for go on", ["bookmarkable"], {
+    file: progress,
+    find: 'if (this.#isInjected) return "drop";',
+    replace: "",
+  }),
+  defect("a watch moves without its client's credential", ["identity"], {
+    file: order,
+    find: "fields: withPath(order.fields, path)",
+    replace: 'fields: withPath(order.fields, path).filter(({ name }) => name !== "authorization")',
+  }),
+  defect("a watch moves without its form", ["identity"], {
+    file: order,
+    find: "fields: withPath(order.fields, path)",
+    replace: 'fields: withPath(order.fields, path).filter(({ name }) => name !== "accept")',
+  }),
+];
+
+/** What is wrong in what follows from an ending, a refusal, or silence. */
+const ofEndings: readonly WatchDefect[] = [
+  defect("a lost backend ends its watches", ["ends"], {
+    file: ending,
+    find: "  if (ending.isResumable) return resume;\n  return isUntouched(ending)",
+    replace: "  return isUntouched(ending)",
+  }),
+  defect("an early end goes on to the client", ["ends"], {
+    file: ending,
+    find: "if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;",
+    replace: "",
+  }),
+  defect("an end without events is not held back", ["ends"], {
+    file: ending,
+    find: "return liveEvents > 0 ? 0 : Math.max(0, limits.shortWatchMs - liveMs);",
+    replace: "return 0 * liveEvents * liveMs;",
+  }),
+  defect("a watch outlives its client's deadline", ["deadline", "ends", "identity"], {
+    file: ending,
+    find: "leftMs === undefined ? ageMs >= limits.watchServerMs : leftMs <= limits.watchDueMs",
+    replace: "leftMs === undefined ? ageMs >= limits.watchServerMs : leftMs <= -1e9",
+  }),
+  defect("another backend's ERROR goes on", ["ends"], {
+    file: progress,
+    find: "if (isMerged || (isFirst && reading.isOurs))",
+    replace: "if (isMerged && isFirst && reading.isOurs)",
+  }),
+  defect("a watch moves in the midst of its state", ["identity", "reliable", "ends", "fresh"], {
+    file: progress,
+    find: 'this.phase = isAwaited || isListed ? "listing" : "live";',
+    replace: 'this.phase = "live";\n    void isAwaited;\n    void isListed;',
+  }),
+  defect("a watch ends with a reset", ["ends"], {
+    file: watching,
+    find: "host.endsHere(false);",
+    replace: "host.breaksOff();",
+  }),
+  defect(
+    "a shadow's refusal is taken for the watch's own",
+    ["ends", "progress", "fresh", "deadline", "tidy"],
+    {
+      file: watching,
+      find: 'if (this.legs.first !== undefined) return this.#decline(acceptance.kind === "elsewhere");',
+      replace: "",
+    },
+  ),
+  defect("one backend's refusal ends the watch", ["ends"], {
+    file: resume,
+    find: 'if (status !== 200) return { kind: "elsewhere", inMs: answer.retryAfterMs ?? 0 };',
+    replace: 'if (status !== 200) return { kind: "end" };',
+  }),
+  defect("of a version that is too old nobody else is asked", ["ends"], {
+    file: resume,
+    find: "if (code === 410 && isForgotten)",
+    replace: "if (code === 410 || isForgotten)",
+  }),
+  defect("one cache's word that a client's version is too old is believed", ["ends"], {
+    file: progress,
+    find: 'if (isFirst && event.code === 410 && this.#mayBeKnownElsewhere) return "refused";',
+    replace: "",
+  }),
+  defect("a leg that was for a bookmark is taken for a successor", ["ends", "deadline", "identity"], {
+    file: "proxy/watch-legs.ts",
+    find: 'if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
+    replace: "",
+  }),
+  defect("there are no shadows", ["fresh", "progress", "ends"], {
+    file: "proxy/moves.ts",
+    find: "if (!watching.mayHaveTwo) return;",
+    replace: "return;",
+  }),
+  defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends"], {
+    file: "proxy/pulse.ts",
+    find: "if (now >= dueAt)",
+    replace: "if (now >= dueAt) void tell;\n      else if (now >= dueAt)",
+  }),
+  defect("a write that was lost is sent again", ["once"], {
+    file: "proxy/relay.ts",
+    find: "(code === lost && isRepeatable(this.order))",
+    replace: "code === lost",
+  }),
+  defect("an exchange that is over is not forgotten", ["tidy"], {
+    file: "proxy/exchanges.ts",
+    find: "    this.#forget(exchange);\n    if (exchange.queuedBytes",
+    replace: "    if (exchange.queuedBytes",
+  }),
+];
+
+export const watchDefects: readonly WatchDefect[] = [...ofMerging, ...ofBytes, ...ofRequests, ...ofEndings];

@@ -1,0 +1,277 @@
+/**
+ * One simulated apiserver: the embedded one behind real HTTP/2 sessions, with a cache of its own and everything that
+ * may befall a process. Compares what it is asked with what the client asked the proxy for.
+ */
+import { Apiserver } from "../../../src/demo/apiserver.ts";
+import type { Answer, Ask } from "../../../src/demo/ask.ts";
+import { answerStream } from "../../../src/demo/session.ts";
+import type { Store } from "../../../src/demo/store.ts";
+import { Session } from "../../../src/h2/session.ts";
+import { Turn } from "../../../src/h2/turn.ts";
+import type { Attempts } from "./attempts.ts";
+import { Cache } from "./cache.ts";
+import { encodeProtobuf, protobufStream } from "./events.ts";
+import type { Findings } from "./findings.ts";
+import { hello } from "./probe.ts";
+import { type End, Host, type Wires } from "./wires.ts";
+
+const maxStreams = 100;
+/** About a second of events for a slow watcher; real queues hold 10 to 1,000. */
+const mostWatchQueueBytes = 256 * 1024;
+const encoding = { contentType: protobufStream, encode: encodeProtobuf };
+
+export type ApiserverParts = {
+  readonly findings: Findings;
+  readonly wires: Wires;
+  readonly store: Store;
+  readonly resources: readonly string[];
+  readonly attempts: Attempts;
+};
+
+export class SimulatedApiserver {
+  readonly host: Host;
+  readonly cache: Cache;
+  readonly #parts: ApiserverParts;
+  readonly #turn: Turn;
+  #apiserver: Apiserver;
+  readonly #sessions = new Map<End, Session>();
+  /** Its cache is not filled yet: watches and lists are told to come back. */
+  isInitialising = false;
+  /** Whose rights were taken away: running watches go on, new requests are refused (watch.md §8). */
+  readonly revoked: ReadonlySet<string>;
+  /** Until when its cache was known to be behind: for ever, while it is. */
+  behindUntil = Number.NEGATIVE_INFINITY;
+  /** Its way to etcd is cut: what has to be asked there hangs. */
+  #isCutOff = false;
+  #hanging: (() => void)[] = [];
+
+  constructor(name: string, parts: ApiserverParts, revoked: ReadonlySet<string>) {
+    this.host = new Host(name);
+    this.#parts = parts;
+    this.#turn = new Turn(parts.findings.world);
+    this.cache = new Cache(parts.store, parts.findings.world, parts.resources);
+    this.revoked = revoked;
+    this.#apiserver = this.#newProcess();
+  }
+
+  get name(): string {
+    return this.host.name;
+  }
+
+  get watchCount(): number {
+    return this.#apiserver.watchCount;
+  }
+
+  /** Could it serve a watch from `version` on, if it were asked now? */
+  serves(resource: string, version: number): boolean {
+    const { host, isInitialising } = this;
+    const isReachable = !host.isDown && !host.isFrozen && !host.dropsIn && !host.dropsOut;
+    return isReachable && !isInitialising && this.knows(resource, version);
+  }
+
+  /** Would it go on from `version`, if it could be reached, now or later? */
+  knows(resource: string, version: number): boolean {
+    return !this.host.isDown && version >= this.#sourceOf(resource, this.cache).oldest;
+  }
+
+  accept(end: End): void {
+    const session = new Session({
+      role: "server",
+      clock: this.#parts.findings.world,
+      turn: this.#turn,
+      maxStreams,
+      owner: {
+        opened: (stream, request, isWhole) =>
+          answerStream(stream, request, isWhole, (ask, answer) => this.#handle(ask, answer, end.isLate)),
+        write: (buffers) => end.write(buffers),
+        changed() {},
+        ponged() {},
+        fault: (error) => this.#parts.findings.wrong("thrown", `${this.name}: ${String(error)}`),
+        ended: (error) => {
+          if (error !== undefined)
+            this.#parts.findings.wrong("transparent", `${this.name} was sent a violation: ${error.message}`);
+          session.flush();
+          end.end();
+        },
+      },
+    });
+    this.#sessions.set(end, session);
+    end.owner = {
+      receive: (chunk) => session.receive(chunk),
+      drained: () => session.drained(),
+      closed: () => {
+        this.#sessions.delete(end);
+        session.lose();
+      },
+    };
+  }
+
+  /** Somebody asks whether it is ready; no answer while etcd's would have to be waited for. */
+  acceptProbe(end: End): void {
+    end.owner = {
+      receive: () => {
+        if (!this.#isCutOff) end.write([Buffer.from("ready")]);
+      },
+      drained() {},
+      closed() {},
+    };
+    end.write([hello]);
+  }
+
+  // --- what befalls it ---
+
+  /** SIGKILL. */
+  kill(): void {
+    this.host.isDown = true;
+    this.#parts.wires.kill(this.host);
+  }
+
+  /** Comes back with a cache that begins now. */
+  restart(initialisingMs: number): void {
+    this.#apiserver = this.#newProcess();
+    this.cache.restart();
+    this.#cutOff(false);
+    this.host.isDown = false;
+    this.host.thaw();
+    this.isInitialising = initialisingMs > 0;
+    this.#parts.findings.world.after(initialisingMs, () => {
+      this.isInitialising = false;
+    });
+  }
+
+  /** SIGTERM: GOAWAY and no new connections at once; the watches end after `graceMs`, and then the process. */
+  shutDown(graceMs: number, gone: () => void): void {
+    const { world } = this.#parts.findings;
+    this.host.isDown = true;
+    this.sendAway();
+    world.after(graceMs, () => this.#apiserver.endWatches());
+    world.after(graceMs + 1_000, () => {
+      this.kill();
+      gone();
+    });
+  }
+
+  /** GOAWAY on every connection, while what is open lives on. */
+  sendAway(): void {
+    for (const session of this.#sessions.values()) session.goAway();
+  }
+
+  /** Any one of its connections. */
+  connection(): End | undefined {
+    const ends = [...this.#sessions.keys()];
+    return ends.length === 0 ? undefined : this.#parts.findings.random.pick(ends);
+  }
+
+  freeze(): void {
+    this.host.isFrozen = true;
+    this.cache.freeze();
+  }
+
+  thaw(): void {
+    this.host.thaw();
+    if (!this.#isCutOff) this.cache.thaw();
+  }
+
+  /** Its cache follows so far behind from now on. */
+  lag(ms: number): void {
+    this.cache.lagMs = ms;
+    this.#seeBehind();
+  }
+
+  cutOff(): void {
+    this.cache.freeze();
+    this.#cutOff(true);
+    this.#seeBehind();
+  }
+
+  reconnect(): void {
+    this.cache.thaw();
+    this.#cutOff(false);
+    this.#seeBehind();
+  }
+
+  /** Two faults may hold it back at once: it is behind until both are over. */
+  #seeBehind(): void {
+    const isBehind = this.#isCutOff || this.cache.lagMs > 0;
+    this.behindUntil = isBehind ? Number.POSITIVE_INFINITY : this.#parts.findings.world.now();
+  }
+
+  /** One of its caches is made anew: its watches end, and for a while everybody is told to come back. */
+  initialise(): void {
+    this.relist();
+    this.isInitialising = true;
+  }
+
+  initialised(): void {
+    this.isInitialising = false;
+  }
+
+  /** Lists everything again, as after a lost etcd watch: all watches end and older versions are unknown. */
+  relist(): void {
+    this.cache.compact(this.cache.revision);
+    this.#apiserver.endWatches();
+  }
+
+  #cutOff(isCutOff: boolean): void {
+    this.#isCutOff = isCutOff;
+    if (isCutOff) return;
+    const hanging = this.#hanging;
+    this.#hanging = [];
+    for (const run of hanging) run();
+  }
+
+  #newProcess(): Apiserver {
+    const { store, findings } = this.#parts;
+    return new Apiserver({
+      store,
+      clock: findings.world,
+      name: this.name,
+      cache: this.cache,
+      uncached: new Set(["events"]),
+      encodingFor: (accept) => (accept.startsWith(protobufStream) ? encoding : undefined),
+      mostWatchQueueBytes,
+    });
+  }
+
+  #sourceOf(resource: string, cache: Cache): { readonly oldest: number } {
+    return resource === "events" ? this.#parts.store : cache;
+  }
+
+  #handle(ask: Ask, answer: Answer, isLate: boolean): void {
+    const attempt = this.#parts.attempts.begin(this.name, ask, isLate);
+    const client = fieldOf(ask, "authorization").replace("Bearer ", "");
+    const noted = attempt.noting(answer);
+    if (this.revoked.has(client)) return refuse(noted, 403);
+    if (this.isInitialising && ask.method === "GET") return refuse(noted, 429, 1);
+    const isConsistent = !/resourceVersion=[1-9]/.test(ask.path) && !ask.path.includes("resourceVersion=0");
+    if (this.#isCutOff && isConsistent) this.#hang(ask, noted);
+    else this.#apiserver.handle(ask, noted);
+  }
+
+  /** Until etcd answers, or the asker has gone. */
+  #hang(ask: Ask, answer: Answer): void {
+    const run = (): void => this.#apiserver.handle(ask, answer);
+    this.#hanging.push(run);
+    answer.onGone(() => {
+      this.#hanging = this.#hanging.filter((other) => other !== run);
+    });
+  }
+}
+
+function fieldOf(ask: Ask, name: string): string {
+  return ask.fields.find(([key]) => key === name)?.[1] ?? "";
+}
+
+function refuse(answer: Answer, code: number, retryAfter?: number): void {
+  const body = Buffer.from(
+    JSON.stringify({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code }),
+  );
+  const fields: [string, string][] = [
+    ["content-type", "application/json"],
+    ["content-length", String(body.length)],
+  ];
+  if (retryAfter !== undefined) fields.push(["retry-after", String(retryAfter)]);
+  answer.head(code, fields);
+  answer.write(body);
+  answer.end();
+}

@@ -1,0 +1,112 @@
+/** A client that reads and writes all the time: every answer must be one backend's own, and every write happen once. */
+import { type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/json.ts";
+import type { Caller } from "./caller.ts";
+import { type Answer, PlainCall } from "./plain-call.ts";
+import type { Truth } from "./truth.ts";
+
+const resource = "configmaps";
+
+export class Asker {
+  readonly #caller: Caller;
+  readonly #truth: Truth;
+  readonly #everyMs: number;
+  /** Nobody could have answered for some time: told so, it complains of nothing. */
+  readonly #mayFail: () => boolean;
+  #stop: () => void = () => {};
+  #isStopped = false;
+  #written = 0;
+  /** The slowest read that was answered. */
+  slowestMs = 0;
+  #open = 0;
+
+  constructor(caller: Caller, truth: Truth, everyMs: number, mayFail: () => boolean) {
+    this.#caller = caller;
+    this.#truth = truth;
+    this.#everyMs = everyMs;
+    this.#mayFail = mayFail;
+  }
+
+  get openCount(): number {
+    return this.#open;
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    const { world, random } = this.#caller.findings;
+    this.#stop = world.after(this.#everyMs * (0.5 + random.next()), () => {
+      random.pick([() => this.#get(), () => this.#list(), () => this.#list(), () => this.#post()])();
+      this.start();
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#stop();
+  }
+
+  #ask(method: string, path: string, body: Buffer | undefined, over: (answer: Answer) => void): void {
+    const auditId = this.#caller.nextId();
+    const asked = { method, path, accept: "application/json", auditId };
+    this.#open += 1;
+    const call = new PlainCall(this.#caller, body === undefined ? asked : { ...asked, body }, (answer) => {
+      this.#open -= 1;
+      this.#caller.findings.count(`${method} ${answer.isWhole ? answer.status : "cut"}`);
+      over(answer);
+    });
+    void call;
+  }
+
+  #get(): void {
+    this.#ask("GET", "/api/v1/namespaces/default/configmaps/c-1", undefined, (answer) => {
+      if (this.#isReadable(answer, [200, 404])) this.slowestMs = Math.max(this.slowestMs, answer.ms);
+    });
+  }
+
+  #list(): void {
+    const version = this.#caller.findings.random.chance(0.5) ? "?resourceVersion=0" : "";
+    this.#ask("GET", `/api/v1/namespaces/default/${resource}${version}`, undefined, (answer) => {
+      if (!this.#isReadable(answer, [200])) return;
+      this.slowestMs = Math.max(this.slowestMs, answer.ms);
+      this.#compare(mapOf(parseJson(answer.body)));
+    });
+  }
+
+  #isReadable({ status, isWhole }: Answer, expected: readonly number[]): boolean {
+    if (isWhole && expected.includes(status)) return true;
+    this.#caller.findings.count(`failed read: ${status}${isWhole ? "" : " cut"}`);
+    // A read that was not answered yet has no reason to fail while somebody could answer it.
+    if (status !== 0 && status < 500) return false;
+    if (!this.#mayFail()) this.#caller.findings.count("failed read while a backend served");
+    return false;
+  }
+
+  /** What it was told is what was there at that version. */
+  #compare(list: JsonMap): void {
+    const version = Number(textOf(mapOf(list["metadata"])["resourceVersion"]));
+    const items = Array.isArray(list["items"]) ? list["items"] : [];
+    const state = this.#truth.stateAt({ resource, namespace: "default", app: undefined }, version);
+    const told = items.map((item) => {
+      const metadata = mapOf(mapOf(item)["metadata"]);
+      return `${textOf(metadata["namespace"])}/${textOf(metadata["name"])}@${textOf(metadata["resourceVersion"])}`;
+    });
+    const expected = [...state].map(([key, at]) => `${key}@${at}`);
+    if (told.toSorted().join() !== expected.toSorted().join())
+      this.#caller.findings.wrong(
+        "transparent",
+        `${this.#caller.name} was told another list of version ${version}`,
+      );
+  }
+
+  #post(): void {
+    this.#written += 1;
+    const name = `${this.#caller.name}-${this.#written}`;
+    const body = Buffer.from(JSON.stringify({ metadata: { name }, data: { at: name } }));
+    this.#ask("POST", "/api/v1/namespaces/kube-system/configmaps", body, (answer) => {
+      const isThere = this.#truth.store.get(resource, "kube-system", name) !== undefined;
+      if (answer.isWhole && answer.status === 201 && !isThere)
+        this.#caller.findings.wrong("whole", `${name} was said to be written and is not`);
+      if (isThere && answer.retryAfterMs !== undefined)
+        this.#caller.findings.wrong("once", `${name} is written and its client was told to try again`);
+    });
+  }
+}

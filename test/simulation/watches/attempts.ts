@@ -1,0 +1,162 @@
+/**
+ * What backends were asked, by the audit id that each request keeps on its way (watch.md §8): judges whether a moved
+ * watch still is its client's own, and whether a write came twice.
+ */
+import type { Answer, Ask } from "../../../src/demo/ask.ts";
+import { limits } from "../../../src/limits.ts";
+import type { Findings } from "./findings.ts";
+import type { WatchCall } from "./watch-call.ts";
+
+/** Changed by a resume, and by nothing else (watch.md §5.2). */
+const moving = new Set([
+  "resourceVersion",
+  "resourceVersionMatch",
+  "sendInitialEvents",
+  "limit",
+  "continue",
+  "timeoutSeconds",
+  "allowWatchBookmarks",
+]);
+const toleranceSeconds = 2;
+
+export class Attempt {
+  readonly backend: string;
+  readonly at: number;
+  readonly path: string;
+  /** The status, or the code of an ERROR event; 0 while nothing was said. */
+  code = 0;
+  /** Its end of the state, or an event that proves it, was sent. */
+  isPastState = false;
+  hasEnded = false;
+  /** Nobody moved: it asked for a bookmark where the watch is served. */
+  isRenewal = false;
+
+  constructor(backend: string, at: number, path: string) {
+    this.backend = backend;
+    this.at = at;
+    this.path = path;
+  }
+
+  /** The answer, noted on its way out. */
+  noting(answer: Answer): Answer {
+    const said = (bytes: Buffer): void => {
+      if (this.isPastState) return;
+      const text = bytes.toString("latin1", 0, Math.min(bytes.length, 2_000));
+      if (/BOOKMARK|MODIFIED|DELETED/.test(text)) this.isPastState = true;
+      else if (text.includes("ERROR")) this.code = Number(/"code":(\d+)/.exec(text)?.[1] ?? 410);
+    };
+    return {
+      head: (status, fields) => {
+        this.code = status;
+        answer.head(status, fields);
+      },
+      write: (bytes) => {
+        said(bytes);
+        answer.write(bytes);
+      },
+      end: () => {
+        this.hasEnded = true;
+        answer.end();
+      },
+      queued: () => answer.queued(),
+      onGone: (run) => answer.onGone(run),
+    };
+  }
+}
+
+export class Attempts {
+  readonly #findings: Findings;
+  readonly #calls: ReadonlyMap<string, WatchCall>;
+  readonly #all = new Map<string, Attempt[]>();
+  /** Of them, by whomever. */
+  count = 0;
+
+  constructor(findings: Findings, calls: ReadonlyMap<string, WatchCall>) {
+    this.#findings = findings;
+    this.#calls = calls;
+  }
+
+  of(auditId: string): readonly Attempt[] {
+    return this.#all.get(auditId) ?? [];
+  }
+
+  /** `isLate`: it was sent long ago, and times have changed. */
+  begin(backend: string, ask: Ask, isLate: boolean): Attempt {
+    const auditId = fieldOf(ask, "audit-id");
+    const earlier = this.of(auditId);
+    this.count += 1;
+    const attempt = new Attempt(backend, this.#findings.world.now(), ask.path);
+    this.#findings.tell(() => `${backend} is asked ${auditId} ${ask.method} ${ask.path}`);
+    this.#all.set(auditId, [...earlier, attempt]);
+    this.#judge(auditId, ask, earlier);
+    const call = this.#calls.get(auditId);
+    if (call !== undefined) this.#judgeWatch(call, ask);
+    if (call !== undefined && !isLate && ask.path !== call.path) this.#judgeMove(call, ask, attempt, earlier);
+    return attempt;
+  }
+
+  #judge(auditId: string, ask: Ask, earlier: readonly Attempt[]): void {
+    const owner = auditId.slice(0, auditId.lastIndexOf("."));
+    if (fieldOf(ask, "authorization") !== `Bearer ${owner}`)
+      this.#findings.wrong("identity", `${auditId} was asked with ${fieldOf(ask, "authorization")}`);
+    const isWrite = ask.method !== "GET" && ask.method !== "HEAD";
+    // A refusal before execution may be tried elsewhere; anything else may have been done.
+    if (isWrite && earlier.some(({ code }) => code < 400))
+      this.#findings.wrong("once", `${auditId} ${ask.method} was sent ${earlier.length + 1} times`);
+  }
+
+  #judgeWatch(call: WatchCall, ask: Ask): void {
+    if (fieldOf(ask, "accept") !== call.accept) this.#wrong(call, ask, "another form");
+    if (fixedPart(ask.path) !== fixedPart(call.path)) this.#wrong(call, ask, "another question");
+  }
+
+  /** It is not what the client asked: then it must be a move of it. */
+  #judgeMove(call: WatchCall, ask: Ask, attempt: Attempt, earlier: readonly Attempt[]): void {
+    const wrong = (what: string): void => this.#wrong(call, ask, what);
+    const query = new URLSearchParams(ask.path.slice(ask.path.indexOf("?")));
+    attempt.isRenewal = isRenewal(attempt, query, earlier);
+    if (attempt.isRenewal) this.#findings.count("renewals");
+    else this.#judgeTime(call, query, wrong);
+    const isReplay =
+      query.get("resourceVersion") === new URLSearchParams(call.path.split("?")[1]).get("resourceVersion");
+    // The client's own question again, for what is left of its time: it has seen nothing of its answer.
+    if (isReplay && call.follower.version === 0) return;
+    if (!attempt.isRenewal) this.#findings.count("moves");
+    if (query.has("sendInitialEvents") || query.has("resourceVersionMatch")) wrong("the state again");
+    if (!/^[1-9]\d*$/.test(query.get("resourceVersion") ?? "")) wrong("no version to go on from");
+    const isPast = call.follower.phase === "live" || earlier.some(({ isPastState }) => isPastState);
+    if (!isPast) wrong("moved before its state was whole");
+  }
+
+  #wrong(call: WatchCall, ask: Ask, what: string): void {
+    const form = fieldOf(ask, "accept");
+    this.#findings.wrong("identity", `${call.auditId} was asked as ${ask.path} (${form}): ${what}`);
+  }
+
+  #judgeTime(call: WatchCall, query: URLSearchParams, wrong: (what: string) => void): void {
+    // Before a head its time has not begun: the client's own question is asked as it is (watch.md §5.1).
+    if (call.deadline === undefined || !call.isAnswered) return;
+    const left = (call.deadline - this.#findings.world.now()) / 1_000;
+    const asked = Number(query.get("timeoutSeconds") ?? "0");
+    const isRight =
+      asked > 0 && asked <= Math.max(1, left) + toleranceSeconds && asked >= left - toleranceSeconds;
+    if (!isRight) wrong(`${left.toFixed(1)} s are left of its time`);
+  }
+}
+
+/** Asked of the backend that serves it, for a bookmark and not for the rest of its time; its end may be on its way. */
+function isRenewal({ backend }: Attempt, query: URLSearchParams, earlier: readonly Attempt[]): boolean {
+  const isServed = earlier.some((one) => one.backend === backend && one.code === 200);
+  const hasBookmarks = query.get("allowWatchBookmarks") === "true";
+  return isServed && hasBookmarks && query.get("timeoutSeconds") === String(limits.renewalMs / 1_000);
+}
+
+function fixedPart(path: string): string {
+  const [plain = "", query = ""] = path.split("?");
+  const kept = query.split("&").filter((pair) => !moving.has(pair.split("=")[0] ?? ""));
+  return `${plain}?${kept.join("&")}`;
+}
+
+function fieldOf(ask: Ask, name: string): string {
+  return ask.fields.find(([key]) => key === name)?.[1] ?? "";
+}

@@ -1,0 +1,133 @@
+/**
+ * What one apiserver knows of the store: it follows behind, may stand still while the store goes on, and remembers
+ * only from its own start on. A fresh one refuses older versions (watch.md §5.4).
+ */
+import type { Clock } from "../../../src/clock.ts";
+import type { KubeObject } from "../../../src/demo/json.ts";
+import type { Change, Source, Store } from "../../../src/demo/store.ts";
+
+export class Cache implements Source {
+  readonly #clock: Clock;
+  readonly #store: Store;
+  readonly #objects = new Map<string, Map<string, KubeObject>>();
+  readonly #watchers = new Set<(change: Change) => void>();
+  #history: Change[] = [];
+  /** Changes that it has not heard of, with the time at which each may be. */
+  readonly #coming: { readonly change: Change; readonly at: number }[] = [];
+  #isFrozen = false;
+  #isDue = false;
+  /** How far it follows behind. */
+  lagMs = 0;
+  revision: number;
+  oldest: number;
+
+  constructor(store: Store, clock: Clock, resources: readonly string[]) {
+    this.#store = store;
+    this.#clock = clock;
+    this.revision = store.revision;
+    this.oldest = store.revision;
+    for (const resource of resources) this.#fill(resource);
+    store.subscribe((change) => this.#hear(change));
+  }
+
+  get(resource: string, namespace: string, name: string): KubeObject | undefined {
+    return this.#objects.get(resource)?.get(`${namespace}/${name}`);
+  }
+
+  list(resource: string, namespace?: string): KubeObject[] {
+    const all = [...(this.#objects.get(resource) ?? [])];
+    const wanted = namespace === undefined ? all : all.filter(([key]) => key.startsWith(`${namespace}/`));
+    return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  }
+
+  since(resource: string, version: number): Change[] | undefined {
+    if (version < this.oldest) return undefined;
+    return this.#history.filter((change) => change.version > version && change.resource === resource);
+  }
+
+  subscribe(watcher: (change: Change) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Its way to etcd is cut: it answers with what it has. */
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  thaw(): void {
+    this.#isFrozen = false;
+    this.#take();
+  }
+
+  /** Starts anew, as a restarted process does: everything that is there, and no history. */
+  restart(): void {
+    this.#isFrozen = false;
+    this.#coming.length = 0;
+    this.#watchers.clear();
+    this.#history = [];
+    this.revision = this.#store.revision;
+    this.oldest = this.revision;
+    for (const resource of Array.from(this.#objects.keys())) this.#fill(resource);
+  }
+
+  /** Forgets what happened up to `version`. */
+  compact(version: number): void {
+    this.oldest = Math.max(this.oldest, Math.min(version, this.revision));
+    this.#history = this.#history.filter((change) => change.version > this.oldest);
+  }
+
+  #fill(resource: string): void {
+    const objects = this.#store.list(resource).map((object): [string, KubeObject] => {
+      const { namespace, name } = object.metadata;
+      return [`${namespace}/${name}`, object];
+    });
+    this.#objects.set(resource, new Map(objects));
+  }
+
+  #hear(change: Change): void {
+    this.#coming.push({ change, at: this.#clock.now() + this.lagMs });
+    // In a turn of its own: the changes of one version come together, as etcd sends them.
+    if (!this.#isDue) this.#wake(this.lagMs);
+  }
+
+  #wake(ms: number): void {
+    this.#isDue = true;
+    this.#clock.after(ms, () => {
+      this.#isDue = false;
+      this.#take();
+    });
+  }
+
+  #take(): void {
+    const now = this.#clock.now();
+    while (!this.#isFrozen) {
+      const [next] = this.#coming;
+      if (next === undefined) return;
+      if (next.at > now) return this.#isDue ? undefined : this.#wake(next.at - now);
+      this.#applyVersion(next.change.version);
+    }
+  }
+
+  /** All changes of one version are known before anybody is told of the first. */
+  #applyVersion(version: number): void {
+    const changes: Change[] = [];
+    while (this.#coming[0]?.change.version === version) {
+      const first = this.#coming.shift();
+      if (first !== undefined) changes.push(first.change);
+    }
+    this.revision = version;
+    for (const change of changes) this.#apply(change);
+    for (const change of changes) for (const watcher of Array.from(this.#watchers)) watcher(change);
+  }
+
+  #apply(change: Change): void {
+    const { type, resource, object } = change;
+    const key = `${object.metadata.namespace}/${object.metadata.name}`;
+    const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
+    this.#objects.set(resource, objects);
+    if (type === "DELETED") objects.delete(key);
+    else objects.set(key, object);
+    this.#history.push(change);
+  }
+}

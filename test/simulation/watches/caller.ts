@@ -1,0 +1,94 @@
+/** One client's session to the proxy: dials when it has to, and opens streams. */
+import { Field } from "../../../src/h2/field.ts";
+import { Session } from "../../../src/h2/session.ts";
+import type { SideOwner } from "../../../src/h2/side.ts";
+import type { Stream } from "../../../src/h2/stream.ts";
+import { Turn } from "../../../src/h2/turn.ts";
+import type { Findings } from "./findings.ts";
+import type { End } from "./wires.ts";
+
+export type Asked = {
+  readonly method: string;
+  readonly path: string;
+  readonly accept: string;
+  readonly auditId: string;
+  readonly body?: Buffer;
+};
+
+export class Caller {
+  /** Also its token: a request with another's was mixed up. */
+  readonly name: string;
+  readonly findings: Findings;
+  readonly #dial: () => End;
+  readonly #turn: Turn;
+  #session: Session | undefined;
+  end: End | undefined;
+  #asked = 0;
+
+  constructor(name: string, findings: Findings, dial: () => End) {
+    this.name = name;
+    this.findings = findings;
+    this.#dial = dial;
+    this.#turn = new Turn(findings.world);
+  }
+
+  /** An id that no other request has: what a backend is asked is found by it. */
+  nextId(): string {
+    this.#asked += 1;
+    return `${this.name}.${this.#asked}`;
+  }
+
+  ask({ method, path, accept, auditId, body }: Asked, owner: SideOwner): Stream {
+    const fields = [
+      new Field(":method", method),
+      new Field(":scheme", "https"),
+      new Field(":authority", "kubernetes"),
+      new Field(":path", path),
+      new Field("authorization", `Bearer ${this.name}`),
+      new Field("user-agent", "simulated/1.0"),
+      new Field("accept", accept),
+      new Field("audit-id", auditId),
+    ];
+    this.findings.tell(() => `${auditId} ${method} ${path}`);
+    const stream = this.#openSession().open(fields, body === undefined, owner);
+    if (body !== undefined) stream.sendData(body, 0, body.length, true);
+    return stream;
+  }
+
+  /** Its streams end, and nothing new is asked on them. */
+  goAway(): void {
+    this.#session?.goAway();
+  }
+
+  #openSession(): Session {
+    if (this.#session?.isOpen === true) return this.#session;
+    const end = this.#dial();
+    this.end = end;
+    const { findings } = this;
+    const session = new Session({
+      role: "client",
+      clock: findings.world,
+      turn: this.#turn,
+      owner: {
+        opened: (stream) => stream.owner,
+        write: (buffers) => end.write(buffers),
+        changed() {},
+        ponged() {},
+        fault: (error) => findings.wrong("thrown", `${this.name}: ${String(error)}`),
+        ended: (error) => {
+          if (error !== undefined)
+            findings.wrong("transparent", `${this.name} was sent a violation: ${error.message}`);
+          session.flush();
+          end.end();
+        },
+      },
+    });
+    end.owner = {
+      receive: (chunk) => session.receive(chunk),
+      drained: () => session.drained(),
+      closed: () => session.lose(),
+    };
+    this.#session = session;
+    return session;
+  }
+}

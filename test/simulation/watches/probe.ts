@@ -1,0 +1,30 @@
+/** A probe of /readyz on simulated wires: its two steps, TCP with TLS and the answer, in one octet and one word. */
+import { metOf } from "../../../src/failure.ts";
+import type { ProbeEar } from "../../../src/health/prober.ts";
+import type { End } from "./wires.ts";
+
+/** What stands for the handshake: only a process that runs says it. */
+export const hello = Buffer.from("!");
+
+export function probeOver(end: End, ear: ProbeEar): () => void {
+  let hasDialed = false;
+  end.owner = {
+    receive(chunk) {
+      const text = chunk.toString();
+      if (!hasDialed) {
+        hasDialed = true;
+        ear.dialed("answer", "");
+        end.write([Buffer.from("?")]);
+        return;
+      }
+      ear.answered(text === "ready" ? "ready" : "failing", text);
+    },
+    drained() {},
+    closed(failure) {
+      const reason = failure?.message ?? "ended";
+      if (hasDialed) ear.answered("failing", reason);
+      else ear.dialed(metOf(failure), reason);
+    },
+  };
+  return () => end.destroy();
+}

@@ -1,0 +1,325 @@
+/**
+ * One run: watches of every kind through the real path, while apiservers and their connections fail in every way, and
+ * what must hold all the time, at each end, and once the faults are over.
+ */
+import { newCluster } from "../../../src/demo/cluster.ts";
+import { SimulatedProxy } from "../proxy.ts";
+import { Random } from "../random.ts";
+import { World } from "../world.ts";
+import { SimulatedApiserver } from "./apiserver.ts";
+import type { Asker } from "./asker.ts";
+import { Attempts } from "./attempts.ts";
+import { Caller } from "./caller.ts";
+import { askerFor, type Stage, type Watcher, watchedResources, watcherFor } from "./cast.ts";
+import { EndJudge } from "./ends.ts";
+import { faults } from "./faults.ts";
+import { Findings, type Problem } from "./findings.ts";
+import { probeOver } from "./probe.ts";
+import { Reflector } from "./reflector.ts";
+import { Truth } from "./truth.ts";
+import type { WatchCall } from "./watch-call.ts";
+import { type Weather, weatherOf } from "./weather.ts";
+import { type End, Host, Wires } from "./wires.ts";
+import { Writer } from "./writer.ts";
+
+export type Played = {
+  readonly seed: number;
+  readonly problems: readonly Problem[];
+  readonly counts: ReadonlyMap<string, number>;
+  readonly virtualMs: number;
+  readonly decisions: number;
+};
+
+export type PlayOptions = {
+  readonly trace?: ((line: string) => void) | undefined;
+  /** Are an end without a reason and a late event violations? They are, unless this is false. */
+  readonly isStrict?: boolean;
+};
+
+/** All is to be well so long after the last fault (G15). */
+const progressMs = 5_000;
+/** The patience with one silent lane (limits.lanePatienceMs), and an answer. */
+const plainMs = 7_000;
+const stepMs = 250;
+const patienceMs = 60_000;
+
+export function play(seed: number, options: PlayOptions = {}): Played {
+  return new Scene(seed, options).play();
+}
+
+class Scene {
+  readonly #seed: number;
+  readonly #findings: Findings;
+  readonly #weather: Weather;
+  readonly #wires: Wires;
+  readonly #truth: Truth;
+  readonly #writer: Writer;
+  readonly #calls = new Map<string, WatchCall>();
+  readonly #attempts: Attempts;
+  readonly #apiservers: readonly SimulatedApiserver[];
+  readonly #judge: EndJudge;
+  readonly #proxy: SimulatedProxy;
+  readonly #proxyHost = new Host("proxy");
+  readonly #watchers: Watcher[] = [];
+  readonly #askers: Asker[] = [];
+  readonly #callers: Caller[] = [];
+  readonly #revoked = new Set<string>();
+  /** Faults that are not over. */
+  readonly #raging = new Set<() => void>();
+
+  constructor(seed: number, { trace, isStrict = true }: PlayOptions) {
+    this.#seed = seed;
+    const random = new Random(seed);
+    const world = new World(random);
+    this.#findings = new Findings(world, random, trace);
+    const findings = this.#findings;
+    this.#weather = weatherOf(random);
+    this.#wires = new Wires(world, random);
+    const store = newCluster(world);
+    this.#truth = new Truth(store, world);
+    this.#writer = new Writer(findings, store, this.#weather);
+    this.#attempts = new Attempts(findings, this.#calls);
+    const parts = {
+      findings,
+      wires: this.#wires,
+      store,
+      resources: watchedResources,
+      attempts: this.#attempts,
+    };
+    const { backends } = this.#weather;
+    this.#apiservers = Array.from(
+      { length: backends },
+      (_, at) => new SimulatedApiserver(`cp-${at + 1}`, parts, this.#revoked),
+    );
+    this.#judge = new EndJudge({
+      findings,
+      apiservers: this.#apiservers,
+      attempts: this.#attempts,
+      truth: this.#truth,
+      isStrict,
+    });
+    this.#proxy = new SimulatedProxy({
+      world,
+      backends: this.#apiservers.map(({ name }) => name),
+      dial: (name) => this.#dialBackend(name),
+      lanes: { streams: random.pick([80, 80, 3]), warm: 1 },
+      sharing: random.chance(0.1) ? "none" : "lanes",
+      probes: {
+        probe: (name, ear) => probeOver(this.#dialProbe(name), ear),
+        times: { intervalMs: 1_000, timeoutMs: 3_000 },
+        random: () => random.next(),
+      },
+      tell: (entry) => {
+        findings.tell(() => JSON.stringify(entry));
+        if (entry.kind === "fault.contained") findings.wrong("thrown", entry.message);
+      },
+      thrown: (error) =>
+        findings.wrong("thrown", error instanceof Error ? (error.stack ?? error.message) : String(error)),
+    });
+  }
+
+  play(): Played {
+    const { world } = this.#findings;
+    try {
+      this.#act();
+    } catch (error) {
+      // Time that stands still, say: a seed that fails, not the end of all of them.
+      this.#findings.wrong("thrown", error instanceof Error ? error.message : String(error));
+    }
+    const { problems, counts, delays } = this.#findings;
+    for (const [seconds, count] of delays) this.#findings.count(`events ${seconds} s late`, count);
+    return { seed: this.#seed, problems, counts, virtualMs: world.now(), decisions: world.decisions };
+  }
+
+  #act(): void {
+    this.#writer.fill();
+    this.#enter();
+    this.#writer.start();
+    this.#scheduleFaults();
+    this.#findings.world.runUntil(() => false, this.#weather.stormMs);
+    this.#calm();
+    this.#settle();
+    this.#leave();
+  }
+
+  // --- who takes part ---
+
+  #enter(): void {
+    const { random, world } = this.#findings;
+    const company = {
+      truth: this.#truth,
+      calls: this.#calls,
+      judgeEnd: this.#judge.judge.bind(this.#judge),
+      judgeEvent: this.#judge.judgeDelay.bind(this.#judge),
+    };
+    const stage: Stage = { company, truth: this.#truth, mayFail: () => this.#raging.size > 0 };
+    for (let at = 0; at < this.#weather.clients; at += 1) {
+      const host = new Host(`client-${at + 1}`);
+      for (let count = random.whole(1, 3); count > 0; count -= 1) {
+        const caller = new Caller(`${host.name}-${count}`, this.#findings, () => this.#dialProxy(host));
+        this.#callers.push(caller);
+        const watcher = watcherFor(caller, stage);
+        this.#watchers.push(watcher);
+        world.after(random.next() * 2_000, () => watcher.start());
+      }
+      if (random.chance(0.5)) continue;
+      const caller = new Caller(`${host.name}-asks`, this.#findings, () => this.#dialProxy(host));
+      this.#callers.push(caller);
+      const asker = askerFor(caller, stage);
+      this.#askers.push(asker);
+      asker.start();
+    }
+    if (random.chance(0.15)) this.#slowOne();
+  }
+
+  /** One reader stands still for a while, in the midst of everything. */
+  #slowOne(): void {
+    const { random, world } = this.#findings;
+    const watcher = random.pick(this.#watchers);
+    world.after(random.next() * this.#weather.stormMs, () => {
+      const { call } = watcher;
+      if (call === undefined) return;
+      this.#findings.tell(() => `${call.auditId} stalls`);
+      call.stall();
+      world.after(random.size(10_000), () => call.unstall());
+    });
+  }
+
+  #dialBackend(name: string): End {
+    const apiserver = this.#apiserver(name);
+    return this.#wires.connect(this.#proxyHost, apiserver.host, this.#weather.upstream, (end) =>
+      apiserver.accept(end),
+    );
+  }
+
+  /** On a socket of its own, as a probe is. */
+  #dialProbe(name: string): End {
+    const apiserver = this.#apiserver(name);
+    return this.#wires.connect(this.#proxyHost, apiserver.host, this.#weather.upstream, (end) =>
+      apiserver.acceptProbe(end),
+    );
+  }
+
+  #apiserver(name: string): SimulatedApiserver {
+    const apiserver = this.#apiservers.find((one) => one.name === name);
+    if (apiserver === undefined) throw new Error(`No backend ${name}`);
+    return apiserver;
+  }
+
+  #dialProxy(host: Host): End {
+    return this.#wires.connect(host, this.#proxyHost, this.#weather.downstream, (end) =>
+      this.#proxy.accept(end),
+    );
+  }
+
+  // --- what happens ---
+
+  #scheduleFaults(): void {
+    const { random, world } = this.#findings;
+    for (let count = this.#weather.faults; count > 0; count -= 1)
+      world.after(1_000 + random.next() * (this.#weather.stormMs - 2_000), () => this.#strike());
+  }
+
+  #strike(): void {
+    const { random, world } = this.#findings;
+    const fault = random.pick(faults);
+    const backend = random.pick(this.#apiservers);
+    this.#findings.tell(() => `fault: ${fault.name} at ${backend.name}`);
+    this.#findings.count(`fault: ${fault.name}`);
+    const end = fault.begin({
+      findings: this.#findings,
+      apiservers: this.#apiservers,
+      backend,
+      revoked: this.#revoked,
+      clients: this.#callers.map(({ name }) => name),
+      compact: (keep) => this.#compact(keep),
+    });
+    this.#judge.look(backend);
+    const over = (): void => {
+      if (!this.#raging.delete(over)) return;
+      this.#judge.look(backend);
+      this.#findings.tell(() => `over: ${fault.name} at ${backend.name}`);
+      end();
+    };
+    this.#raging.add(over);
+    world.after(random.pick([300, 1_500, 3_000, 8_000, 20_000]) * (0.5 + random.next()), over);
+  }
+
+  #compact(keep: number): void {
+    const version = this.#truth.store.revision - keep;
+    this.#truth.store.compact(version);
+    for (const { cache } of this.#apiservers) cache.compact(version);
+  }
+
+  /** All faults end; the writers write on for a moment, so that there is something to be late with. */
+  #calm(): void {
+    const { world } = this.#findings;
+    for (const over of Array.from(this.#raging)) over();
+    this.#findings.tell(() => "calm");
+    world.runUntil(() => false, 1_000);
+    this.#writer.stop();
+    for (const asker of this.#askers) asker.stop();
+  }
+
+  // --- what must hold then ---
+
+  /** Every reflector knows the truth, and nobody misses an event, within 5 s of calm and of its own last wait. */
+  #settle(): void {
+    const { world } = this.#findings;
+    const calmAt = world.now();
+    const waiting = new Set(this.#watchers);
+    while (waiting.size > 0 && world.now() < calmAt + patienceMs) {
+      world.runUntil(() => false, stepMs);
+      for (const watcher of waiting) {
+        const late = this.#lateness(watcher);
+        if (late === undefined) waiting.delete(watcher);
+        else if (world.now() - Math.max(calmAt, watcher.waitsUntil) > progressMs + stepMs) {
+          waiting.delete(watcher);
+          this.#findings.wrong(
+            "progress",
+            `${watcher.name} ${late} ${Math.round(world.now() - calmAt)} ms after calm`,
+          );
+        }
+      }
+    }
+    // A write on one silent connection waits as long as the others answer, and then is told that nobody knows.
+    world.runUntil(() => this.#askers.every(({ openCount }) => openCount === 0), plainMs);
+    for (const asker of this.#askers)
+      if (asker.openCount > 0) this.#findings.wrong("progress", `${asker.openCount} plain requests hang`);
+  }
+
+  /** What it still lacks; undefined: nothing. */
+  #lateness(watcher: Watcher): string | undefined {
+    if (watcher instanceof Reflector) {
+      const state = this.#truth.stateAt(watcher.interest, this.#truth.store.revision);
+      const isEqual =
+        state.size === watcher.store.size &&
+        state.entries().every(([key, version]) => watcher.store.get(key) === version);
+      return isEqual ? undefined : "does not know the truth";
+    }
+    if (watcher.isOver) return undefined;
+    const { call } = watcher;
+    if (call === undefined || !call.isAnswered) return "has no watch";
+    if (call.follower.phase !== "live") return undefined;
+    return call.follower.missing === 0 ? undefined : `lacks ${call.follower.missing} events`;
+  }
+
+  /** What was cut off may still be on its way: the last retransmission waits as long as all of a hole did. */
+  #leave(): void {
+    const { world } = this.#findings;
+    for (const watcher of this.#watchers) watcher.stop();
+    world.runUntil(() => this.#leftovers().length === 0, patienceMs);
+    for (const left of this.#leftovers()) this.#findings.wrong("tidy", `${left} are left`);
+  }
+
+  #leftovers(): string[] {
+    const { path } = this.#proxy;
+    const watches = this.#apiservers.reduce((sum, { watchCount }) => sum + watchCount, 0);
+    const all: [number, string][] = [
+      [path.exchanges.size, "exchanges"],
+      [watches, "watches of backends"],
+      [path.buffered.bytes, "bytes"],
+    ];
+    return all.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  }
+}

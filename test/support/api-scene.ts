@@ -1,0 +1,60 @@
+/** What the JSON API lists, on what the whole path does: that is where its shapes come from. */
+import { apiPages } from "../../src/admin/api-pages.ts";
+import { BackendHistory } from "../../src/admin/backend-history.ts";
+import { timesOf } from "../../src/admin/times.ts";
+import { Field } from "../../src/h2/field.ts";
+import { Incidents } from "../../src/incidents/incidents.ts";
+import { changed } from "./incidents.ts";
+import { jwt } from "./jwt.ts";
+import { bearer, PlayedPath } from "./path.ts";
+import { PlayedWatch } from "./watch-path.ts";
+
+export type Row = Record<string, unknown>;
+
+/** Two backends of which one was killed; one client with a watch and a lock. `items` are those of a list's first page. */
+export function apiScene(): { readonly items: (path: string) => readonly Row[]; readonly path: PlayedPath } {
+  const path = new PlayedPath(["a", "b"]);
+  const history = new BackendHistory(path.journal);
+  const incidents = new Incidents(path.clock, path.journal);
+  for (const name of ["a", "b"]) path.journal.write(changed(name, "unknown", "ready"));
+  const certificates = [{ purpose: "backend-loopback", name: "a", notAfterMs: path.clock.wall() + 1 }];
+  const pages = apiPages(
+    {
+      clock: path.clock,
+      incidents: incidents.store,
+      talk: path.talk,
+      live: () => path.exchanges.live,
+      history,
+      backends: () =>
+        path.backends.views.map(({ name, state }) => ({ name, state, lanes: [], ...path.detectors(name) })),
+      addressOf: (name) => `${name}:6443`,
+      certificates: () => certificates,
+      stalledWith: (name) => path.standings.stalledAt(name, path.clock.now()),
+      wall: () => path.clock.wall(),
+    },
+    timesOf(path.clock),
+  );
+  const token = jwt({
+    sub: "system:serviceaccount:n:web",
+    "kubernetes.io": { namespace: "n", pod: { name: "web-0" } },
+  });
+  const fields = [bearer(token), new Field("user-agent", "manager/v1")];
+  const watch = new PlayedWatch({ path, fields, query: "resourceVersion=7&token=planted-secret" });
+  watch.serve(watch.from, "+8a =9");
+  const spec = '{"spec":{"holderIdentity":"web-0_1","leaseDurationSeconds":15,"renewTime":"x"}}';
+  watch.client
+    .ask("PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/leader", fields, false)
+    .say(spec, true);
+  path.settle();
+  watch.from.last.answer(200, "{}");
+  path.settle();
+  watch.kill(watch.from);
+  watch.serve(watch.to);
+  path.clock.advance(3000);
+  const items = (list: string): readonly Row[] => {
+    const page = pages.get(list)?.("");
+    if (page === undefined || typeof page === "string") throw new Error(page);
+    return JSON.parse(JSON.stringify(page["items"]));
+  };
+  return { items, path };
+}

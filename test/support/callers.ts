@@ -1,0 +1,7 @@
+/** Callers as tests need them. */
+import { Caller } from "../../src/ledger/caller.ts";
+import { noSubject, type Subject } from "../../src/ledger/subject.ts";
+
+export function callerAt(address: string, subject: Partial<Subject> = {}, agent = "manager"): Caller {
+  return new Caller({ subject: { ...noSubject, source: "jwt", ...subject }, agent, address }, 0);
+}

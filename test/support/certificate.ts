@@ -1,0 +1,31 @@
+/** A client's certificate, as the listener sees it after the handshake. */
+import { X509Certificate } from "node:crypto";
+import type { Shown } from "../../src/proxy/identity.ts";
+import { testPki } from "./pki.ts";
+
+export type Holder = {
+  readonly name: string;
+  readonly groups?: readonly string[];
+  readonly notAfter?: number;
+};
+
+/** Issued by the test authority, and found to be. */
+export async function shownBy(holder: Holder): Promise<Shown> {
+  const { authority } = await testPki();
+  const { certificate } = authority.issue({ ...holder, usage: "client" });
+  const { raw, fingerprint256, validToDate } = new X509Certificate(certificate);
+  return {
+    der: raw,
+    fingerprint: fingerprint256.replaceAll(":", "").toLowerCase(),
+    notAfter: validToDate.getTime(),
+    problem: undefined,
+  };
+}
+
+/** What kubeadm tells the apiserver to look for. */
+export const usualNames = {
+  user: ["x-remote-user"],
+  uid: ["x-remote-uid"],
+  group: ["x-remote-group"],
+  extraPrefix: ["x-remote-extra-"],
+} as const;

@@ -1,0 +1,66 @@
+/** Apiservers that say of themselves where they are, for those who look. */
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { testPki } from "./pki.ts";
+
+const servers: Server[] = [];
+
+/** One ready apiserver at 10.0.0.1:6443. */
+const slices = {
+  kind: "EndpointSliceList",
+  apiVersion: "discovery.k8s.io/v1",
+  metadata: {},
+  items: [
+    {
+      metadata: { name: "kubernetes" },
+      addressType: "IPv4",
+      endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true } }],
+      ports: [{ name: "https", port: 6443, protocol: "TCP" }],
+    },
+  ],
+};
+
+/** One live Lease, of 10.0.0.2:6443. */
+const leases = {
+  kind: "LeaseList",
+  apiVersion: "coordination.k8s.io/v1",
+  metadata: {},
+  items: [
+    {
+      metadata: {
+        name: "apiserver-x",
+        annotations: { "kubernetes.io/peer-advertise-address": "10.0.0.2:6443" },
+      },
+      spec: { leaseDurationSeconds: 3600, renewTime: "2999-01-01T00:00:00.000000Z" },
+    },
+  ],
+};
+
+export type Played = { readonly url: string; readonly asked: string[] };
+
+/** An apiserver that knows itself, and one token; `isMute` takes the request and says nothing. */
+export async function startApiserver(isMute = false): Promise<Played> {
+  const { serving } = await testPki();
+  const asked: string[] = [];
+  const server = createServer({ cert: serving.certificate, key: serving.key }, (request, response) => {
+    asked.push(request.url ?? "");
+    if (isMute) return;
+    const isKnown = request.headers.authorization === "Bearer good";
+    const list = request.url?.includes("endpointslices") === true ? slices : leases;
+    response.writeHead(isKnown ? 200 : 403, { "content-type": "application/json" });
+    response.end(JSON.stringify(isKnown ? list : { kind: "Status", code: 403 }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+/** All that were started. */
+export function endApiservers(): void {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Clients with certificates, and a backend that takes them for who an apiserver would (k8s.io/apiserver, union): our
+ * word on a socket with the front-proxy certificate, then a bearer, else nobody.
+ */
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import http2 from "node:http2";
+import https from "node:https";
+import tls from "node:tls";
+import { wallClock } from "../../src/clock.ts";
+import { type Authority, createAuthority, type Pair } from "../../src/proxy/pki.ts";
+import { testPki } from "./pki.ts";
+import type { PlayedTarget, TestProxy } from "./proxy.ts";
+
+export type FrontProxyPki = {
+  /** Signs clients. */
+  readonly clients: Authority;
+  /** Signs what we vouch with. */
+  readonly authority: Authority;
+  readonly pair: Pair;
+};
+
+export async function frontProxyPki(): Promise<FrontProxyPki> {
+  const [clients, authority] = await Promise.all([
+    createAuthority({ name: "cluster", clock: wallClock }),
+    createAuthority({ name: "front-proxy-ca", clock: wallClock }),
+  ]);
+  return { clients, authority, pair: authority.issue({ name: "front-proxy-client", usage: "client" }) };
+}
+
+/** One request, as the backend saw it. */
+export type Seen = {
+  /** The common name of the certificate on its socket; "" without one. */
+  readonly shown: string;
+  readonly headers: IncomingHttpHeaders;
+  /** "front-proxy alice devs|a, b", "bearer x" or "anonymous". */
+  readonly who: string;
+};
+
+export type JudgingBackend = PlayedTarget & {
+  readonly seen: Seen[];
+  /** Sockets by the common name that they showed. */
+  readonly sockets: readonly string[];
+  stop(): void;
+};
+
+export async function startJudge(name: string, pki: FrontProxyPki): Promise<JudgingBackend> {
+  const { authority, serving } = await testPki();
+  const seen: Seen[] = [];
+  const shownOn: string[] = [];
+  const server = http2.createSecureServer({
+    cert: serving.certificate,
+    key: serving.key,
+    ca: [pki.authority.certificate, pki.clients.certificate],
+    requestCert: true,
+    rejectUnauthorized: false,
+    allowHTTP1: true,
+  });
+  const sessions = new Set<http2.ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    if (session.socket instanceof Object) shownOn.push(commonNameOn(session.socket));
+    session.on("close", () => sessions.delete(session));
+    session.on("error", () => {});
+  });
+  server.on("request", (request, response) => {
+    const socket =
+      (request.httpVersionMajor === 2 ? request.stream.session?.socket : undefined) ?? request.socket;
+    const shown = commonNameOn(socket);
+    // node:http2 joins repeated fields; the raw ones are as they came.
+    const one = { shown, headers: request.headers, who: whoOf(shown, request.rawHeaders) };
+    if (request.url !== "/readyz") seen.push(one);
+    request.resume();
+    request.on("end", () => {
+      response.setHeader("content-type", "text/plain");
+      response.end(one.who);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  return {
+    name,
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    ca: authority.certificate,
+    seen,
+    sockets: shownOn,
+    stop() {
+      for (const session of sessions) session.destroy();
+      server.close();
+    },
+  };
+}
+
+/** node:http2 lends its socket through a proxy that hides what there is, but gives it. */
+function commonNameOn(socket: object): string {
+  const read: unknown = Reflect.get(socket, "getPeerX509Certificate");
+  const certificate: unknown = typeof read === "function" ? Reflect.apply(read, socket, []) : undefined;
+  if (!(certificate instanceof X509Certificate)) return "";
+  return /CN=(.*)/.exec(certificate.subject)?.[1] ?? "";
+}
+
+/** As the apiserver reads it: field names without regard to case, `_` is no `-`. */
+function whoOf(shown: string, rawHeaders: readonly string[]): string {
+  const valuesOf = (wanted: string): string[] =>
+    rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === wanted);
+  const user = valuesOf("x-remote-user").find((value) => value !== "");
+  if (shown === "front-proxy-client" && user !== undefined) {
+    const groups = valuesOf("x-remote-group").filter((value) => value !== "");
+    return Buffer.from(`front-proxy ${user} ${groups.join("|")}`, "latin1").toString();
+  }
+  const token = /^bearer (.*)/i.exec(valuesOf("authorization")[0] ?? "")?.[1];
+  return token === undefined ? "anonymous" : `bearer ${token}`;
+}
+
+/** A client's own socket to the proxy, after the handshake. */
+export function shake(options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = tls.connect({ host: "127.0.0.1", servername: "localhost", ...options });
+    socket.once("error", reject);
+    socket.once("secureConnect", () => resolve(socket));
+  });
+}
+
+export type Asking = {
+  readonly pair?: Pair | undefined;
+  readonly headers?: Record<string, string | string[]>;
+  /** The name that is asked for in the handshake, and the one in the request. */
+  readonly servername?: string;
+  readonly authority?: string;
+};
+
+export function tlsOptions({ ca, port }: TestProxy, pair: Pair | undefined): tls.ConnectionOptions {
+  return { ca, port, ...(pair === undefined ? {} : { cert: pair.certificate, key: pair.key }) };
+}
+
+/** Status and body of an answer over a session of its own. */
+export async function askH2(proxy: TestProxy, asking: Asking): Promise<string> {
+  const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
+  const socket = await shake({ ...tlsOptions(proxy, pair), servername, ALPNProtocols: ["h2"] });
+  const session = http2.connect(proxy.url, { createConnection: () => socket });
+  session.on("error", () => {});
+  const stream = session.request({ ":path": "/api/v1/pods", ":authority": authority, ...headers });
+  const [head] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  session.destroy();
+  return `${String(head[":status"])} ${Buffer.concat(chunks).toString()}`;
+}
+
+/** The same over HTTP/1.1. */
+export async function askH1(proxy: TestProxy, asking: Asking): Promise<string> {
+  const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
+  const request = https.request({
+    ...tlsOptions(proxy, pair),
+    host: "127.0.0.1",
+    servername,
+    path: "/api/v1/pods",
+    headers: { host: authority, ...headers },
+    agent: false,
+  });
+  request.end();
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return `${response.statusCode} ${Buffer.concat(chunks).toString()}`;
+}

@@ -1,0 +1,220 @@
+/** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
+import http2 from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
+import tls from "node:tls";
+import { wallClock } from "../../src/clock.ts";
+import { Apiserver, type Encoding } from "../../src/demo/apiserver.ts";
+import { newCluster } from "../../src/demo/cluster.ts";
+import { Embedded } from "../../src/demo/embedded.ts";
+import { Host } from "../../src/demo/host.ts";
+import type { Store } from "../../src/demo/store.ts";
+import { Failure } from "../../src/failure.ts";
+import { Journal } from "../../src/journal.ts";
+import type { Pair } from "../../src/proxy/pki.ts";
+import { testPki } from "./pki.ts";
+import { type ProxyOptions, startProxy, type TestProxy } from "./proxy.ts";
+import { within } from "./within.ts";
+
+/** From the time that a cause shows on the wire until its incident must be there. */
+export const foundMs = 5000;
+
+/** As the JSON API shows it (docs/admin-api.md). */
+export type Shown = {
+  readonly id: number;
+  readonly kind: string;
+  readonly state: string;
+  readonly subject: string;
+  readonly backend: string;
+  readonly summary: string;
+  readonly toll: { readonly watchesMoved: number; readonly requestsFailed: number };
+  readonly affected: { readonly count: number; readonly names: readonly string[] };
+  readonly evidence: readonly { readonly detector: string; readonly text: string }[];
+};
+
+export class Caller {
+  readonly #session: http2.ClientHttp2Session;
+  readonly #fields: Record<string, string>;
+
+  constructor(proxy: TestProxy, fields: Record<string, string>, localAddress = "127.0.0.1") {
+    this.#fields = fields;
+    const { port, ca } = proxy;
+    const where = { host: "127.0.0.1", port, localAddress };
+    const options: tls.ConnectionOptions & typeof where = {
+      ...where,
+      ca,
+      servername: "localhost",
+      ALPNProtocols: ["h2"],
+    };
+    this.#session = http2.connect(proxy.url, {
+      createConnection: () => tls.connect(options),
+    });
+    this.#session.on("error", () => {});
+  }
+
+  /** `what` is "METHOD /path"; resolves with the status. */
+  ask(what: string, body?: object): Promise<number> {
+    const [method = "", path = ""] = what.split(" ");
+    const head = { ":method": method, ":path": path, "content-type": "application/json", ...this.#fields };
+    const stream = this.#session.request(head, { endStream: body === undefined });
+    const { promise, resolve } = Promise.withResolvers<number>();
+    let status = 0;
+    stream.on("response", (fields) => {
+      status = Number(fields[":status"]);
+    });
+    stream.on("error", () => {});
+    stream.on("close", () => resolve(status));
+    stream.resume();
+    if (body !== undefined) stream.end(JSON.stringify(body));
+    return within(20_000, what, promise);
+  }
+
+  /** Resolves when the watch is answered; `ended` when it is over. */
+  async watch(path: string): Promise<{ readonly events: unknown[]; end(): Promise<void> }> {
+    const stream = this.#session.request({ ":path": path, ...this.#fields });
+    const events: unknown[] = [];
+    let rest = "";
+    stream.on("error", () => {});
+    stream.on("data", (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) events.push(JSON.parse(line));
+    });
+    const answered = new Promise<void>((resolve) => {
+      stream.once("response", () => resolve());
+    });
+    const closed = new Promise<void>((resolve) => {
+      stream.once("close", () => resolve());
+    });
+    await within(20_000, path, answered);
+    return {
+      events,
+      async end() {
+        stream.close(http2.constants.NGHTTP2_CANCEL);
+        await closed;
+      },
+    };
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+}
+
+type Options = ProxyOptions & {
+  /** Backends in processes of their own, which can be struck; else they are in this one. */
+  readonly isStruck?: boolean;
+  readonly encodingFor?: (accept: string) => Encoding | undefined;
+  readonly loopback?: Pair;
+};
+
+export class Stage {
+  readonly proxy: TestProxy;
+  readonly store: Store;
+  readonly embedded: readonly Embedded[];
+  readonly #stops: (() => void | Promise<void>)[];
+  readonly #callers: Caller[] = [];
+
+  private constructor(
+    proxy: TestProxy,
+    store: Store,
+    embedded: readonly Embedded[],
+    stops: (() => void | Promise<void>)[],
+  ) {
+    this.proxy = proxy;
+    this.store = store;
+    this.embedded = embedded;
+    this.#stops = stops;
+  }
+
+  static async start({ isStruck = false, encodingFor, loopback, ...options }: Options = {}): Promise<Stage> {
+    const { authority, serving } = await testPki();
+    const store = newCluster(wallClock);
+    const stops: (() => void | Promise<void>)[] = [];
+    const embedded: Embedded[] = [];
+    const targets = await Promise.all(
+      ["cp-1", "cp-2"].map(async (name) => {
+        const parts = { name, store, clock: wallClock };
+        const more = encodingFor === undefined ? {} : { encodingFor };
+        const apiserver = new Apiserver({ ...parts, ...more });
+        const shown = loopback === undefined || name === "cp-1" ? {} : { loopback };
+        const host = isStruck
+          ? new Embedded({ ...parts, pair: serving })
+          : new Host({ apiserver, journal: new Journal(wallClock), ...serving, ...shown });
+        if (host instanceof Embedded) embedded.push(host);
+        const port = await host.start();
+        if (port instanceof Failure) throw new Error(port.message);
+        stops.push(() => host.stop());
+        return { name, port, ca: authority.certificate };
+      }),
+    );
+    const proxy = await startProxy({ ...options, backends: 0, targets });
+    const stage = new Stage(proxy, store, embedded, stops);
+    await stage.#ready();
+    return stage;
+  }
+
+  caller(fields: Record<string, string>, localAddress?: string): Caller {
+    const caller = new Caller(this.proxy, { authorization: "Bearer test", ...fields }, localAddress);
+    this.#callers.push(caller);
+    return caller;
+  }
+
+  async incidents(query = ""): Promise<readonly Shown[]> {
+    const { items } = await this.#get(`incidents?limit=500&${query}`);
+    return items as readonly Shown[];
+  }
+
+  /** Waits for one of this kind, and says how long after `since` it was there. */
+  async found(kind: string, since: number): Promise<{ readonly incident: Shown; readonly ms: number }> {
+    for (;;) {
+      const [incident] = await this.incidents(`kind=${kind}`);
+      const ms = performance.now() - since;
+      if (incident !== undefined) return { incident, ms };
+      if (ms > 4 * foundMs) throw new Error(`No ${kind}: ${JSON.stringify(await this.incidents())}`);
+      await sleep(25);
+    }
+  }
+
+  async ended(kind: string): Promise<void> {
+    for (let tries = 0; tries < 800; tries += 1) {
+      if ((await this.incidents(`kind=${kind}&state=active`)).length === 0) return;
+      await sleep(25);
+    }
+    throw new Error(`${kind} does not end`);
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`http://${this.proxy.running.adminAddress}/metrics`)).text();
+  }
+
+  async stop(): Promise<void> {
+    for (const caller of this.#callers) caller.close();
+    await this.proxy.stop();
+    for (const stop of this.#stops) await stop();
+  }
+
+  async #get(path: string): Promise<{ readonly items: readonly unknown[] }> {
+    const answer = await fetch(`http://${this.proxy.running.apiAddress}/api/v1/${path}`);
+    return answer.json() as Promise<{ readonly items: readonly unknown[] }>;
+  }
+
+  async #ready(): Promise<void> {
+    for (let tries = 0; tries < 800; tries += 1) {
+      if ((await this.#get("backends?state=ready")).items.length === 2) return;
+      await sleep(25);
+    }
+    throw new Error("The backends are not ready");
+  }
+}
+
+export function leaseOf(name: string, holder: string): object {
+  const renewTime = new Date().toISOString().replace("Z", "000Z");
+  const spec = {
+    holderIdentity: holder,
+    leaseDurationSeconds: 15,
+    renewTime,
+    acquireTime: renewTime,
+    leaseTransitions: 0,
+  };
+  return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name }, spec };
+}

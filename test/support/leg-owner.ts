@@ -1,0 +1,60 @@
+import { Field } from "../../src/h2/field.ts";
+import { Caller } from "../../src/ledger/caller.ts";
+import { noSubject } from "../../src/ledger/subject.ts";
+import { Client } from "../../src/proxy/client.ts";
+import { laneKey } from "../../src/proxy/lane-key.ts";
+import type { LegOwner } from "../../src/proxy/leg.ts";
+import type { Order } from "../../src/proxy/order.ts";
+
+/** What is asked for by the legs of tests: a plain GET, unless said otherwise. */
+export function orderOf(more: Partial<Order> = {}): Order {
+  const client = new Client({
+    address: "10.0.0.9",
+    port: 40_000,
+    listener: "kube",
+    alpn: "h2",
+    isTls: true,
+    isTrustedForwarder: false,
+  });
+  const fields = [
+    new Field(":method", "GET"),
+    new Field(":scheme", "https"),
+    new Field(":path", "/api"),
+    new Field(":authority", "kube.test"),
+  ];
+  return {
+    client,
+    caller: new Caller({ subject: noSubject, agent: "unknown", address: client.address }, 0),
+    at: 0,
+    resource: "",
+    method: "GET",
+    kind: "plain",
+    verb: "get",
+    isObjectRead: false,
+    fields,
+    auditId: "",
+    isBodiless: true,
+    ...more,
+  };
+}
+
+/** An owner of legs that hears what the test wants to know, and nothing else. */
+export function legOwner(hears: Partial<LegOwner>): LegOwner {
+  return {
+    order: orderOf(),
+    laneKey: () => laneKey("proven", "plain"),
+    legOpened() {},
+    legRefused() {},
+    legHeaders() {},
+    legData() {},
+    legSent() {},
+    legGone() {},
+    legSuspected() {},
+    legCleared() {},
+    legLeaving() {},
+    legFaulted(error) {
+      throw error;
+    },
+    ...hears,
+  };
+}

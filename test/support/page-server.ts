@@ -1,0 +1,154 @@
+/** The admin page on a real port, in front of an API that says what a test wants it to. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { pageRoutes } from "../../src/admin/page-files.ts";
+import type { Reply } from "../../src/admin/reply.ts";
+import { startApi } from "../../src/admin/server.ts";
+import { wallClock } from "../../src/clock.ts";
+import { Failure } from "../../src/failure.ts";
+import { Journal } from "../../src/journal.ts";
+import { backend, changeAt, figuresAt, incident, now } from "./page.ts";
+
+export type Canned = {
+  readonly url: string;
+  /** The API answers 503 while this is so. */
+  isSilent: boolean;
+  /** Resolves when the API has been asked so; "" is a parameter that is not there. */
+  asked(path: string, query: Readonly<Record<string, string>>): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const nobody = { subject: "", subjectSource: "none", pod: "", node: "", agent: "", client: "10.0.0.7" };
+const watch = {
+  ...nobody,
+  path: "/api/v1/pods?watch=true",
+  resource: "/pods",
+  backend: "cp-1",
+  state: "live",
+  ageMs: 120_000,
+  version: "1182733",
+  lastEventAgeMs: 210,
+  lastBookmarkAgeMs: 41_000,
+  events: 412,
+  moves: 1,
+  hasShadow: false,
+};
+const lock = { resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
+const client = {
+  ...nobody,
+  lastSeenAgeMs: 210,
+  requests: 412,
+  active: 3,
+  watches: 12,
+  relists: 0,
+  errors: 0,
+  bytes: 812_345,
+  odd: [],
+};
+
+const lists: Readonly<Record<string, readonly object[]>> = {
+  incidents: [incident()],
+  backends: [
+    backend(),
+    backend({
+      name: "cp-2",
+      state: "dead",
+      sinceAgeMs: 41_000,
+      reason: "the last session was lost: PING unanswered for 2013 ms",
+      history: [changeAt(43_000, "ready", "suspect"), changeAt(41_000, "suspect", "dead")],
+    }),
+  ],
+  watches: [
+    { ...watch, auditId: "a-1", agent: "kube-scheduler" },
+    { ...watch, auditId: "a-2", agent: "argocd", lastEventAgeMs: 900_000, lastBookmarkAgeMs: 240_000 },
+    { ...watch, auditId: "a-3", agent: "prometheus", state: "hung", lastEventAgeMs: 400_000 },
+  ],
+  clients: [
+    { ...client, subject: "system:node:n1", subjectSource: "vouched", agent: "kubelet" },
+    { ...client, agent: "<img src=x onerror=alert(1)>", client: "10.9.3.7", odd: ["new", "anonymous"] },
+  ],
+  locks: [
+    { ...lock, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: nobody },
+    {
+      ...lock,
+      namespace: "ingress",
+      name: "nginx-leader",
+      holder: "nginx-x2k4l",
+      verdict: "ghost",
+      reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, and is still at work at 10.9.3.7",
+      renewedBy: { ...nobody, client: "10.9.3.7", agent: "nginx-controller" },
+    },
+  ],
+  certificates: [
+    { purpose: "serving", name: "kube", notAfter: "2027-06-22T00:00:00.000Z", leftMs: 18e9, level: "ok" },
+    {
+      purpose: "backend-loopback",
+      name: "cp-2",
+      notAfter: "2026-11-24T00:00:00.000Z",
+      leftMs: 2e8,
+      level: "soon",
+    },
+  ],
+};
+/** More than anyone would draw: the page must not ask for them all. */
+const totals: Readonly<Record<string, number>> = { watches: 50_000 };
+
+export async function serveCanned(): Promise<Canned> {
+  const page = pageRoutes();
+  const heard: { readonly path: string; readonly query: URLSearchParams }[] = [];
+  let isSilent = false;
+  const begunAt = Date.now();
+  const api = await startApi({
+    host: "127.0.0.1",
+    port: 0,
+    journal: new Journal(wallClock),
+    routes: (path) => {
+      if (!path.startsWith("/api/v1/")) return page(path);
+      return (query) => {
+        heard.push({ path, query: new URLSearchParams(query) });
+        if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
+        const name = path.slice("/api/v1/".length);
+        return json(200, name === "figures" ? figuresAt(now + Date.now() - begunAt) : listOf(name, query));
+      };
+    },
+  });
+  if (api instanceof Failure) throw new Error(api.message);
+  return {
+    url: `http://${api.address}/`,
+    get isSilent() {
+      return isSilent;
+    },
+    set isSilent(silent) {
+      isSilent = silent;
+    },
+    async asked(path, query) {
+      const wanted = Object.entries(query);
+      const from = heard.length;
+      for (let tries = 0; tries < 400; tries++) {
+        const fits = heard
+          .slice(Math.max(0, from - 3))
+          .some(
+            (one) =>
+              one.path === path && wanted.every(([key, value]) => (one.query.get(key) ?? "") === value),
+          );
+        if (fits) return;
+        await sleep(25);
+      }
+      throw new Error(`The API was not asked for ${path} with ${JSON.stringify(query)}`);
+    },
+    stop: () => api.stop(),
+  };
+}
+
+function listOf(name: string, query: string): object {
+  const asked = new URLSearchParams(query);
+  const state = asked.get("state");
+  const all = (lists[name] ?? []).filter((row) => state === null || ("state" in row && row.state === state));
+  const total = totals[name] ?? all.length;
+  const matching = state === null ? total : all.length;
+  const offset = Number(asked.get("offset") ?? 0);
+  return { at: new Date(now).toISOString(), kind: "List", total, matching, offset, limit: 100, items: all };
+}
+
+function json(status: number, body: object): Reply {
+  return { status, type: "application/json; charset=utf-8", text: JSON.stringify(body) };
+}

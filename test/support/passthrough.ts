@@ -1,0 +1,145 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { Backends } from "../../src/health/backends.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { limits } from "../../src/limits.ts";
+import { Hold } from "../../src/proxy/hold.ts";
+import { Passthrough } from "../../src/proxy/passthrough.ts";
+import type { Ends } from "../../src/proxy/proxy-protocol.ts";
+import type { Route } from "../../src/proxy/sni-routes.ts";
+import { type ManualClock, manualClock } from "./clock.ts";
+import { until } from "./h1.ts";
+import { connectRaw, RawPeer } from "./raw.ts";
+
+export type ScriptedPassthrough = {
+  readonly clock: ManualClock;
+  readonly entries: Entry[];
+  readonly passthrough: Passthrough;
+  readonly backends: Backends;
+  readonly hold: Hold;
+  /** On whose behalf sockets were opened. */
+  readonly behalves: Ends[];
+  connect(): Promise<RawPeer>;
+  /** The backend's end of its next socket. */
+  backend(name: string): Promise<RawPeer>;
+  readonly countAt: (name: string) => number;
+  /** What health would say after evidence of the kind. */
+  judge(name: string, state: "ready" | "suspect" | "draining" | "dead" | "refusing"): void;
+  /** Nothing gets through on the sockets of any connection. */
+  stick(): void;
+  close(): void;
+};
+
+/** A passthrough behind a listening socket, in front of backends that the test plays, octet for octet. */
+export async function startPassthrough(
+  names: readonly string[],
+  routes: readonly Route[] = [],
+): Promise<ScriptedPassthrough> {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const sockets: Socket[] = [];
+  const played = new Map<string, { readonly server: Server; readonly peers: RawPeer[]; taken: number }>();
+  for (const name of names) {
+    const peers: RawPeer[] = [];
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      sockets.push(socket);
+      peers.push(new RawPeer(socket));
+    });
+    await listen(server);
+    played.set(name, { server, peers, taken: 0 });
+  }
+  const rules = { rise: 0, strikeMs: limits.strikeMs, hungMs: limits.hungReadsMs, needsProof: true };
+  const backends = new Backends(names, { clock, journal, rules });
+  const hold = new Hold(clock);
+  backends.onVerdict = ({ state }) => {
+    if (state !== "dead") hold.release();
+  };
+  const hung = new Set<() => void>();
+  const behalves: Ends[] = [];
+  const passthrough = new Passthrough({
+    clock,
+    journal,
+    backends,
+    hold,
+    upstreams: { shareOf: () => 1, suspectAfterMs: () => 500 },
+    connect(backend, ends) {
+      behalves.push(ends);
+      const server = played.get(backend)?.server;
+      const port = server?.listening === true ? portOf(server) : 1;
+      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+      socket.on("error", () => {});
+      sockets.push(socket);
+      return socket;
+    },
+    onHung(_sockets, run) {
+      hung.add(run);
+      return () => hung.delete(run);
+    },
+  });
+  const server = createServer({}, (socket) => {
+    socket.on("error", () => {});
+    sockets.push(socket);
+    const source = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
+    const destination = { address: socket.localAddress ?? "", port: socket.localPort ?? 0 };
+    passthrough.pass(socket, { ends: { source, destination }, listener: "nodes", routes });
+  });
+  await listen(server);
+  const own: ScriptedPassthrough = {
+    clock,
+    entries,
+    passthrough,
+    backends,
+    hold,
+    behalves,
+    async connect() {
+      const peer = await connectRaw(portOf(server));
+      sockets.push(peer.socket);
+      return peer;
+    },
+    async backend(name) {
+      const one = played.get(name);
+      if (one === undefined) throw new Error(`There is no backend ${name}`);
+      await until(`a socket at ${name}`, () => one.peers.length > one.taken);
+      one.taken += 1;
+      return one.peers[one.taken - 1] as RawPeer;
+    },
+    countAt: (name) => played.get(name)?.peers.length ?? 0,
+    judge(name, state) {
+      const tell: Backends["learn"] = (...args) => backends.learn(...args);
+      // What was begun before the last answer proves nothing.
+      clock.advance(10);
+      const begunAt = clock.now();
+      if (state === "ready") {
+        tell(name, { kind: "lane-opened", ms: 1 });
+        tell(name, { kind: "readyz", readiness: "ready", ms: 1, reason: "" });
+      } else if (state === "draining") {
+        tell(name, { kind: "readyz", readiness: "shutdown", ms: 1, reason: "" });
+      } else if (state === "suspect") {
+        tell(name, { kind: "lanes-silent", ms: 500, limitMs: 500 });
+      } else {
+        tell(name, { kind: "lanes-lost", by: "ping", reason: "PING unanswered" });
+        const met = state === "dead" ? "silence" : "refusal";
+        tell(name, { kind: "fresh", met, begunAt, ms: 1000, reason: "" });
+      }
+    },
+    stick() {
+      for (const run of hung) run();
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      for (const { server: one } of played.values()) one.close();
+    },
+  };
+  for (const name of names) own.judge(name, "ready");
+  return own;
+}
+
+async function listen(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
