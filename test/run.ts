@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 /** More failures than these are no noise: they stand. */
-const mostAgain = 3;
+const mostAgain = 5;
 /** A minute is ten times the slowest fast file; real and simulated suites bring their own bound. */
 const killAfterMs = { fast: 60_000, slow: 900_000 };
 const slowFolders = [

@@ -12,7 +12,12 @@ export type Plan = {
   readonly runs: number;
   /** Words that a row's name has one of; none for all rows. */
   readonly words: readonly string[];
+  /** Of the row's times; 1 if not said. */
+  readonly patience?: number;
 };
+
+/** CI's machine is shared: there a time is missed at three times its bound. `npm run test:matrix` asks for the bound. */
+const patienceInShort = 3;
 
 export function rowsOf(words: readonly string[]): readonly Row[] {
   return rows.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
@@ -33,7 +38,7 @@ export async function playAll(plan: Plan, tell: (line: string) => void): Promise
 export async function playRow(
   stage: Stage,
   row: Row,
-  { seed, runs }: Plan,
+  { seed, runs, patience = 1 }: Plan,
   tell: (line: string) => void,
 ): Promise<Played> {
   const results: Result[] = [];
@@ -42,13 +47,13 @@ export async function playRow(
   for (let run = 0; run < runs; run++) {
     const result = await play(stage, row, `m${seed + run}-${Date.now()}`, seeded(seed + run));
     results.push(result);
-    const now = misses(row, result);
+    const now = misses(row, result, patience);
     const named = (miss: string): string => `${miss} (seed ${seed + run})`;
     wrong.push(...now.wrong.map((miss) => named(miss)));
     late.push(...now.late.map((miss) => named(miss)));
     tell(`${row.name}, seed ${seed + run}: ${[...now.wrong, ...now.late].join("; ") || "pass"}`);
   }
-  const target = row.targets.suspect?.median;
+  const target = patience === 1 ? row.targets.suspect?.median : undefined;
   const middle = median(results.map(({ suspect }) => suspect ?? Infinity));
   if (target !== undefined && middle > target)
     late.push(`suspect after ${middle} ms in the median, not ${target}`);
@@ -61,8 +66,9 @@ export async function playRow(
  */
 export async function playShort(stage: Stage, row: Row, seed: number): Promise<Played> {
   const tell = (line: string): void => console.log(`figure: ${line}`);
-  const first = await playRow(stage, row, { seed, runs: 1, words: [] }, tell);
+  const plan = { words: [], patience: patienceInShort };
+  const first = await playRow(stage, row, { ...plan, seed, runs: 1 }, tell);
   if (first.wrong.length > 0 || first.late.length === 0) return first;
-  const again = await playRow(stage, row, { seed: seed + 1, runs: 2, words: [] }, tell);
+  const again = await playRow(stage, row, { ...plan, seed: seed + 1, runs: 2 }, tell);
   return { ...again, results: [...first.results, ...again.results] };
 }

@@ -78,10 +78,12 @@ export class Child {
 }
 
 /**
- * setpriv makes the kernel kill the program when this process dies, however it dies; `ip netns exec` replaces itself
- * by the program, so the pid is the program's own.
+ * setpriv makes the kernel kill the program when this process dies, however it dies; each step replaces itself by the
+ * next, so the pid is the program's own. In a namespace it is a machine of its own name: an apiserver names its
+ * identity Lease after its host, and two of one name would share one Lease and overwrite each other's address.
  */
-function commandLine({ command, args, namespace }: Start): string[] {
-  const inside = namespace === undefined ? [] : ["ip", "netns", "exec", namespace];
+function commandLine({ name, command, args, namespace }: Start): string[] {
+  const named = ["unshare", "--uts", "sh", "-c", 'echo "$0" > /proc/sys/kernel/hostname && exec "$@"', name];
+  const inside = namespace === undefined ? [] : ["ip", "netns", "exec", namespace, ...named];
   return ["setpriv", "--pdeathsig", "KILL", ...inside, command, ...args];
 }

@@ -1,11 +1,11 @@
 /** Can the simulation see? Every deliberate fault of the path must fail a run, and soon. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { figure } from "../support/figure.ts";
-import { defects } from "./defects.ts";
-import { play } from "./scene.ts";
+import { figure } from "../../support/figure.ts";
+import { defects } from "../defects.ts";
+import { play } from "../scene.ts";
 
-const test = suite("simulation/defects");
+const test = suite("simulation/long/defects");
 
 const mostSeeds = 1_000;
 

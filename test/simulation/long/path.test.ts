@@ -1,0 +1,28 @@
+/** The whole path under a thousand seeds. One that fails is played alone by test/simulation/run.ts --seed N. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { figure } from "../../support/figure.ts";
+import { playAll, summaryOf } from "../play-all.ts";
+import { play } from "../scene.ts";
+
+const test = suite("simulation/long/path");
+
+/** Seeds that once failed, with what they taught. */
+const lessons: readonly (readonly [seed: number, lesson: string])[] = [];
+
+for (const [seed, lesson] of lessons) {
+  test(`${lesson} (seed ${seed})`, () => assert.is(play(seed).problems.join("\n"), ""));
+}
+
+test("in a thousand runs, calm and stormy, nothing is astray, cut short, lost, out of order or left open", () => {
+  const told: string[] = [];
+  const sum = playAll(1, 1_000, {
+    failed: ({ seed, problems }) => told.push(`seed ${seed}: ${problems.join("; ")}`),
+  });
+  figure(summaryOf(sum));
+  assert.equal(told, []);
+  assert.is(sum.astray, 0);
+  assert.ok(sum.decisions > 1_000_000);
+});
+
+test.run();

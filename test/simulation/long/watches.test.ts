@@ -1,0 +1,29 @@
+/** Watches of every kind under a thousand seeds. One that fails is played alone: run.ts --scene watches --seed N --trace. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/clock.ts";
+import { figure } from "../../support/figure.ts";
+import { playAll, summaryOf } from "../watches/play-all.ts";
+
+const test = suite("simulation/long/watches");
+
+test("in a thousand runs no watch loses, repeats or reorders an event, or ends but for a reason, and all is well in the end (row 1, 2)", () => {
+  const told: string[] = [];
+  const from = wallClock.now();
+  const sum = playAll(1, 1_000, ({ seed, problems }) =>
+    told.push(`seed ${seed}: ${JSON.stringify(problems)}`),
+  );
+  figure(summaryOf(sum, wallClock.now() - from));
+  assert.equal(told, []);
+  const relists = [...sum.counts.keys()].filter((what) => what.startsWith("relist"));
+  // A version that is too old everywhere, and rights that are gone: nobody can spare a client those.
+  assert.equal(
+    relists.filter((what) => !["relist: 410", "relist: 403"].includes(what)),
+    [],
+  );
+  // A run in which little happens proves little.
+  assert.ok((sum.counts.get("events") ?? 0) > 50_000, "too few events");
+  assert.ok([...sum.counts].filter(([what]) => what.startsWith("fault")).length >= 15, "a fault never came");
+});
+
+test.run();

@@ -1,0 +1,26 @@
+/** Whether the planted faults can still be planted; `npm run test:seeds` sees that each is caught. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { loadMutated } from "./mutated.ts";
+import { watchDefects } from "./watch-defects.ts";
+
+const test = suite("simulation/mutated");
+
+test("what is replaced must be there, and once", async () => {
+  const missing = { file: "watch/version.ts", find: "no such text", replace: "" };
+  let message = "";
+  try {
+    await loadMutated("merge.ts", [missing]);
+  } catch (error) {
+    message = String(error);
+  }
+  assert.match(message, "0 times");
+});
+
+for (const { name, scene, mutations } of watchDefects) {
+  test(`there is a place for the fault that ${name}`, async () => {
+    await loadMutated(scene === "merge" ? "merge.ts" : "watches/scene.ts", mutations);
+  });
+}
+
+test.run();
