@@ -43,6 +43,7 @@ export type WrittenPair = {
 
 export type WrittenUpstreamTls = {
   readonly caFile: string;
+  readonly reloadInterval: string;
   readonly serverName?: string;
   readonly frontProxy?: WrittenPair & {
     readonly usernameHeaders: readonly string[];

@@ -61,9 +61,10 @@ export type Config = {
 
 export type UpstreamTls = {
   readonly caFile: string;
+  readonly reloadIntervalMs: number;
   readonly serverName: string | undefined;
   /** With what we vouch for clients that showed a certificate. */
-  readonly frontProxy: PairFiles | undefined;
+  readonly frontProxy: FrontProxy | undefined;
   readonly impersonator: PairFiles | undefined;
 };
 
@@ -72,6 +73,8 @@ export type PairFiles = {
   readonly keyFile: string;
   readonly reloadIntervalMs: number;
 };
+
+export type FrontProxy = PairFiles & { readonly names: HeaderNames };
 
 /** In lower case: the names that the apiserver was told to look for (--requestheader-*); the first of each is sent. */
 export type HeaderNames = {
@@ -244,11 +247,12 @@ function pairOf({ certFile, keyFile, reloadInterval }: WrittenPair, pathOf: Path
 }
 
 function upstreamTlsOf(written: WrittenUpstreamTls, pathOf: PathOf): UpstreamTls {
-  const { caFile, serverName, frontProxy, impersonator } = written;
+  const { caFile, reloadInterval, serverName, frontProxy, impersonator } = written;
   return {
     caFile: pathOf(caFile),
+    reloadIntervalMs: msOf(reloadInterval),
     serverName,
-    frontProxy: frontProxy && pairOf(frontProxy, pathOf),
+    frontProxy: frontProxy && { ...pairOf(frontProxy, pathOf), names: namesOf(frontProxy) },
     impersonator: impersonator && pairOf(impersonator, pathOf),
   };
 }

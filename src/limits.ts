@@ -29,6 +29,8 @@ export const limits = {
   certificateBytes: 512 * KiB,
   /** A refused certificate is looked at again this often, in case its date was the problem. */
   certificateRetryMs: 60_000,
+  /** A backend that says nothing of a new certificate in this time has nothing against it. */
+  proofMs: 3000,
   /** Contexts for dials kept ready: each of 16 clusters' CAs, alone and with either certificate of ours. */
   tlsContexts: 48,
   /** Whoever signs may be ahead of our clock by this much (Kerberos' tolerance). */

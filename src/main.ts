@@ -77,8 +77,7 @@ export async function startWatchkeeper(config: Config, around: Surroundings): Pr
   });
   if (backends instanceof Failure) return backends;
   proxy = new Watchkeeper(config, backends, around);
-  const failure = await proxy.start();
-  return failure ?? proxy;
+  return (await proxy.start()) ?? proxy;
 }
 
 type OnHung = SpliceParts["onHung"];
@@ -99,12 +98,12 @@ class Watchkeeper implements Running {
 
   constructor(config: Config, backends: BackendSet, around: Surroundings) {
     const { journal } = around;
-    const credentials = new Credentials({
+    this.#credentials = new Credentials({
       clock: wallClock,
       journal,
       onSwap: (trust) => this.#path.upstreams.renew(trust),
+      ready: () => backends.ready,
     });
-    this.#credentials = credentials;
     const { keepalive, ping, probe } = config.health;
     this.#config = config;
     this.#around = around;
@@ -126,7 +125,7 @@ class Watchkeeper implements Running {
       ...config.watches,
       // Looked up at each dial, so that a reloaded CA or address holds from the next lane on.
       connect: (backend, owner, trust) => {
-        const pair = credentials.pairFor(trust);
+        const pair = this.#credentials.pairFor(trust);
         return connectLane(backends.addressOf(backend), owner, { journal, keepalive, pair });
       },
       vouched: vouchedIn(config),
@@ -241,7 +240,7 @@ class Watchkeeper implements Running {
   }
 
   async #take(config: Config): Promise<readonly string[] | Failure> {
-    const takeBackends = this.#backends.prepare(config);
+    const takeBackends = await this.#backends.prepare(config);
     if (takeBackends instanceof Failure) return takeBackends;
     // Before the listeners: whoever comes by a new one may need them at once.
     const failure =
@@ -328,6 +327,7 @@ class Watchkeeper implements Running {
       addressOf: (name) => textOf(this.#backends.addressOf(name)),
       certificates: () => [
         ...this.#listeners.certificates,
+        ...this.#backends.certificates,
         ...this.#credentials.certificates.map((one) => ({ purpose: "client", ...one })),
         ...this.#expiries.all,
       ],

@@ -49,7 +49,7 @@ function upstream(urls: readonly string[]): Written["upstream"] {
   const backends = urls.map((url, index) => ({ name: `cp-${index}`, url }));
   return {
     backends,
-    tls: { caFile: "ca.crt" },
+    tls: { caFile: "ca.crt", reloadInterval: "10s" },
     lanes: { streams: 80, warm: 1 },
     sharing: "lanes",
     proxyProtocol: "off",
@@ -88,7 +88,7 @@ test("whose certificates count, and with what we vouch for them, is said togethe
   });
   const ready = upstream(["https://10.0.0.1:6443"]);
   const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
-  const vouching = { ...ready, tls: { caFile: "ca.crt", impersonator: pair } };
+  const vouching = { ...ready, tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair } };
   assert.equal(breaches({ listeners: [kube("reject", "ca")] }), [
     '/listeners/0/tls/clientCAFile is of no use while "identity.clientCerts" is "reject"',
   ]);

@@ -53,6 +53,7 @@ const every = {
     },
     tls: {
       caFile: "x",
+      reloadInterval: "1s",
       serverName: "x",
       frontProxy: {
         certFile: "x",

@@ -12,8 +12,10 @@ import type { Found, Question } from "../health/discovered.ts";
 import { Discovery } from "../health/discovery.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import { loadCa } from "./certificates.ts";
+import { Authority } from "./authority.ts";
 import type { BackendAddress } from "./connect.ts";
+import type { Expiry } from "./hosts.ts";
+import { proveAuthority } from "./proof.ts";
 
 export type BackendSetParts = {
   readonly clock: Clock;
@@ -24,7 +26,8 @@ export type BackendSetParts = {
   readonly isReady: (name: string) => boolean;
 };
 
-type Settings = { readonly config: Config; readonly ca: string | undefined };
+/** Without an authority every backend is plain http on loopback. */
+type Settings = { readonly config: Config; readonly authority: Authority | undefined };
 
 export class BackendSet {
   readonly #parts: BackendSetParts;
@@ -41,24 +44,33 @@ export class BackendSet {
 
   /** Undertakes nothing before it is started. */
   static of(config: Config, parts: BackendSetParts): BackendSet | Failure {
-    const settings = settingsOf(config);
-    return settings instanceof Failure ? settings : new BackendSet(parts, settings);
+    // Asked only later on, when there is a set.
+    let set: BackendSet | undefined;
+    const authority = authorityOf(config, parts, { set: () => set });
+    if (authority instanceof Failure) return authority;
+    set = new BackendSet(parts, { config, authority });
+    return set;
   }
 
   start(): void {
+    this.#settings.authority?.start();
     this.#discover();
-    this.#gather();
+    this.gather();
     this.#lookAtFallback();
   }
 
   /** Another configuration's backends, or why they are not taken: then nothing has changed. */
-  prepare(config: Config): (() => void) | Failure {
-    const settings = settingsOf(config);
-    if (settings instanceof Failure) return settings;
+  async prepare(config: Config): Promise<(() => void) | Failure> {
+    const authority = await this.#authorityFor(config);
+    if (authority instanceof Failure) return authority;
     return () => {
-      const was = this.#settings.config;
-      this.#settings = settings;
-      if (isSame(was.upstream.discovery, config.upstream.discovery)) this.#gather();
+      const { config: was, authority: last } = this.#settings;
+      this.#settings = { config, authority };
+      if (authority !== last) {
+        last?.stop();
+        authority?.start();
+      }
+      if (isSame(was.upstream.discovery, config.upstream.discovery)) this.gather();
       else this.#rediscover();
       this.#stopLooking();
       this.#lookAtFallback();
@@ -66,9 +78,31 @@ export class BackendSet {
   }
 
   stop(): void {
+    this.#settings.authority?.stop();
     this.#stopLooking();
     this.#discovery?.stop();
     this.#discovery = undefined;
+  }
+
+  /** Of purpose "backend-ca": until when those hold who vouch for the backends. */
+  get certificates(): readonly Expiry[] {
+    const { authority } = this.#settings;
+    if (authority === undefined) return [];
+    return [{ purpose: "backend-ca", name: authority.name, notAfterMs: authority.notAfterMs }];
+  }
+
+  /** Those that serve now. */
+  get ready(): readonly BackendAddress[] {
+    return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
+  }
+
+  /** The same file goes on being watched; what stands in it now must do. */
+  async #authorityFor(config: Config): Promise<Authority | undefined | Failure> {
+    const { config: was, authority } = this.#settings;
+    const [last, next] = [was.upstream.tls, config.upstream.tls];
+    if (last?.caFile !== next?.caFile || last?.reloadIntervalMs !== next?.reloadIntervalMs)
+      return authorityOf(config, this.#parts, { set: () => this });
+    return (await authority?.reload()) ?? authority;
   }
 
   addressOf(name: string): BackendAddress {
@@ -84,7 +118,7 @@ export class BackendSet {
   #rediscover(): void {
     this.#discovery?.stop();
     this.#discover();
-    this.#gather();
+    this.gather();
   }
 
   #discover(): void {
@@ -98,7 +132,7 @@ export class BackendSet {
     const found = Array.from(this.#addresses.values(), foundOf);
     const source = sourceOf(config, { clock, access: () => this.#access() });
     const { intervalMs } = config;
-    const onChange = (): void => this.#gather();
+    const onChange = (): void => this.gather();
     this.#discovery = new Discovery({ clock, journal, source, intervalMs, found, onChange });
     this.#discovery.start();
   }
@@ -120,7 +154,7 @@ export class BackendSet {
   #lookAtFallback(): void {
     if (this.#settings.config.upstream.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(limits.fallbackLookMs, () => {
-      if (this.#usesFallback === this.#isFoundReady()) this.#gather();
+      if (this.#usesFallback === this.#isFoundReady()) this.gather();
       this.#lookAtFallback();
     });
   }
@@ -131,8 +165,10 @@ export class BackendSet {
     return Array.from(this.#addresses.keys()).some((name) => name !== fallback && this.#parts.isReady(name));
   }
 
-  #gather(): void {
-    const { config, ca } = this.#settings;
+  /** Who is where, and vouched for by whom, as it is now known. */
+  gather(): void {
+    const { config, authority } = this.#settings;
+    const ca = authority?.ca;
     const { tls, discovery, proxyProtocol } = config.upstream;
     this.#usesFallback = !this.#isFoundReady();
     const fallback = this.#usesFallback ? discovery?.fallback : undefined;
@@ -157,10 +193,24 @@ export class BackendSet {
   }
 }
 
-function settingsOf(config: Config): Settings | Failure {
-  const { tls } = config.upstream;
-  const ca = tls === undefined ? undefined : loadCa(tls.caFile);
-  return ca instanceof Failure ? ca : { config, ca };
+/** As the journal and the metrics name it. */
+const authorityName = "backend-ca";
+
+function authorityOf(
+  { upstream: { tls } }: Config,
+  { clock, journal }: BackendSetParts,
+  of: { readonly set: () => BackendSet | undefined },
+): Authority | undefined | Failure {
+  if (tls === undefined) return undefined;
+  return Authority.load({
+    name: authorityName,
+    file: tls.caFile,
+    reloadIntervalMs: tls.reloadIntervalMs,
+    clock,
+    journal,
+    prove: (ca) => proveAuthority(ca, of.set()?.ready ?? [], clock),
+    onSwap: () => of.set()?.gather(),
+  });
 }
 
 /** A certificate carries the name that was looked up rather than today's address. */

@@ -12,7 +12,7 @@ import { readText } from "../read-text.ts";
 import { watchFiles } from "../watch-files.ts";
 import { tryHandshake } from "./self-handshake.ts";
 import { serverContext } from "./server-context.ts";
-import { certificatesIn, checkPair, type ServingPair } from "./serving-pair.ts";
+import { certificatesIn, checkPair, outOfDate, type ServingPair } from "./serving-pair.ts";
 
 export type ServingCertificate = {
   /** The context for the next handshake. Only while `isGood`, as the others. */
@@ -41,6 +41,8 @@ export type CertificateOptions = {
   readonly asksWho?: boolean;
   /** Another pair, or another client CA, has taken the place of the last one. */
   readonly onSwap?: (isOtherCa: boolean) => void;
+  /** Why another pair would not do in the place of one that does; undefined: nothing speaks against it. */
+  readonly prove?: (pair: ServingPair) => Promise<Failure | undefined>;
   readonly reloadIntervalMs: number;
   readonly clock: Clock;
   readonly journal: Journal;
@@ -68,12 +70,7 @@ export function loadCa(file: string): string | Failure {
   if (text instanceof Failure) return text;
   const certificates = certificatesIn(text);
   if (!(certificates instanceof Failure)) return certificates.map(String).join("");
-  return new Failure(
-    "bad-file",
-    "proxy",
-    `Cannot use "${file}": ${certificates.message}`,
-    certificates.cause,
-  );
+  return refused(`"${file}"`, certificates);
 }
 
 type Loaded = {
@@ -130,7 +127,7 @@ class ReloadingCertificate implements ServingCertificate {
   async #reload(): Promise<Failure | undefined> {
     const { name, journal } = this.#options;
     this.#cancelRetry?.();
-    const loaded = await load(this.#options).catch(unforeseen);
+    const loaded = await this.#load().catch(unforeseen);
     if (this.#isStopped) return undefined;
     if (loaded instanceof Failure) return this.#refuse(loaded);
     const wasRefused = this.#refused !== "";
@@ -146,6 +143,20 @@ class ReloadingCertificate implements ServingCertificate {
     return undefined;
   }
 
+  /** What is to take the place of something good has to be good for something. */
+  async #load(): Promise<Loaded | Failure> {
+    const loaded = await load(this.#options);
+    const was = this.#current;
+    if (loaded instanceof Failure || was === undefined || isSame(loaded, was)) return loaded;
+    const { pair, clientCa } = loaded;
+    const { clientCaFile, certFile, keyFile, clock, prove } = this.#options;
+    const isOtherCa = clientCa !== undefined && clientCa !== was.clientCa;
+    const outdated = isOtherCa ? outlived(clientCa, clock.wall()) : undefined;
+    if (outdated !== undefined) return refused(`"${clientCaFile}"`, outdated);
+    const objection = isSamePair(pair, was.pair) ? undefined : await prove?.(pair);
+    return objection === undefined ? loaded : refused(`"${certFile}" with "${keyFile}"`, objection);
+  }
+
   #refuse(failure: Failure): Failure {
     const { name, clock, journal } = this.#options;
     // A host that is not served is told of each time.
@@ -159,7 +170,11 @@ class ReloadingCertificate implements ServingCertificate {
 }
 
 function isSame({ pair, clientCa }: Loaded, other: Loaded | undefined): boolean {
-  return pair.chain === other?.pair.chain && pair.key === other.pair.key && clientCa === other.clientCa;
+  return other !== undefined && isSamePair(pair, other.pair) && clientCa === other.clientCa;
+}
+
+function isSamePair(one: ServingPair, other: ServingPair): boolean {
+  return one.chain === other.chain && one.key === other.key;
 }
 
 /** Whatever a file has made Node throw: the last good certificate stays (seed 000). */
@@ -170,8 +185,7 @@ function unforeseen(reason: unknown): Failure {
 /** Everything up to the swap. */
 async function load(options: CertificateOptions): Promise<Loaded | Failure> {
   const { certFile, keyFile, clientCaFile, asksWho, clock } = options;
-  const refuse = ({ message, cause }: Failure): Failure =>
-    new Failure("bad-file", "proxy", `Cannot use "${certFile}" with "${keyFile}": ${message}`, cause);
+  const refuse = (failure: Failure): Failure => refused(`"${certFile}" with "${keyFile}"`, failure);
   const certText = read(certFile);
   if (certText instanceof Failure) return certText;
   const keyText = read(keyFile);
@@ -184,19 +198,33 @@ async function load(options: CertificateOptions): Promise<Loaded | Failure> {
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
   return failure === undefined
-    ? { pair, clientCa, clientCaNotAfter: lastEndOf(clientCa), context }
+    ? { pair, clientCa, clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa), context }
     : refuse(failure);
 }
 
 function read(file: string): string | Failure {
   const text = readText(file, limits.certificateBytes);
-  if (!(text instanceof Failure)) return text;
-  return new Failure("bad-file", "proxy", `Cannot use "${file}": ${text.message}`, text.cause);
+  return text instanceof Failure ? refused(`"${file}"`, text) : text;
 }
 
-/** While authorities change, the old one may end: clients have certificates of the new one by then. */
-function lastEndOf(ca: string | undefined): number | undefined {
-  const certificates = ca === undefined ? [] : certificatesIn(ca);
-  if (certificates instanceof Failure || certificates.length === 0) return undefined;
+function refused(files: string, { message, cause }: Failure): Failure {
+  return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
+}
+
+/**
+ * Of authorities that `loadCa` has read, in milliseconds since 1970. While they change, the old one may end: there are
+ * certificates of the new one by then.
+ */
+export function lastEndOf(ca: string): number {
+  const certificates = certificatesIn(ca);
+  if (certificates instanceof Failure) return 0;
   return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
+}
+
+/** None of these authorities holds at this time: whatever they have signed would be refused. */
+export function outlived(ca: string, wallMs: number): Failure | undefined {
+  const certificates = certificatesIn(ca);
+  if (certificates instanceof Failure) return certificates;
+  const problems = certificates.map((certificate) => outOfDate([certificate], wallMs));
+  return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
 }

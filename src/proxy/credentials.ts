@@ -3,11 +3,13 @@
  * serving certificate; whoever dials asks for the present one.
  */
 import type { Clock } from "../clock.ts";
-import type { Config, PairFiles } from "../config.ts";
+import type { Config, FrontProxy, PairFiles } from "../config.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { loadCertificate, type ServingCertificate } from "./certificates.ts";
+import type { BackendAddress } from "./connect.ts";
 import type { VouchedTrust } from "./identity.ts";
+import { provePair } from "./proof.ts";
 import type { ServingPair } from "./serving-pair.ts";
 import type { TrustClass } from "./trust.ts";
 
@@ -16,6 +18,8 @@ export type CredentialsParts = {
   readonly journal: Journal;
   /** A certificate has taken another's place: sessions that show the old one are to be replaced before it ends (A44). */
   readonly onSwap: (trust: VouchedTrust) => void;
+  /** Those that can be asked whether they would take another one. */
+  readonly ready: () => readonly BackendAddress[];
 };
 
 type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertificate };
@@ -80,10 +84,10 @@ export class Credentials {
 
   async #load(
     trust: VouchedTrust,
-    wanted: PairFiles | undefined,
+    wanted: PairFiles | FrontProxy | undefined,
   ): Promise<readonly [VouchedTrust, Loaded] | undefined | Failure> {
     if (wanted === undefined || isSame(wanted, this.#loaded.get(trust)?.files)) return undefined;
-    const { clock, journal, onSwap } = this.#parts;
+    const { clock, journal, onSwap, ready } = this.#parts;
     const { certFile, keyFile, reloadIntervalMs } = wanted;
     const certificate = await loadCertificate({
       name: names[trust],
@@ -93,6 +97,7 @@ export class Credentials {
       clock,
       journal,
       onSwap: () => onSwap(trust),
+      prove: (pair) => provePair(pair, { ready: ready(), field: fieldFor(wanted) }, clock),
     });
     return certificate instanceof Failure ? certificate : [trust, { files: wanted, certificate }];
   }
@@ -105,10 +110,11 @@ export class Credentials {
   }
 }
 
+/** A front proxy that speaks for nobody would be taken for a client, and its certificate for none of theirs. */
+function fieldFor(wanted: PairFiles | FrontProxy): string {
+  return "names" in wanted ? `${wanted.names.user[0] ?? ""}: watchkeeper-probe` : "";
+}
+
 function isSame(one: PairFiles, other: PairFiles | undefined): boolean {
-  return (
-    one.certFile === other?.certFile &&
-    one.keyFile === other.keyFile &&
-    one.reloadIntervalMs === other.reloadIntervalMs
-  );
+  return JSON.stringify(one) === JSON.stringify(other);
 }

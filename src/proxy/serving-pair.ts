@@ -54,6 +54,17 @@ export function certificatesIn(text: string): readonly X509Certificate[] | Failu
   return certificates;
 }
 
+/** Whose certificates they are, one line each. */
+export function subjectsIn(text: string): readonly string[] {
+  const certificates = certificatesIn(text);
+  return certificates instanceof Failure ? [] : certificates.map(({ subject }) => oneLine(subject));
+}
+
+/** Node gives each part of a name a line of its own. */
+function oneLine(subject: string): string {
+  return subject.replaceAll("\n", ", ");
+}
+
 function keyIn(text: string): KeyObject | Failure {
   const blocks = splitPem(text);
   const keys = blocks.filter(({ type }) => type.endsWith("PRIVATE KEY"));
@@ -78,10 +89,11 @@ function contentsOf(text: string, blocks: readonly PemBlock[]): string {
 function notAPair(certificates: readonly X509Certificate[], key: KeyObject): Failure {
   const types = certificates.map((certificate) => certificate.publicKey.asymmetricKeyType);
   const isMix = !types.includes(key.asymmetricKeyType);
+  const of = `of ${JSON.stringify(oneLine(certificates[0]?.subject ?? ""))}`;
   return bad(
     isMix
-      ? `the certificate's key is ${String(types[0])}, the private key is ${String(key.asymmetricKeyType)}`
-      : "the private key belongs to another certificate",
+      ? `the key ${of} is ${String(types[0])}, the private key is ${String(key.asymmetricKeyType)}`
+      : `the private key is not that of the certificate ${of}`,
   );
 }
 
@@ -96,9 +108,10 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-function outOfDate(chain: readonly X509Certificate[], wallMs: number): Failure | undefined {
+/** The first of them that is past its end, or not yet valid. */
+export function outOfDate(chain: readonly X509Certificate[], wallMs: number): Failure | undefined {
   for (const { subject, validFrom, validFromDate, validTo, validToDate } of chain) {
-    const name = JSON.stringify(subject);
+    const name = JSON.stringify(oneLine(subject));
     if (validToDate.getTime() <= wallMs) return bad(`the certificate of ${name} expired at ${validTo}`);
     if (validFromDate.getTime() > wallMs + limits.clockSkewMs)
       return bad(`the certificate of ${name} is not valid before ${validFrom}`);

@@ -131,13 +131,13 @@ test("another source keeps what the last one found until it answers itself", asy
   const { set, told } = setOf(configOf(proxy, "discovery: {from: file, file: list.yaml}"));
   set.start();
   await turn();
-  const take = set.prepare(configOf(proxy, "discovery: {from: file, file: absent.yaml}"));
+  const take = await set.prepare(configOf(proxy, "discovery: {from: file, file: absent.yaml}"));
   assert.not.instance(take, Failure);
   if (take instanceof Failure) return;
   take();
   await turn();
   assert.equal(told.at(-1), ["b"]);
-  const takeNone = set.prepare(configOf(proxy, "backends: [{name: a, url: 'https://10.0.0.1'}]"));
+  const takeNone = await set.prepare(configOf(proxy, "backends: [{name: a, url: 'https://10.0.0.1'}]"));
   if (!(takeNone instanceof Failure)) takeNone();
   assert.equal([told.at(-1), set.record], [["a"], undefined]);
 });
@@ -187,6 +187,7 @@ test("an authority that is missing refuses the whole configuration", ({ proxy })
   const config = configOf(proxy, "backends: [{name: a, url: 'https://10.0.0.1'}]");
   const tls = {
     caFile: join(proxy.directory, "absent.crt"),
+    reloadIntervalMs: 10_000,
     serverName: undefined,
     frontProxy: undefined,
     impersonator: undefined,

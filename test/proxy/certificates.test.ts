@@ -10,7 +10,12 @@ import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
-import { loadCa, loadCertificate, type ServingCertificate } from "../../src/proxy/certificates.ts";
+import {
+  type CertificateOptions,
+  loadCa,
+  loadCertificate,
+  type ServingCertificate,
+} from "../../src/proxy/certificates.ts";
 import { createAuthority, type Pair } from "../../src/proxy/pki.ts";
 import { serverTlsOptions } from "../../src/proxy/server-context.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
@@ -44,8 +49,9 @@ type Loading = {
   readonly clock: ManualClock;
 };
 
-async function load(wallMs = wallClock.wall()): Promise<Loading> {
+async function load(more: Partial<CertificateOptions> = {}): Promise<Loading> {
   const manual = manualClock();
+  const wallMs = wallClock.wall();
   const clock = { ...manual, wall: () => wallMs + manual.now() };
   const journal = new Journal(clock);
   const entries: Entry[] = [];
@@ -57,13 +63,16 @@ async function load(wallMs = wallClock.wall()): Promise<Loading> {
     reloadIntervalMs: 1000,
     clock,
     journal,
+    ...more,
   });
   if (!(outcome instanceof Failure)) undo.push(() => outcome.stop());
   return { outcome, entries, clock };
 }
 
-async function loaded(): Promise<Loading & { readonly outcome: ServingCertificate }> {
-  const loading = await load();
+async function loaded(
+  more: Partial<CertificateOptions> = {},
+): Promise<Loading & { readonly outcome: ServingCertificate }> {
+  const loading = await load(more);
   if (loading.outcome instanceof Failure) throw new Error(loading.outcome.message);
   return { ...loading, outcome: loading.outcome };
 }
@@ -133,9 +142,13 @@ const expired = authority.issue({
 const badPairs: readonly (readonly [string, Pair, string])[] = [
   ["an empty certificate", { ...newer, certificate: "" }, "no certificate among its 0 characters"],
   ["an empty key", { ...newer, key: "" }, "no private key among the key file's 0 characters"],
-  ["EC mixed with RSA", { ...newer, key: rsa.key }, "the certificate's key is ec, the private key is rsa"],
+  ["EC mixed with RSA", { ...newer, key: rsa.key }, 'the key of "CN=newer" is ec, the private key is rsa'],
   ["a PEM of garbage", { ...newer, certificate: "<nil>" }, "no certificate among its 5 characters"],
-  ["another's key", { ...newer, key: serving.key }, "the private key belongs to another certificate"],
+  [
+    "another's key",
+    { ...newer, key: serving.key },
+    'the private key is not that of the certificate of "CN=newer"',
+  ],
   ["an expired certificate", expired, "the certificate of "],
 ];
 
@@ -184,6 +197,36 @@ test("a Secret's ..data link that is swapped changes both files at once", async 
   await settle(clock);
   assert.is(await servedBy(outcome), "newer");
   assert.equal(refusals(entries), []);
+});
+
+test("a client CA that has ended does not take the place of one that holds", async () => {
+  const gone = await createAuthority({ name: "gone", clock: wallClock, notAfter: wallClock.wall() - 1000 });
+  const clientCaFile = join(directory, "clients.crt");
+  put(serving);
+  writeFileSync(clientCaFile, authority.certificate);
+  const { outcome, entries, clock } = await loaded({ clientCaFile });
+  const notAfter = outcome.clientCaNotAfter();
+  writeFileSync(clientCaFile, gone.certificate);
+  await settle(clock);
+  assert.match(refusals(entries)[0] ?? "", 'the certificate of "CN=gone" expired at');
+  assert.is(outcome.clientCaNotAfter(), notAfter);
+  writeFileSync(clientCaFile, gone.certificate + authority.certificate);
+  await settle(clock);
+  assert.is(entries.at(-1)?.kind, "certificate.loaded");
+});
+
+test("a pair to which somebody objects waits, and is tried again; the first one is nobody's to object to", async () => {
+  let objection: Failure | undefined = new Failure("bad-file", "proxy", "backend a does not take it");
+  put(serving);
+  const { outcome, entries, clock } = await loaded({ prove: async () => objection });
+  put(newer);
+  await settle(clock);
+  assert.equal(refusals(entries), ["backend a does not take it"]);
+  assert.is(await servedBy(outcome), "watchkeeper");
+  objection = undefined;
+  clock.advance(limits.certificateRetryMs);
+  await settle(clock);
+  assert.is(await servedBy(outcome), "newer");
 });
 
 test("a certificate that only its date keeps out is taken when the date has come", async () => {

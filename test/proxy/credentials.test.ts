@@ -34,6 +34,7 @@ test.before.each(() => {
       swapped.push(trust);
       onSwap();
     },
+    ready: () => [],
   });
 });
 test.after.each(() => {

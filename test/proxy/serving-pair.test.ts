@@ -65,9 +65,15 @@ test("what is no private key is told without being quoted", () => {
 test("a key of another certificate, or of another kind, is no pair", () => {
   const other = authority.issue({ name: "x" });
   const rsa = authority.issue({ name: "x", keyType: "rsa" });
-  assert.is(problemOf(serving.certificate, other.key), "the private key belongs to another certificate");
-  assert.is(problemOf(serving.certificate, rsa.key), "the certificate's key is ec, the private key is rsa");
-  assert.is(problemOf(rsa.certificate, serving.key), "the certificate's key is rsa, the private key is ec");
+  assert.is(
+    problemOf(serving.certificate, other.key),
+    'the private key is not that of the certificate of "CN=watchkeeper"',
+  );
+  assert.is(
+    problemOf(serving.certificate, rsa.key),
+    'the key of "CN=watchkeeper" is ec, the private key is rsa',
+  );
+  assert.is(problemOf(rsa.certificate, serving.key), 'the key of "CN=x" is rsa, the private key is ec');
 });
 
 test("a chain is put in order, leaf first, with strangers behind it", async () => {

@@ -74,6 +74,8 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
     request.resume();
     request.on("end", () => {
       response.setHeader("content-type", "text/plain");
+      // A certificate of an authority that it does not know, or one that has ended, is an error there (x509.go).
+      if (shown !== "" && !isAuthorized(socket)) response.statusCode = 401;
       response.end(one.who);
     });
   });
@@ -100,6 +102,10 @@ function commonNameOn(socket: object): string {
   const certificate: unknown = typeof read === "function" ? Reflect.apply(read, socket, []) : undefined;
   if (!(certificate instanceof X509Certificate)) return "";
   return /CN=(.*)/.exec(certificate.subject)?.[1] ?? "";
+}
+
+function isAuthorized(socket: object): boolean {
+  return Reflect.get(socket, "authorized") === true;
 }
 
 /** As the apiserver reads it: field names without regard to case, `_` is no `-`. */

@@ -124,7 +124,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   const { lines, code } = await check("--config", file);
   assert.equal(lines.slice(1), [
     '✗ upstream CA: Cannot use "ca.crt": no certificate among its 5 characters',
-    '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key belongs to another certificate',
+    '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key is not that of the certificate of "CN=watchkeeper"',
   ]);
   assert.is(code, 1);
 });
