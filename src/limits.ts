@@ -466,6 +466,12 @@ export const limits = {
   apiOffset: 100_000,
   /** Characters of a path, an agent, a name in it. */
   apiTextChars: 512,
+  /** Of our own command line: for an answer of it, and the octets of one (500 rows of 2 KiB are a MiB). */
+  apiPatienceMs: 10_000,
+  apiAnswerBytes: 16 * MiB,
+  /** Rows that one command shows; rows of a list in a bundle, which is a file of some MB then. */
+  cliRows: 50_000,
+  bundleRows: 5000,
   /** Between attempts to open its port, which somebody else has: an older process of ours, during an update. */
   apiRetryMs: 1000,
   /** Changes of one backend's state that are shown: an hour of one that comes and goes every two minutes. */

@@ -17,7 +17,8 @@ const may: Record<string, readonly string[]> = {
   admin: ["admin", "incidents", "root"],
   main: ["root", "proxy", "h2", "health", "watch", "admin"],
   // `check` judges certificates with the listener's own eyes.
-  cli: ["cli", "root", "main", "demo", "proxy", "admin"],
+  // `explain` says what a kind of incident means.
+  cli: ["cli", "root", "main", "demo", "proxy", "admin", "incidents"],
   demo: ["demo", "root", "main", "h2", "proxy"],
 };
 

@@ -144,7 +144,8 @@ function clipped(text: string): string {
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w-]+\.[\w.-]+/gi;
 
-function withoutSecrets(text: string): string {
+/** The same text without what looks like a token. */
+export function withoutSecrets(text: string): string {
   return text.replace(secret, "$1[redacted]");
 }
 

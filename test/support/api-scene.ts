@@ -1,6 +1,10 @@
 /** What the JSON API lists, on what the whole path does: that is where its shapes come from. */
+import { createApi } from "../../src/admin/api.ts";
 import { apiPages } from "../../src/admin/api-pages.ts";
 import { BackendHistory } from "../../src/admin/backend-history.ts";
+import { figuresOf } from "../../src/admin/figures.ts";
+import type { JsonObject } from "../../src/admin/listing.ts";
+import type { Routes } from "../../src/admin/reply.ts";
 import { timesOf } from "../../src/admin/times.ts";
 import { Field } from "../../src/h2/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
@@ -11,8 +15,17 @@ import { PlayedWatch } from "./watch-path.ts";
 
 export type Row = Record<string, unknown>;
 
+type ApiScene = {
+  readonly items: (path: string) => readonly Row[];
+  readonly path: PlayedPath;
+  /** The API's paths, on what is played. */
+  readonly routes: Routes;
+};
+
+const ownFigures = { name: "prod", cpuMs: 100, loopMs: 0.2, rssBytes: 80e6 };
+
 /** Two backends of which one was killed; one client with a watch and a lock. `items` are those of a list's first page. */
-export function apiScene(): { readonly items: (path: string) => readonly Row[]; readonly path: PlayedPath } {
+export function apiScene(): ApiScene {
   const path = new PlayedPath(["a", "b"]);
   const history = new BackendHistory(path.journal);
   const incidents = new Incidents(path.clock, path.journal);
@@ -56,5 +69,12 @@ export function apiScene(): { readonly items: (path: string) => readonly Row[]; 
     if (page === undefined || typeof page === "string") throw new Error(page);
     return JSON.parse(JSON.stringify(page["items"]));
   };
-  return { items, path };
+  const figures = (): JsonObject =>
+    figuresOf(
+      { version: "0.1.0", requests: [{ verb: "GET", code: 200, backend: "a", count: 12 }], watchEvents: 7 },
+      { ...ownFigures, at: new Date(path.clock.wall()).toISOString(), upMs: path.clock.now() },
+    );
+  const incident = (id: number): ReturnType<typeof incidents.store.byId> => incidents.store.byId(id);
+  const routes = createApi({ ...timesOf(path.clock), pages, incident, figures });
+  return { items, path, routes };
 }

@@ -1,0 +1,152 @@
+/** Asks a running proxy's JSON API, as the CLI does: on loopback, one request at a time, with an end to its patience. */
+import { type IncomingMessage, request } from "node:http";
+import { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
+import { quote } from "../problem.ts";
+import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
+
+const usualAddress = "127.0.0.1:7480";
+const usualMetrics = "127.0.0.1:7481";
+
+/** What a command that reads the API ends with: nobody there 3, misunderstood 2, another refusal 1. */
+export function exitOf({ code }: Failure): number {
+  if (code === "backend-lost") return 3;
+  return code === "bad-request" ? 2 : 1;
+}
+
+export class AdminClient {
+  readonly #origin: URL;
+
+  private constructor(origin: URL) {
+    this.#origin = origin;
+  }
+
+  /** `address` is what `--admin` says: "host:port" or a URL; without one the environment decides. */
+  static at(address: string | undefined, env: NodeJS.ProcessEnv): AdminClient | Failure {
+    const asked = env["WATCHKEEPER_ADMIN"];
+    return AdminClient.#of(address ?? (asked === undefined || asked === "" ? usualAddress : asked));
+  }
+
+  /** The port of metrics and probes. */
+  static metricsAt(address: string | undefined): AdminClient | Failure {
+    return AdminClient.#of(address ?? usualMetrics);
+  }
+
+  static #of(address: string): AdminClient | Failure {
+    const url = URL.parse(address.includes("://") ? address : `http://${address}`);
+    if (url !== null && url.protocol === "http:" && url.pathname === "/") return new AdminClient(url);
+    return new Failure("bad-request", "client", `${quote(address)} is no "host:port" and no http:// URL`);
+  }
+
+  get address(): string {
+    return this.#origin.host;
+  }
+
+  /** One object of the API: "figures", "incidents/42". */
+  async one(path: string): Promise<Row | Failure> {
+    const answer = await this.#json(`/api/v1/${path}`);
+    return answer instanceof Failure ? answer : rowOf(answer);
+  }
+
+  /**
+   * Rows of a list, `most` of them at most, page by page. Between two pages rows may come and go: one that moved up may
+   * be missed, or be there twice.
+   */
+  async list(
+    name: string,
+    query: Readonly<Record<string, string>>,
+    most: number,
+  ): Promise<RowList | Failure> {
+    let all: RowList | undefined;
+    while (all === undefined || (all.items.length < most && all.items.length < all.matching)) {
+      const offset = all?.items.length ?? 0;
+      const limit = Math.min(limits.apiPageMost, most - offset);
+      const params = new URLSearchParams({ ...query, limit: String(limit), offset: String(offset) });
+      const answer = await this.#json(`/api/v1/${name}?${params.toString()}`);
+      if (answer instanceof Failure) return answer;
+      const page = listOf(answer);
+      all = { ...page, items: [...(all?.items ?? []), ...page.items] };
+      if (page.items.length < limit) break;
+    }
+    return all;
+  }
+
+  /** As it is. */
+  text(path: string): Promise<string | Failure> {
+    return this.#ask(path);
+  }
+
+  async #json(path: string): Promise<unknown> {
+    const text = await this.#ask(path);
+    return text instanceof Failure ? text : (parsed(text) ?? this.#strange());
+  }
+
+  #ask(path: string): Promise<string | Failure> {
+    const { promise, resolve } = Promise.withResolvers<string | Failure>();
+    const signal = AbortSignal.timeout(limits.apiPatienceMs);
+    // Without an agent: a socket that is kept would keep the process.
+    const asked = request(new URL(path, this.#origin), { agent: false, signal });
+    asked.on("error", (error) => resolve(this.#unreachable(error)));
+    asked.on("response", (response) => void read(response).then((outcome) => resolve(this.#judged(outcome))));
+    asked.end();
+    return promise;
+  }
+
+  #judged({ status, text, problem }: Heard): string | Failure {
+    if (problem !== undefined) return this.#unreachable(problem);
+    if (status === 200) return text;
+    const body = parsed(text);
+    const message = body === undefined ? "" : rowOf(body)["message"];
+    const said = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
+    const code = status === 400 ? "bad-request" : "backend-refused";
+    return new Failure(code, "backend", `${said || "no reason given"} (${status} from ${this.address})`);
+  }
+
+  #unreachable(error: Error): Failure {
+    const { name, message } = error;
+    const why = name === "TimeoutError" ? `no answer in ${limits.apiPatienceMs / 1000} s` : message;
+    const advice =
+      "Is watchkeeper running here? --admin or WATCHKEEPER_ADMIN says where its admin.address is";
+    return new Failure(
+      "backend-lost",
+      "backend",
+      `Cannot ask the proxy at ${this.address}: ${why}\n${advice}`,
+    );
+  }
+
+  #strange(): Failure {
+    return new Failure(
+      "backend-refused",
+      "backend",
+      `What answers at ${this.address} is not watchkeeper's API`,
+    );
+  }
+}
+
+type Heard = { readonly status: number; readonly text: string; readonly problem?: Error };
+
+async function read(response: IncomingMessage): Promise<Heard> {
+  const { statusCode: status = 0 } = response;
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  try {
+    for await (const chunk of response) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      chunks.push(chunk);
+      octets += chunk.length;
+      if (octets > limits.apiAnswerBytes)
+        throw new Error(`an answer of more than ${limits.apiAnswerBytes} bytes`);
+    }
+  } catch (reason) {
+    return { status, text: "", problem: reason instanceof Error ? reason : new Error(String(reason)) };
+  }
+  return { status, text: Buffer.concat(chunks).toString() };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // whoever answers there speaks something else: the caller says so
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * The command line as data: what `--help`, the completion scripts and docs/cli.md say, and what the commands that read
+ * the API take. What each does is in the file of its name; cli.ts runs it.
+ */
+
+export type Option = {
+  /** Without its dashes. */
+  readonly name: string;
+  readonly short?: string;
+  /** What stands for its value in a usage line; left out: it takes none. */
+  readonly value?: string;
+  readonly isRequired?: boolean;
+  readonly isMultiple?: boolean;
+  /** The only values there are. */
+  readonly choices?: readonly string[];
+  readonly about: string;
+};
+
+export type CommandSpec = {
+  readonly summary: string;
+  /** What stands behind the name, besides options: "KIND [NAME]". */
+  readonly words: string;
+  /** What the first of those words may be, where that is a closed list. */
+  readonly choices?: readonly string[];
+  readonly options: readonly Option[];
+  /** What the exit codes mean here, beyond those that all commands share. */
+  readonly exits?: string;
+  readonly examples?: readonly string[];
+};
+
+/** What `get` lists: the API's own names. */
+export const kinds = ["backends", "watches", "clients", "locks", "certificates", "incidents"] as const;
+export type Kind = (typeof kinds)[number];
+
+export const shells = ["bash", "zsh", "fish"] as const;
+
+const config: Option = {
+  name: "config",
+  short: "c",
+  value: "FILE",
+  isRequired: true,
+  about: "the configuration",
+};
+const admin: Option = {
+  name: "admin",
+  value: "ADDRESS",
+  about: "where the JSON API is: 127.0.0.1:7480, or what WATCHKEEPER_ADMIN says",
+};
+const formats = ["table", "wide", "json"] as const;
+const output: Option = {
+  name: "output",
+  short: "o",
+  value: "FORMAT",
+  choices: formats,
+  about: "table (as it is left out), wide or json",
+};
+const plainOutput: Option = {
+  ...output,
+  choices: ["table", "json"],
+  about: "table (as it is left out) or json",
+};
+
+export const commands = {
+  demo: {
+    summary: "show it at work, no cluster needed",
+    words: "",
+    options: [
+      { name: "port", value: "N", about: "where the demo's proxy listens" },
+      { name: "once", about: "play it once, and end" },
+      { name: "faults", value: "LIST", about: "which faults it plays, with commas between them" },
+    ],
+  },
+  run: {
+    summary: "serve, as a configuration file says",
+    words: "",
+    options: [config, { name: "pid-file", value: "FILE", about: "where its process id is written" }],
+  },
+  sidecar: {
+    summary: "serve one pod, without a configuration",
+    words: "",
+    options: [
+      { name: "print-config", about: "print what it would serve with, and end" },
+      { name: "port", value: "N", about: "where it listens" },
+      { name: "metrics-port", value: "N", about: "where metrics and probes are" },
+      { name: "direct", value: "DIR", about: "where the pod's own token and CA are" },
+      { name: "shared", value: "DIR", about: "where the other containers look for theirs" },
+      { name: "state", value: "DIR", about: "what is kept over a restart" },
+    ],
+  },
+  manifest: {
+    summary: "print a workload with a sidecar in it",
+    words: "sidecar",
+    choices: ["sidecar"],
+    options: [
+      { name: "file", short: "f", value: "FILE", isRequired: true, about: "the workload's YAML" },
+      { name: "image", value: "IMAGE", about: "watchkeeper's image" },
+      { name: "port", value: "N", about: "where the sidecar listens" },
+      { name: "metrics-port", value: "N", about: "where its metrics and probes are" },
+    ],
+  },
+  try: {
+    summary: "serve the current kubectl context on this machine",
+    words: "",
+    options: [
+      { name: "kubeconfig", value: "FILE", about: "whose clusters it knows" },
+      { name: "context", value: "NAME", about: "which one of its contexts" },
+      { name: "port", value: "N", about: "where it listens" },
+      { name: "discover", about: "find the apiservers behind its address" },
+    ],
+  },
+  check: {
+    summary: "say whether a configuration would serve",
+    words: "",
+    options: [config, { name: "offline", about: "ask no backend" }],
+    exits: "1: something would not work",
+  },
+  config: { summary: "print a commented configuration to start from", words: "", options: [] },
+  pki: {
+    summary: "make certificates, or a request for one",
+    words: "init|csr",
+    choices: ["init", "csr"],
+    options: [
+      { name: "dir", value: "DIR", about: "where the files are written" },
+      { name: "host", value: "NAME", isMultiple: true, about: "a name or an address that clients use" },
+      { name: "signer", value: "NAME", about: "of Kubernetes, for whom a request is written" },
+      { name: "name", value: "NAME", about: "what the certificate calls itself" },
+    ],
+    exits: "1: nothing was written",
+  },
+  status: {
+    summary: "one screen: backends, watches, what is wrong",
+    words: "",
+    options: [admin, plainOutput],
+    exits: "1: an incident is active, or no backend is ready",
+  },
+  get: {
+    summary: "list backends, watches, clients, locks, certificates, incidents",
+    words: "KIND [NAME] [COLUMN=VALUE]...",
+    choices: kinds,
+    options: [
+      admin,
+      output,
+      { name: "query", short: "q", value: "TEXT", about: "only rows with this in a text column" },
+      {
+        name: "sort",
+        value: "COLUMN",
+        about: 'by which column; the largest first with "-" before it (--sort=-bytes)',
+      },
+      { name: "limit", value: "N", about: "rows at most: 100, or up to 50000" },
+      { name: "no-headers", about: "rows alone" },
+    ],
+    exits: "1: there is nothing of that NAME",
+    examples: [
+      "watchkeeper get watches backend=cp-2 state=hung",
+      "watchkeeper get clients --sort=-relists --limit 10",
+      "watchkeeper get locks -o json | jq '.items[] | select(.verdict != \"ok\")'",
+    ],
+  },
+  explain: {
+    summary: "say what proves an incident, step by step",
+    words: "[INCIDENT]",
+    options: [admin, plainOutput],
+    exits: "1: there is no such incident",
+    examples: ["watchkeeper explain 42", "watchkeeper explain"],
+  },
+  top: {
+    summary: "who does how much, again and again",
+    words: "[watches|clients]",
+    choices: ["watches", "clients"],
+    options: [
+      admin,
+      plainOutput,
+      { name: "once", about: "measure once, print it, and end" },
+      { name: "interval", value: "SECONDS", about: "between two looks: 2, from 1 to 60" },
+      { name: "rows", value: "N", about: "how many of them: 20, up to 500" },
+    ],
+  },
+  bundle: {
+    summary: "write what the proxy knows to a file, for a bug report",
+    words: "",
+    options: [
+      admin,
+      { name: "to", value: "PATH", about: "a .tar file, or a folder that is not there yet" },
+      { name: "metrics", value: "ADDRESS", about: "where metrics are: 127.0.0.1:7481" },
+      { name: "names", about: "keep names and addresses, which are replaced else" },
+    ],
+    exits: "1: it was not written",
+  },
+  completion: {
+    summary: "print a script that completes these commands in a shell",
+    words: "bash|zsh|fish",
+    choices: shells,
+    options: [],
+    examples: [
+      "source <(watchkeeper completion bash)",
+      "watchkeeper completion fish > ~/.config/fish/completions/watchkeeper.fish",
+    ],
+  },
+  version: { summary: "print the version", words: "", options: [] },
+} as const satisfies Record<string, CommandSpec>;
+
+export type CommandName = keyof typeof commands;
+
+/** In the order of the table. */
+export const allCommands: readonly (readonly [name: CommandName, spec: CommandSpec])[] = Object.keys(commands)
+  .filter(isCommand)
+  .map((name) => [name, commands[name]]);
+
+export function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(commands, name);
+}
+
+/** "KIND [NAME] [--admin ADDRESS]": what may stand behind a command's name. */
+export function usageOf({ words, options }: CommandSpec): string {
+  const parts = options.map((option) => {
+    const { isRequired = false, isMultiple = false } = option;
+    const flag = flagOf(option);
+    return `${isRequired ? flag : `[${flag}]`}${isMultiple ? "..." : ""}`;
+  });
+  return [words, ...parts].filter((part) => part !== "").join(" ");
+}
+
+/** "-o, --output FORMAT" without its short form: "--output FORMAT". */
+export function flagOf({ name, value }: Option): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}

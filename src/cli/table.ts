@@ -1,0 +1,42 @@
+/** Rows under headings, as kubectl prints them: columns as wide as they need to be, two spaces between them. Pure. */
+import { type Row, shown } from "./rows.ts";
+
+export type Column = {
+  readonly head: string;
+  readonly of: (row: Row) => string;
+  /** Shown with `-o wide` only. */
+  readonly isWide?: boolean;
+};
+
+/** In a narrow table, what is longer than this is cut: it is whole in a wide one. */
+const cellChars = 60;
+
+export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolean };
+
+/** Ends in a line break, unless it is empty. */
+export function tableOf(columns: readonly Column[], rows: readonly Row[], options: TableOptions): string {
+  const wanted = columns.filter(({ isWide = false }) => options.isWide || !isWide);
+  const lines = rows.map((row) => wanted.map(({ of }) => cell(of(row), options.isWide)));
+  if (options.hasHeads) lines.unshift(wanted.map(({ head }) => head));
+  const widths = wanted.map((_, column) => Math.max(0, ...lines.map((line) => widthOf(line[column] ?? ""))));
+  return lines.map((line) => `${padded(line, widths).trimEnd()}\n`).join("");
+}
+
+function padded(line: readonly string[], widths: readonly number[]): string {
+  return line.map((text, column) => text + " ".repeat((widths[column] ?? 0) - widthOf(text))).join("  ");
+}
+
+function cell(text: string, isWide: boolean): string {
+  const safe = shown(text);
+  if (safe === "") return "-";
+  return isWide || widthOf(safe) <= cellChars
+    ? safe
+    : `${Array.from(safe)
+        .slice(0, cellChars - 1)
+        .join("")}…`;
+}
+
+/** Code points: nearly all that is listed is ASCII, and the signs take one place each. */
+function widthOf(text: string): number {
+  return Array.from(text).length;
+}

@@ -1,0 +1,50 @@
+/** How ages, amounts and states are written in a terminal: as the admin page writes them. */
+
+const missing = "-";
+
+/** "0.2s", "41s", "4m", "3h", "846d": one unit is enough for an eye. */
+export function age(ms: number | undefined): string {
+  if (ms === undefined) return missing;
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)}s`;
+  if (seconds < 120) return `${Math.round(seconds)}s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** What is left of it: what is over says so. */
+export function left(ms: number | undefined): string {
+  return ms !== undefined && ms <= 0 ? "over" : age(ms);
+}
+
+/** "812", "1.1k", "23M". */
+export function amount(count: number | undefined): string {
+  if (count === undefined) return missing;
+  const units = ["", "k", "M", "G", "T"];
+  let rest = count;
+  let unit = 0;
+  while (rest >= 999.5 && unit < units.length - 1) {
+    rest /= 1000;
+    unit += 1;
+  }
+  return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
+}
+
+export function milliseconds(ms: number | undefined): string {
+  return ms === undefined || ms === 0 ? missing : `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)}ms`;
+}
+
+/** A sign before the word, for eyes; the word alone says as much. */
+const signs = new Map([
+  ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
+  ...["dead", "hung", "now", "over", "critical", "ghost", "contested"].map((state) => [state, "✗"] as const),
+  ...["suspect", "unknown"].map((state) => [state, "?"] as const),
+  ...["stale", "soon", "warning", "active", "lapsed"].map((state) => [state, "!"] as const),
+  ["draining", "⇣"] as const,
+]);
+
+/** "✗ dead". */
+export function marked(state: string): string {
+  return state === "" ? missing : `${signs.get(state) ?? "·"} ${state}`;
+}

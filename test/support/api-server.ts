@@ -1,0 +1,41 @@
+/** The JSON API of a played path on a real port, and a screen that keeps what a command says. */
+import { startApi } from "../../src/admin/server.ts";
+import type { Screen } from "../../src/cli/screen.ts";
+import { wallClock } from "../../src/clock.ts";
+import { Failure } from "../../src/failure.ts";
+import { Journal } from "../../src/journal.ts";
+import { apiScene } from "./api-scene.ts";
+
+export type SceneServer = ReturnType<typeof apiScene> & {
+  /** "127.0.0.1:40123". */
+  readonly address: string;
+  stop(): Promise<void>;
+};
+
+export async function serveScene(): Promise<SceneServer> {
+  const scene = apiScene();
+  const { routes } = scene;
+  const journal = new Journal(wallClock);
+  const api = await startApi({ host: "127.0.0.1", port: 0, journal, routes });
+  if (api instanceof Failure) throw new Error(api.message);
+  return { ...scene, address: api.address, stop: () => api.stop() };
+}
+
+export class KeptScreen implements Screen {
+  out = "";
+  complaints = "";
+  lines = 0;
+  readonly env: NodeJS.ProcessEnv;
+
+  constructor(env: NodeJS.ProcessEnv = {}) {
+    this.env = env;
+  }
+
+  readonly print = (text: string): void => {
+    this.out += text;
+  };
+
+  readonly complain = (text: string): void => {
+    this.complaints += text;
+  };
+}
