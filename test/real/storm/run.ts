@@ -1,7 +1,7 @@
 /**
  * Random trouble every 5 to 15 s under clients of all kinds, for as long as is asked, etcd's record as the judge.
  *
- *   npm run test:storm [-- --minutes 30 --seed 1 --watches 200 --informers 20 --writes 50 --only "killed,rolled over"]
+ *   npm run test:storm [-- --minutes 30 --seed 1 --apiservers 2 --watches 200 --informers 20 --writes 50 --only "killed,rolled over"]
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -15,6 +15,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "30" },
     seed: { type: "string", default: String(Date.now() % 100_000) },
+    apiservers: { type: "string", default: "2" },
     watches: { type: "string", default: "200" },
     informers: { type: "string", default: "20" },
     writes: { type: "string", default: "50" },
@@ -64,7 +65,10 @@ async function unsettled({ proxy, cluster }: Stage): Promise<string> {
 
 const missed: string[] = [];
 console.log(`seed ${values.seed}`);
-const stage = await Stage.start({ flags: ["--event-ttl=60s"] });
+const stage = await Stage.start({
+  apiservers: Number(values.apiservers),
+  flags: ["--event-ttl=60s"],
+});
 let outcome: Outcome;
 try {
   const storm = await Storm.start(stage, {

@@ -10,15 +10,9 @@ function quantile(sorted: readonly number[], share: number): number {
 const gone = /^ended: error 410 /;
 const own = /^ended: (own time-out|for a true 410|error 410 .*)$/;
 
-export function misses({
-  watches,
-  gone: inquiries,
-  informers,
-  kubectlMissing,
-  kubectlLives,
-  pythonMissing,
-  gets,
-}: Outcome): string[] {
+/** `mostDelayMs`: the promise is a second; more where others use the machine. */
+export function misses(outcome: Outcome, mostDelayMs = 1_000): string[] {
+  const { watches, gone: inquiries, informers, kubectlMissing, kubectlLives, pythonMissing, gets } = outcome;
   const missed: string[] = [];
   const none = (what: string, count: number): void => {
     if (count > 0) missed.push(`${what}: ${count}`);
@@ -41,7 +35,7 @@ export function misses({
   none("events that the Python client missed", pythonMissing);
   if (gets.failures !== "") missed.push(`GETs failed: ${gets.failures}`);
   const slow = quantile(watches.delays, 0.999);
-  if (slow > 1_000) missed.push(`p99.9 of events' delays ${slow} ms, not 1000`);
+  if (slow > mostDelayMs) missed.push(`p99.9 of events' delays ${slow} ms, not ${mostDelayMs}`);
   return missed;
 }
 
