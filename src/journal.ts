@@ -280,6 +280,24 @@ export type Entry =
       readonly version: string;
       readonly times: number;
     }
+  /** An operator has changed something while it runs. `by` is who says to have done so, and from where. */
+  | {
+      readonly kind: "operation.done";
+      readonly operation: string;
+      readonly target: string;
+      readonly by: string;
+      /** In the operator's own words; "" for none. */
+      readonly why: string;
+      readonly outcome: string;
+    }
+  /** Asked for, and not done: it was not possible, or came from a page of somebody else's. */
+  | {
+      readonly kind: "operation.refused";
+      readonly operation: string;
+      readonly target: string;
+      readonly by: string;
+      readonly reason: string;
+    }
   | { readonly kind: "drain.started" }
   | { readonly kind: "drain.ended"; readonly cut: number };
 

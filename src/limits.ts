@@ -472,6 +472,9 @@ export const limits = {
   /** Rows that one command shows; rows of a list in a bundle, which is a file of some MB then. */
   cliRows: 50_000,
   bundleRows: 5000,
+  /** What an operation may say: a reason. And who asks for it, and why, as the journal keeps it. */
+  apiBodyBytes: 4 * KiB,
+  operatorChars: 128,
   /** Between attempts to open its port, which somebody else has: an older process of ours, during an update. */
   apiRetryMs: 1000,
   /** Changes of one backend's state that are shown: an hour of one that comes and goes every two minutes. */

@@ -4,7 +4,7 @@
  */
 import { getHeapStatistics } from "node:v8";
 import { textOf } from "./address.ts";
-import type { Readiness } from "./admin/probes.ts";
+import { type Readiness, readinessOf } from "./admin/probes.ts";
 import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./clock.ts";
 import type { Config } from "./config.ts";
@@ -28,6 +28,7 @@ import { createH1 } from "./proxy/h1.ts";
 import { HungTunnels } from "./proxy/hung-tunnels.ts";
 import { identify } from "./proxy/identify.ts";
 import { Listeners } from "./proxy/listeners.ts";
+import { Operations } from "./proxy/operations.ts";
 import { Passthrough } from "./proxy/passthrough.ts";
 import { Path } from "./proxy/path.ts";
 import { respond } from "./proxy/respond.ts";
@@ -63,6 +64,8 @@ export type Surroundings = {
   readonly inherited?: Descriptors;
   /** Somebody else serves on these sockets until we do: better not to start than to start without a backend. */
   readonly isSuccessor?: boolean;
+  /** Reads the configuration again, as a signal would; resolves with the problems for which it was not taken. */
+  readonly readAgain?: () => Promise<readonly string[]>;
 };
 
 /** Opens every listener and the admin port, or says why it cannot. */
@@ -332,20 +335,14 @@ class Watchkeeper implements Running {
         ...this.#expiries.all,
       ],
       droppedLogLines,
+      operations: new Operations({ journal, backends, exchanges, moves, reload: this.#around.readAgain }),
       ready: () => this.#ready(),
     });
   }
 
   /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
   #ready(): readonly Readiness[] {
-    const { views } = this.#path.backends;
-    const { lost } = this.#listeners;
-    const ready = views.filter(({ state }) => state === "ready").length;
-    return [
-      { name: "backends", ok: ready > 0, reason: `${ready} of ${views.length} ready` },
-      { name: "config", ok: true },
-      { name: "listeners", ok: lost.length === 0, reason: `not bound: ${lost.join()}` },
-      { name: "draining", ok: !this.#isDraining, reason: "the proxy is stopping" },
-    ];
+    const states = this.#path.backends.views.map(({ state }) => state);
+    return readinessOf({ states, lost: this.#listeners.lost, isDraining: this.#isDraining });
   }
 }

@@ -2,7 +2,7 @@
 import type { Incident } from "../incidents/incident.ts";
 import { incidentView } from "./incident-listing.ts";
 import type { Json, JsonObject, Page } from "./listing.ts";
-import type { Reply, Routes } from "./reply.ts";
+import { failed, jsonReply, type Reply, type Routes } from "./reply.ts";
 import type { Times } from "./times.ts";
 
 /** By the last part of their path: "watches" is `/api/v1/watches`. */
@@ -49,12 +49,4 @@ function oneIncident(id: string, { incident, timeOf, now }: ApiParts): Reply {
   const found = /^\d{1,9}$/.test(id) ? incident(Number(id)) : undefined;
   if (found === undefined) return failed(404, "There is no such incident, or it was too long ago");
   return jsonReply(200, incidentView(found, timeOf, now()));
-}
-
-function failed(status: number, message: string): Reply {
-  return jsonReply(status, { kind: "Failure", message });
-}
-
-function jsonReply(status: number, body: Json): Reply {
-  return { status, type: "application/json; charset=utf-8", text: `${JSON.stringify(body)}\n` };
 }

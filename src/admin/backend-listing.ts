@@ -57,7 +57,7 @@ function rowsOf({ backends, live }: BackendSources): readonly Row[] {
 }
 
 function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Json {
-  const { name, state, lanes, pingP99Ms, suspectMs, probes, load } = row;
+  const { name, state, lanes, pingP99Ms, suspectMs, isDrained, probes, load } = row;
   const history = sources.history.of(name);
   const last = history.at(-1);
   const changeView = ({ at, ...change }: Change): Json => ({ at: timeOf(at), ...change });
@@ -70,6 +70,7 @@ function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Js
     reason: last?.reason ?? "",
     detector: last?.detector ?? "",
     pingP99Ms,
+    isDrained,
     suspectMs: Math.round(suspectMs),
     probes: { ok: probes.answers, failed: probes.failures, lastMs: Math.round(probes.lastMs) },
     lanes: lanes.map(({ trust, kind, open, streams }) => ({ class: trust, kind, open, streams })),

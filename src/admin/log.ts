@@ -34,6 +34,7 @@ const complaints = new Map<Entry["kind"], string>([
   ["discovery.failed", "reason"],
   ["fault.contained", "message"],
   ["successor.failed", "reason"],
+  ["operation.refused", "reason"],
 ]);
 
 /** Writes every entry from now on, until it is stopped. */

@@ -28,6 +28,8 @@ export type Snapshot = {
     readonly pingP99Ms: number;
     readonly suspectMs: number;
     readonly probes: { readonly answers: number; readonly failures: number; readonly lastMs: number };
+    /** An operator wants it let go. */
+    readonly isDrained: boolean;
   }[];
   /** Clients' sessions; "" for sockets without ALPN. */
   readonly sessions: readonly { readonly alpn: string; readonly open: number }[];

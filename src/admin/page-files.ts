@@ -22,6 +22,7 @@ const own = [
   "backends.js",
   "certificates.js",
   "charts.js",
+  "drain.js",
   "header.js",
   "html.js",
   "icon.svg",

@@ -8,6 +8,25 @@ export type Readiness = { readonly name: string; readonly ok: boolean; readonly 
 
 export type Answer = { readonly ok: boolean; readonly text: string };
 
+type Standing = {
+  /** Of each backend. */
+  readonly states: readonly string[];
+  /** Listeners that have no port. */
+  readonly lost: readonly string[];
+  readonly isDraining: boolean;
+};
+
+/** What /readyz checks: could a new client be served here, and for how long? */
+export function readinessOf({ states, lost, isDraining }: Standing): readonly Readiness[] {
+  const ready = states.filter((state) => state === "ready").length;
+  return [
+    { name: "backends", ok: ready > 0, reason: `${ready} of ${states.length} ready` },
+    { name: "config", ok: true },
+    { name: "listeners", ok: lost.length === 0, reason: `not bound: ${lost.join()}` },
+    { name: "draining", ok: !isDraining, reason: "the proxy is stopping" },
+  ];
+}
+
 /** `probe` is its name, `query` what stands behind the `?`. */
 export function answerTo(probe: string, query: string, checks: readonly Readiness[]): Answer {
   const asked = new URLSearchParams(query);

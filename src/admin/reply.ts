@@ -10,5 +10,23 @@ export type Reply = {
 /** `query` is what stands behind the `?`. */
 export type Route = (query: string) => Reply | Promise<Reply>;
 
+/** What is asked for with POST: who asks, as they call themselves and from where, and a small JSON object. */
+export type Posted = { readonly by: string; readonly body: Readonly<Record<string, unknown>> };
+
+/** Does something, and answers. */
+export type Post = (posted: Posted) => Reply | Promise<Reply>;
+
+/** Undefined for a path at which nothing can be done. */
+export type Posts = (path: string) => Post | undefined;
+
+export function jsonReply(status: number, body: unknown): Reply {
+  return { status, type: "application/json; charset=utf-8", text: `${JSON.stringify(body)}\n` };
+}
+
+/** An answer that is none, with the reason. */
+export function failed(status: number, message: string): Reply {
+  return jsonReply(status, { kind: "Failure", message });
+}
+
 /** Undefined for a path that there is not. */
 export type Routes = (path: string) => Route | undefined;

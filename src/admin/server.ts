@@ -12,8 +12,9 @@ import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { isLocalHost } from "./local-host.ts";
+import { replyToPost } from "./posting.ts";
 import { answerTo, complaintOf, type Readiness } from "./probes.ts";
-import type { Reply, Route, Routes } from "./reply.ts";
+import type { Posts, Reply, Route, Routes } from "./reply.ts";
 
 export type AdminOptions = {
   readonly host: string;
@@ -52,9 +53,11 @@ export type ApiOptions = {
   readonly port: number;
   readonly journal: Journal;
   readonly routes: Routes;
+  /** Where something can be done; nowhere if it is left out. */
+  readonly posts?: Posts;
 };
 
-/** The JSON API: as above. A page that somebody else's script has made the browser ask for is refused (A56). */
+/** The JSON API: as above, and what can be changed over it (posting.ts). A page that somebody else's script has made the browser ask for is refused (A56). */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   return open({ ...options, listener: "api", isLocal: true });
 }
@@ -130,6 +133,7 @@ function reusing(make: () => Promise<string>, clock: Clock): () => Promise<strin
 
 type Parts = {
   readonly routes: Routes;
+  readonly posts?: Posts;
   readonly journal: Journal;
   /** Is whoever names another host than this one refused (DNS rebinding)? */
   readonly isLocal: boolean;
@@ -143,26 +147,43 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
     "cache-control": "no-cache, private",
     "x-content-type-options": "nosniff",
     "content-security-policy": policy,
-    ...(status === 405 ? { allow: "GET, HEAD" } : {}),
+    ...(status === 405 ? { allow: parts.posts?.(pathOf(request)) === undefined ? "GET, HEAD" : "POST" } : {}),
+    // Of a body that was refused nothing more is read.
+    ...(status === 413 ? { connection: "close" } : {}),
   });
   response.end(text);
 }
 
-async function replyTo({ method, url = "", headers }: IncomingMessage, parts: Parts): Promise<Reply> {
-  const { routes, journal, isLocal } = parts;
-  if (isLocal && !isLocalHost(headers.host ?? "")) return strangers;
-  const mark = url.indexOf("?");
-  const path = mark < 0 ? url : url.slice(0, mark);
-  const route = routes(path);
-  if (route === undefined) return { status: 404, type: plain, text: "404 page not found\n" };
-  if (method !== "GET" && method !== "HEAD")
-    return { status: 405, type: plain, text: "405 method not allowed\n" };
+async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
+  if (parts.isLocal && !isLocalHost(request.headers.host ?? "")) return strangers;
+  const made = answerFor(request, parts);
+  if (typeof made !== "function") return made;
   try {
-    return await route(url.slice(path.length + 1));
+    return await made();
   } catch (error) {
-    contained(journal, error);
+    contained(parts.journal, error);
     return { status: 500, type: plain, text: "500 internal server error\n" };
   }
+}
+
+/** What makes the answer, or the reason why there is none. */
+function answerFor(request: IncomingMessage, parts: Parts): Reply | (() => Reply | Promise<Reply>) {
+  const { routes, posts, journal } = parts;
+  const { method, url = "" } = request;
+  const path = pathOf(request);
+  const post = posts?.(path);
+  const route = routes(path);
+  if (route === undefined && post === undefined)
+    return { status: 404, type: plain, text: "404 page not found\n" };
+  if (post !== undefined && method === "POST") return () => replyToPost(request, path, post, journal);
+  if (route !== undefined && (method === "GET" || method === "HEAD"))
+    return () => route(url.slice(path.length + 1));
+  return { status: 405, type: plain, text: "405 method not allowed\n" };
+}
+
+function pathOf({ url = "" }: IncomingMessage): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? url : url.slice(0, mark);
 }
 
 function contained(journal: Journal, reason: unknown): void {

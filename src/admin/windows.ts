@@ -8,6 +8,7 @@ import { Failure } from "../failure.ts";
 import { ExpiryWatch } from "../incidents/expiry-watch.ts";
 import { Incidents } from "../incidents/incidents.ts";
 import type { Journal } from "../journal.ts";
+import type { Operations } from "../proxy/operations.ts";
 import type { Talk } from "../proxy/talk.ts";
 import type { Standings } from "../watch/stale.ts";
 import { createApi } from "./api.ts";
@@ -17,6 +18,7 @@ import { BackendHistory } from "./backend-history.ts";
 import { figuresOf } from "./figures.ts";
 import type { JsonObject } from "./listing.ts";
 import { createMetrics } from "./metrics.ts";
+import { operationPosts } from "./operation-posts.ts";
 import { OwnFigureSource } from "./own-figures.ts";
 import { pageRoutes } from "./page-files.ts";
 import type { Readiness } from "./probes.ts";
@@ -35,6 +37,8 @@ export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
   readonly standings: Standings;
   /** Of a backend, as "host:port". */
   readonly addressOf: (backend: string) => string;
+  /** What an operator may do over the API. */
+  readonly operations: Operations;
   /** May new clients be sent here? */
   readonly ready: () => readonly Readiness[];
 };
@@ -88,7 +92,8 @@ export class Windows {
     this.#expiryWatch = new ExpiryWatch({ clock: this.#clock, journal, certificates });
     this.#expiryWatch.start();
     const routes = this.#routes(parts, snapshot);
-    this.#api = new ApiPort({ ...addresses.address, journal, routes }, this.#clock);
+    const posts = operationPosts(parts.operations);
+    this.#api = new ApiPort({ ...addresses.address, journal, routes, posts }, this.#clock);
     await this.#api.start();
     return undefined;
   }

@@ -71,6 +71,12 @@ export class AdminClient {
     return all;
   }
 
+  /** Has something done; `by` says who asks, in ASCII. */
+  async post(path: string, body: object, by: string): Promise<Row | Failure> {
+    const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
+    return text instanceof Failure ? text : rowOf(parsed(text) ?? {});
+  }
+
   /** As it is. */
   text(path: string): Promise<string | Failure> {
     return this.#ask(path);
@@ -81,14 +87,17 @@ export class AdminClient {
     return text instanceof Failure ? text : (parsed(text) ?? this.#strange());
   }
 
-  #ask(path: string): Promise<string | Failure> {
+  #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
     const { promise, resolve } = Promise.withResolvers<string | Failure>();
     const signal = AbortSignal.timeout(limits.apiPatienceMs);
     // Without an agent: a socket that is kept would keep the process.
-    const asked = request(new URL(path, this.#origin), { agent: false, signal });
+    const method = sent === undefined ? "GET" : "POST";
+    const headers =
+      sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
+    const asked = request(new URL(path, this.#origin), { agent: false, signal, method, headers });
     asked.on("error", (error) => resolve(this.#unreachable(error)));
     asked.on("response", (response) => void read(response).then((outcome) => resolve(this.#judged(outcome))));
-    asked.end();
+    asked.end(sent?.text);
     return promise;
   }
 

@@ -54,6 +54,7 @@ const output: Option = {
   choices: formats,
   about: "table (as it is left out), wide or json",
 };
+const why: Option = { name: "why", value: "TEXT", about: "a reason, for the proxy's log" };
 const plainOutput: Option = {
   ...output,
   choices: ["table", "json"],
@@ -174,6 +175,31 @@ export const commands = {
       { name: "interval", value: "SECONDS", about: "between two looks: 2, from 1 to 60" },
       { name: "rows", value: "N", about: "how many of them: 20, up to 500" },
     ],
+  },
+  drain: {
+    summary: "let a backend go: nothing new, its watches move at leisure, exec stays",
+    words: "BACKEND",
+    options: [admin, why],
+    exits: "1: there is no such backend, or no other one is ready",
+    examples: ["watchkeeper drain cp-2 --why 'kernel update'", "watchkeeper undrain cp-2"],
+  },
+  undrain: {
+    summary: "take a drained backend back",
+    words: "BACKEND",
+    options: [admin, why],
+    exits: "1: there is no such backend",
+  },
+  move: {
+    summary: "send one watch to another backend, unseen by its client",
+    words: "AUDIT-ID",
+    options: [admin, why],
+    exits: "1: there is no such watch, or it cannot be moved now",
+  },
+  reload: {
+    summary: "have the configuration read again",
+    words: "",
+    options: [admin, why],
+    exits: "1: it was not taken, and the last good one stays",
   },
   bundle: {
     summary: "write what the proxy knows to a file, for a bug report",

@@ -13,6 +13,8 @@ export class Reloads {
   readonly #stopWatching: () => void;
   #running: Running | undefined;
   #last: Promise<void> = Promise.resolve();
+  /** Of the file as it was read last. */
+  #problems: readonly string[] = [];
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
   /** Came before there was anything to reload. */
   #early: Config | readonly Problem[] | undefined;
@@ -22,6 +24,13 @@ export class Reloads {
     this.#journal = journal;
     this.#stopWatching = watchConfig(file, { clock: wallClock, onChange: (loaded) => this.#take(loaded) });
     process.on("SIGHUP", this.#hangUp);
+  }
+
+  /** Reads the file now; resolves when it was taken, or with the problems for which it was not. */
+  async now(): Promise<readonly string[]> {
+    this.#take(loadConfig(this.#file));
+    await this.#last;
+    return this.#problems;
   }
 
   apply(running: Running): void {
@@ -60,6 +69,7 @@ export class Reloads {
     const file = this.#file;
     const failures = outcome instanceof Failure ? [outcome.message] : [];
     const problems = isProblems(loaded) ? loaded.map(lineOf) : failures;
+    this.#problems = problems;
     if (problems.length > 0) this.#journal.write({ kind: "config.refused", file, problems });
     else if (!(outcome instanceof Failure))
       this.#journal.write({ kind: "config.reloaded", file, waiting: outcome });

@@ -35,6 +35,7 @@ export async function run(args: string[]): Promise<number> {
     droppedLogLines: () => log.dropped,
     inherited: passedIn(process.env, process.pid),
     isSuccessor: isSuccessor(),
+    readAgain: () => reloads.now(),
   });
   if (running instanceof Failure) {
     reloads.stop();

@@ -32,6 +32,8 @@ export type Held = {
   readonly fresh: "none" | "answer" | "refusal" | "silence";
   /** Its certificate is for another name, or not one that we trust. */
   readonly isUntrusted: boolean;
+  /** An operator wants it let go, whatever it says of itself. */
+  readonly isDrained: boolean;
   readonly readiness: Readiness;
   /** Do reads that need etcd come back? And when it was last learnt that they do not. */
   readonly reads: "answering" | "hanging";
@@ -64,6 +66,7 @@ export const nothingHeld: Held = {
   lanes: "none",
   fresh: "none",
   isUntrusted: false,
+  isDrained: false,
   readiness: "unknown",
   reads: "answering",
   hungAt: 0,
@@ -76,12 +79,13 @@ export const nothingHeld: Held = {
 };
 
 /** What matters for the verdict. */
-export type Facts = Pick<Held, "lanes" | "fresh" | "isUntrusted" | "readiness" | "reads">;
+export type Facts = Pick<Held, "lanes" | "fresh" | "isUntrusted" | "isDrained" | "readiness" | "reads">;
 
 type Row = {
   readonly lanes?: readonly LaneState[];
   readonly fresh?: readonly Held["fresh"][];
   readonly isUntrusted?: boolean;
+  readonly isDrained?: boolean;
   readonly readiness?: readonly Readiness[];
   readonly reads?: Held["reads"];
   readonly verdict: BackendState;
@@ -94,6 +98,7 @@ export const verdicts: readonly Row[] = [
   // It has said that it goes, on /readyz or on every lane: it is let go in peace (D6).
   { lanes: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { lanes: ["left"], fresh: ["none"], verdict: "draining" },
+  { lanes: ["left", "lost"], isDrained: true, verdict: "draining" },
   // No lane speaks for it. A new socket that is answered makes it worth a try, but not ready.
   { lanes: ["silent", "left", "lost"], verdict: "suspect" },
   // Who answers there has not its name: nothing new goes there, what is there goes on.
@@ -102,6 +107,7 @@ export const verdicts: readonly Row[] = [
   // It answers PING and serves old caches, and its reads hang (its way to etcd is cut, say).
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
+  { isDrained: true, verdict: "draining" },
   { lanes: ["going"], verdict: "draining" },
   { lanes: ["answering"], verdict: "ready" },
   { verdict: "unknown" },
@@ -114,12 +120,14 @@ export function verdictOf(facts: Facts, needsProof = true): BackendState {
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
+/** Facts of which a row names one value, or none. */
+const single = ["isUntrusted", "isDrained", "reads"] as const;
+
 function fits(row: Row, facts: Facts): boolean {
-  const { lanes, fresh, isUntrusted, readiness, reads } = row;
+  const { lanes, fresh, readiness } = row;
   if (lanes !== undefined && !lanes.includes(facts.lanes)) return false;
   if (fresh !== undefined && !fresh.includes(facts.fresh)) return false;
-  if (isUntrusted !== undefined && isUntrusted !== facts.isUntrusted) return false;
-  if (reads !== undefined && reads !== facts.reads) return false;
+  for (const name of single) if (row[name] !== undefined && row[name] !== facts[name]) return false;
   return readiness === undefined || readiness.includes(facts.readiness);
 }
 
@@ -217,6 +225,8 @@ function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number,
       return rules.needsProof ? { ...held, reads: "hanging", hungAt: at } : held;
     case "reads-answer":
       return { ...held, reads: "answering" };
+    case "told":
+      return { ...held, isDrained: evidence.isDrained };
     case "alone":
       return held;
     default:

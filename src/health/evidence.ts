@@ -34,5 +34,7 @@ export type Evidence =
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /** It has answered something again for which it had to ask etcd. */
   | { readonly kind: "reads-answer" }
+  /** Somebody who may say so wants it drained, or no longer: nothing new while others are ready, and no hurry. */
+  | { readonly kind: "told"; readonly isDrained: boolean; readonly by: string }
   /** No other backend is ready: whoever answers is taken at once. */
   | { readonly kind: "alone" };

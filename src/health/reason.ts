@@ -2,7 +2,16 @@
 import type { Evidence } from "./evidence.ts";
 
 export type Reason = {
-  readonly detector: "ping" | "dial" | "socket" | "readyz" | "reads" | "certificate" | "goaway" | "peers";
+  readonly detector:
+    | "ping"
+    | "dial"
+    | "socket"
+    | "readyz"
+    | "reads"
+    | "certificate"
+    | "goaway"
+    | "peers"
+    | "operator";
   /** What was measured and its bound, in ms; 0 where nothing of the kind was. */
   readonly valueMs: number;
   readonly limitMs: number;
@@ -39,6 +48,7 @@ const detectors = {
   readyz: "readyz",
   "reads-hanging": "reads",
   "reads-answer": "reads",
+  told: "operator",
   alone: "peers",
 } as const;
 
@@ -51,6 +61,7 @@ function sentence(evidence: Evidence): string {
     return evidence.readiness === "ready" ? "/readyz says ok" : `/readyz: ${evidence.reason}`;
   if (evidence.kind === "reads-hanging")
     return `${evidence.count} reads in a row hung here and were answered elsewhere`;
+  if (evidence.kind === "told") return `${evidence.isDrained ? "drained" : "undrained"} by ${evidence.by}`;
   return sentences[evidence.kind];
 }
 

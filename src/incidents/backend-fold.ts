@@ -194,7 +194,7 @@ export class BackendFold {
 
   /** Rebalancing is nobody's fault. */
   #charge(backend: string, toll: Partial<Toll>, client: string, reason: string): void {
-    if (backend === "" || reason === "balance" || reason === "drained") return;
+    if (backend === "" || ["balance", "asked", "drained"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;
     const incident = stale ?? this.#downOf(backend);
     if (incident === undefined) return this.#courses.get(backend)?.charge(toll, client);

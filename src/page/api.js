@@ -1,4 +1,4 @@
-/** Asks the JSON API; nothing else on this page talks to anybody. */
+/** Asks the JSON API, and has it do what a button says; nothing else on this page talks to anybody. */
 
 const patienceMs = 4_000;
 
@@ -24,12 +24,24 @@ export function figures() {
 }
 
 /**
+ * Has something done: "backends/cp-1/drain".
+ * @param {string} path
+ * @returns {Promise<{ outcome: string }>}
+ * @throws {Error} it was not done: the message says why
+ */
+export function post(path) {
+  const headers = { "content-type": "application/json", "x-watchkeeper-operator": "the admin page" };
+  return ask(`/api/v1/${path}`, { method: "POST", headers, body: "{}" });
+}
+
+/**
  * @template Answer
  * @param {string} path
+ * @param {RequestInit} [how]
  * @returns {Promise<Answer>}
  */
-async function ask(path) {
-  const response = await fetch(path, { signal: AbortSignal.timeout(patienceMs), cache: "no-store" });
+async function ask(path, how = {}) {
+  const response = await fetch(path, { ...how, signal: AbortSignal.timeout(patienceMs), cache: "no-store" });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message ?? `${path}: ${response.status}`);
   return answer;

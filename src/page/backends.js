@@ -1,4 +1,5 @@
 /** The backends: how each is and why, what it carries, and its last hour. */
+import { Drain } from "./drain.js";
 import { html, useState } from "./html.js";
 import { ribbonOf } from "./ribbon.js";
 import { Mark } from "./table.js";
@@ -34,11 +35,13 @@ export function Backends({ backends, now }) {
  */
 function OneBackend({ backend, now }) {
   const [isOpen, setOpen] = useState(false);
-  const { name, state, sinceAgeMs, reason, pingP99Ms, requests, lanes } = backend;
+  const { name, state, sinceAgeMs, reason, pingP99Ms, requests, lanes, isDrained } = backend;
   const open = lanes.reduce((sum, lane) => sum + lane.open, 0);
   return html`<tr>
       <th scope="row" title=${backend.address}>${name}</th>
-      <td><${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//></td>
+      <td><${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>${
+        isDrained && html` <span class="age">let go</span>`
+      }</td>
       <td class="reason">${reason}${backend.stalledResources.map((resource) => html` <b>${resource} stands still</b>`)}</td>
       <td class="number">${pingP99Ms === 0 ? "–" : `${pingP99Ms.toFixed(1)} ms`}</td>
       <td><${Ribbon} backend=${backend} now=${now} /></td>
@@ -48,6 +51,7 @@ function OneBackend({ backend, now }) {
       <td>
         <button type="button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}
           aria-label=${`Why ${name} is ${state}`}>why?</button>
+        <${Drain} name=${name} isDrained=${isDrained} />
       </td>
     </tr>
     ${isOpen && html`<tr><td colspan="9"><${History} backend=${backend} /></td></tr>`}`;

@@ -75,6 +75,8 @@ export type Backend = {
   readonly reason: string;
   readonly pingP99Ms: number;
   readonly suspectMs: number;
+  /** An operator wants it let go. */
+  readonly isDrained: boolean;
   readonly lanes: readonly { readonly kind: string; readonly open: number; readonly streams: number }[];
   readonly requests: { readonly watches: number; readonly plain: number; readonly longRunning: number };
   readonly stalledResources: readonly string[];

@@ -292,6 +292,7 @@ export class Moves {
     const isStalled = this.#stalled(watching).includes(rebound ?? "");
     if (reason === "balance")
       return rebound !== leg.backend && !isStalled && this.#stateOf(rebound ?? "") === "ready";
+    if (reason === "asked") return true;
     return reason === "leaving" ? this.isLeaving(leg) : watching.legs.isHung;
   }
 

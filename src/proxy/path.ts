@@ -58,6 +58,8 @@ export type Detectors = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   readonly probes: ProbeCounts;
+  /** An operator wants it let go. */
+  readonly isDrained: boolean;
 };
 
 const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
@@ -194,6 +196,7 @@ export class Path {
     return {
       pingP99Ms: this.upstreams.lanesOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
+      isDrained: this.backends.held(name).isDrained,
       probes: this.probers?.all.get(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
     };
   }

@@ -3,7 +3,7 @@ import type { Ending, Over } from "../watch/ending.ts";
 import type { Progress } from "../watch/progress.ts";
 import type { Times } from "./watch-order.ts";
 
-/** Why a watch went to another backend; `expired`: the first that was asked did not know its version any more. */
+/** Why a watch went to another backend; `asked`: by an operator, `expired`: the first that was asked did not know its version any more. */
 export type MoveReason =
   | "lost"
   | "ended"
@@ -12,13 +12,14 @@ export type MoveReason =
   | "hung"
   | "stale"
   | "balance"
+  | "asked"
   | "expired";
 
 /** Why a watch has a second leg, or looks for its next; `renewed`: for a bookmark (renewals.ts), and never to stay. */
 export type AskReason = MoveReason | "renewed";
 
 /** Why a watch is to leave a leg that serves it. */
-export type LeaveReason = "leaving" | "hung" | "balance";
+export type LeaveReason = "leaving" | "hung" | "balance" | "asked";
 
 /** Why a watch ended although its client wanted more of it. */
 export type EndReason =

@@ -8,7 +8,12 @@ import { manualClock } from "../support/clock.ts";
 import { idle } from "../support/snapshot.ts";
 
 const test = suite("admin/families");
-const measured = { pingP99Ms: 2, suspectMs: 1500, probes: { answers: 3, failures: 1, lastMs: 12 } };
+const measured = {
+  pingP99Ms: 2,
+  suspectMs: 1500,
+  probes: { answers: 3, failures: 1, lastMs: 12 },
+  isDrained: false,
+};
 
 function rows(name: string, change: Partial<Snapshot>): unknown {
   const family = families.find((one) => one.name === name);

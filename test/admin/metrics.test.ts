@@ -24,6 +24,7 @@ function flood(count: number): Snapshot {
       lanes: rows.slice(0, 9).map((kind) => ({ trust: kind, kind, open: 1, streams: 1 })),
       pingP99Ms: 1,
       suspectMs: 1,
+      isDrained: false,
       probes: { answers: 1, failures: 1, lastMs: 1 },
     })),
     sessions: rows.map((alpn) => ({ alpn, open: 1 })),

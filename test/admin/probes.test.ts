@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { answerTo, complaintOf } from "../../src/admin/probes.ts";
+import { answerTo, complaintOf, readinessOf } from "../../src/admin/probes.ts";
 
 const test = suite("admin/probes");
 
@@ -27,6 +27,15 @@ test("an excluded check counts as good; what cannot be excluded is named in quot
   const warned = answerTo("readyz", 'exclude=b"&exclude=a%0a&exclude=ping&verbose', [good]);
   const warning = 'warn: some health checks cannot be excluded: no matches for "a\\n","b\\""\n';
   assert.is(warned.text, `[+]ping excluded: ok\n${warning}readyz check passed\n`);
+});
+
+test("ready is who has a ready backend and every port, and does not go", () => {
+  const wrong = (standing: Parameters<typeof readinessOf>[0]): string => complaintOf(readinessOf(standing));
+  assert.is(wrong({ states: ["dead", "ready"], lost: [], isDraining: false }), "");
+  assert.is(
+    wrong({ states: ["dead", "draining"], lost: ["kube"], isDraining: true }),
+    "backends: 0 of 2 ready; listeners: not bound: kube; draining: the proxy is stopping",
+  );
 });
 
 test("the journal is told every reason", () => {

@@ -57,6 +57,15 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   await within(5000, what, look());
 }
 
+test("who asks for it is told how it ended", async ({ proxy }) => {
+  const { file, reloads, apply } = start(proxy, () => Promise.resolve([]));
+  apply();
+  assert.equal(await within(5000, "the reload", reloads.now()), []);
+  writeFileSync(file, "apiVersion: nonsense\n");
+  const problems = await within(5000, "the refusal", reloads.now());
+  assert.match(problems.join("; "), "apiVersion");
+});
+
 const hangUp = (): boolean => process.emit("SIGHUP");
 
 test("what came before there was a proxy is taken by it", async ({ proxy }) => {

@@ -44,6 +44,8 @@ const inputs: readonly Evidence[] = [
   ...readinesses.map(readyz),
   { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 },
   { kind: "reads-answer" },
+  { kind: "told", isDrained: true, by: "alice" },
+  { kind: "told", isDrained: false, by: "alice" },
   { kind: "alone" },
 ];
 
@@ -51,15 +53,17 @@ function everyFacts(): Facts[] {
   return laneStates.flatMap((lanes) =>
     freshes.flatMap((met) =>
       [true, false].flatMap((isUntrusted) =>
-        readinesses.flatMap((readiness) =>
-          readings.map((reads) => ({ lanes, fresh: met, isUntrusted, readiness, reads })),
+        [true, false].flatMap((isDrained) =>
+          readinesses.flatMap((readiness) =>
+            readings.map((reads) => ({ lanes, fresh: met, isUntrusted, isDrained, readiness, reads })),
+          ),
         ),
       ),
     ),
   );
 }
 
-/** Every state with all facts that may go with it: 2,400 of them, each met by every piece of evidence. */
+/** Every state with all facts that may go with it: 4,800 of them, each met by every piece of evidence. */
 function everyHeld(): Held[] {
   return everyFacts().flatMap((facts) =>
     backendStates.map((state) => ({ ...nothingHeld, ...facts, state, doubtedAt: 100, answeredAt: 40 })),
@@ -73,9 +77,9 @@ function after(held: Held, ...evidence: readonly Evidence[]): Held {
 
 const ready = after(nothingHeld, opened, readyz("ready"));
 
-test("the table in words: each of the 480 combinations of facts has the verdict that the design gives it", () => {
+test("the table in words: each of the 960 combinations of facts has the verdict that the design gives it", () => {
   for (const facts of everyFacts()) {
-    const { lanes, fresh: met, isUntrusted, readiness, reads } = facts;
+    const { lanes, fresh: met, isUntrusted, isDrained, readiness, reads } = facts;
     const isGone = lanes === "lost" || lanes === "left";
     const isSilent = lanes === "silent" || isGone;
     const proven = isGone && (met === "refusal" || met === "silence");
@@ -85,9 +89,11 @@ test("the table in words: each of the 480 combinations of facts has the verdict 
       if (proven) return "dead";
       if (isGone && leaves) return "draining";
       if (lanes === "left" && met === "none") return "draining";
+      if (isGone && isDrained) return "draining";
       if (isSilent || isUntrusted) return "suspect";
       if (leaves) return "draining";
       if (fails || reads === "hanging") return "suspect";
+      if (isDrained) return "draining";
       return { answering: "ready", going: "draining", none: "unknown" }[lanes];
     };
     assert.is(verdictOf(facts), expected(), JSON.stringify(facts));
@@ -108,7 +114,7 @@ test("every state, whatever is held with it, knows what to do with every piece o
       if (next.state === "dead") assert.ok(["left", "lost"].includes(next.lanes), "never dead with a lane");
     }
   }
-  assert.is(count, 2400 * inputs.length);
+  assert.is(count, 4800 * inputs.length);
 });
 
 test("dead takes both: no lane left, and a fresh socket begun since the doubt that got no answer", () => {
@@ -121,6 +127,17 @@ test("dead takes both: no lane left, and a fresh socket begun since the doubt th
   assert.is(after(ready, silent, fresh("answer", 210), lost).state, "suspect", "it answers new sockets");
   assert.is(after(ready, lost, fresh("answer", 220), fresh("silence", 210)).state, "suspect", "overtaken");
   assert.is(after(ready, lost, fresh("answer", 220), fresh("silence", 230)).state, "dead");
+});
+
+test("who is told to drain does so while it is well, is ill and dies as others do, and is ready once told so", () => {
+  const drained = after(ready, { kind: "told", isDrained: true, by: "alice" });
+  assert.is(drained.state, "draining");
+  assert.is(after(drained, opened, readyz("ready"), { kind: "alone" }).state, "draining", "whatever it says");
+  assert.is(after(drained, silent).state, "suspect");
+  assert.is(after(drained, lost, fresh("refusal", 210)).state, "dead");
+  const restarted = after(drained, lost, fresh("refusal", 210), opened, readyz("ready"));
+  assert.is(restarted.state, "draining", "it comes back, and nobody is sent there before somebody says so");
+  assert.is(after(restarted, { kind: "told", isDrained: false, by: "alice" }).state, "ready");
 });
 
 test("where nobody probes, the loss of the last lane is all the proof there is", () => {

@@ -40,6 +40,7 @@ test("every kind of evidence is told in the operator's words", () => {
       said({ kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 }),
       said({ kind: "reads-answer" }),
       said({ kind: "alone" }),
+      said({ kind: "told", isDrained: true, by: "alice (CLI)" }),
     ],
     [
       "dial: a new session answered",
@@ -55,6 +56,7 @@ test("every kind of evidence is told in the operator's words", () => {
       "reads: 3 reads in a row hung here and were answered elsewhere",
       "reads: reads are answered again",
       "peers: it answers, and no other backend is ready",
+      "operator: drained by alice (CLI)",
     ],
   );
 });

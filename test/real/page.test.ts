@@ -63,6 +63,27 @@ real("every backend has its state in a word, a sign and a reason", async () => {
   await page.getByText("ready → ? suspect").waitFor();
 });
 
+real("a backend is let go by a button that asks once more, and taken back by another", async () => {
+  await page.getByRole("button", { name: "drain cp-1" }).click();
+  assert.equal(canned.posted, [], "one click does nothing");
+  await page.getByRole("button", { name: "no", exact: true }).click();
+  await page.getByRole("button", { name: "drain cp-1" }).click();
+  await page.getByRole("button", { name: "drain cp-1" }).click();
+  await page.getByText("cp-1 is let go").waitFor();
+  assert.equal(canned.posted, ["backends/cp-1/drain by the admin page at 127.0.0.1"]);
+  await page.getByRole("button", { name: "undrain cp-1" }).click();
+  await page.getByRole("button", { name: "undrain cp-1" }).click();
+  await page.getByRole("button", { name: "drain cp-1", exact: true }).waitFor();
+  assert.match(canned.posted.at(-1) ?? "", /^backends\/cp-1\/undrain/);
+});
+
+real("what was not done says why beside its button", async () => {
+  await page.getByRole("button", { name: "drain cp-2" }).click();
+  await page.getByRole("button", { name: "drain cp-2" }).click();
+  await page.getByText("no other backend is ready").waitFor();
+  complaints = complaints.filter((complaint) => !/409/.test(complaint));
+});
+
 real("a watch that is silent and well looks calm, a hung one does not", async () => {
   const idle = page.getByRole("row", { name: /argocd/ }).first();
   assert.is(await idle.locator(".bad").count(), 0);

@@ -10,6 +10,8 @@ import { backend, changeAt, figuresAt, incident, now } from "./page.ts";
 
 export type Canned = {
   readonly url: string;
+  /** What was asked for with POST: "backends/cp-1/drain by the admin page at 127.0.0.1". */
+  readonly posted: readonly string[];
   /** The API answers 503 while this is so. */
   isSilent: boolean;
   /** Resolves when the API has been asked so; "" is a parameter that is not there. */
@@ -95,6 +97,7 @@ const totals: Readonly<Record<string, number>> = { watches: 50_000 };
 export async function serveCanned(): Promise<Canned> {
   const page = pageRoutes();
   const heard: { readonly path: string; readonly query: URLSearchParams }[] = [];
+  const posted: string[] = [];
   let isSilent = false;
   const begunAt = Date.now();
   const api = await startApi({
@@ -107,13 +110,24 @@ export async function serveCanned(): Promise<Canned> {
         heard.push({ path, query: new URLSearchParams(query) });
         if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
         const name = path.slice("/api/v1/".length);
+        if (name === "backends") return json(200, listOf(name, query, posted));
         return json(200, name === "figures" ? figuresAt(now + Date.now() - begunAt) : listOf(name, query));
       };
     },
+    posts: (path) =>
+      path.endsWith("drain")
+        ? ({ by }) => {
+            posted.push(`${path.slice("/api/v1/".length)} by ${by}`);
+            if (path.includes("cp-2"))
+              return json(409, { kind: "Failure", message: "no other backend is ready" });
+            return json(200, { kind: "Operation", outcome: "cp-1 is let go" });
+          }
+        : undefined,
   });
   if (api instanceof Failure) throw new Error(api.message);
   return {
     url: `http://${api.address}/`,
+    posted,
     get isSilent() {
       return isSilent;
     },
@@ -139,14 +153,20 @@ export async function serveCanned(): Promise<Canned> {
   };
 }
 
-function listOf(name: string, query: string): object {
+/** A backend that was drained shows it. */
+function listOf(name: string, query: string, posted: readonly string[] = []): object {
   const asked = new URLSearchParams(query);
   const state = asked.get("state");
   const all = (lists[name] ?? []).filter((row) => state === null || ("state" in row && row.state === state));
+  const items = all.map((row) => {
+    const isDrained =
+      "name" in row && posted.at(-1)?.startsWith(`backends/${String(row.name)}/drain`) === true;
+    return isDrained ? { ...row, isDrained, state: "draining" } : row;
+  });
   const total = totals[name] ?? all.length;
   const matching = state === null ? total : all.length;
   const offset = Number(asked.get("offset") ?? 0);
-  return { at: new Date(now).toISOString(), kind: "List", total, matching, offset, limit: 100, items: all };
+  return { at: new Date(now).toISOString(), kind: "List", total, matching, offset, limit: 100, items };
 }
 
 function json(status: number, body: object): Reply {

@@ -31,6 +31,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     reason: "/readyz says ok",
     pingP99Ms: 0.8,
     suspectMs: 500,
+    isDrained: false,
     lanes: [{ kind: "long", open: 2, streams: 268 }],
     requests: { watches: 268, plain: 3, longRunning: 2 },
     stalledResources: [],

@@ -1,0 +1,52 @@
+/** The paths at which an operator changes something (docs/admin-api.md), and what they answer. */
+import { Failure, type FailureCode } from "../failure.ts";
+import { limits } from "../limits.ts";
+import type { Operations, Operator, Outcome } from "../proxy/operations.ts";
+import { failed, jsonReply, type Posted, type Posts, type Reply } from "./reply.ts";
+
+type Run = (operations: Operations, target: string, operator: Operator) => Outcome | Promise<Outcome>;
+
+/** By the path behind `/api/v1/`; NAME stands for one part of it. */
+const runs: readonly (readonly [pattern: RegExp, operation: string, run: Run])[] = [
+  [/^backends\/([^/]+)\/drain$/, "drain", (operations, name, by) => operations.drain(name, by)],
+  [/^backends\/([^/]+)\/undrain$/, "undrain", (operations, name, by) => operations.undrain(name, by)],
+  [/^watches\/([^/]+)\/move$/, "move", (operations, id, by) => operations.move(id, by)],
+  [/^()reload$/, "reload", (operations, _none, by) => operations.reload(by)],
+];
+
+const root = "/api/v1/";
+
+/** What is not there, is not possible just now, or was not taken. */
+const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
+
+export function operationPosts(operations: Operations): Posts {
+  return (path) => {
+    if (!path.startsWith(root)) return undefined;
+    for (const [pattern, operation, run] of runs) {
+      const target = decoded(pattern.exec(path.slice(root.length))?.[1]);
+      if (target !== undefined)
+        return async (posted) => reply(operation, target, await run(operations, target, operatorOf(posted)));
+    }
+    return undefined;
+  };
+}
+
+/** Undefined for what is no text, so that there is no such path. */
+function decoded(part: string | undefined): string | undefined {
+  try {
+    return part === undefined ? undefined : decodeURIComponent(part);
+  } catch {
+    return undefined; // "%zz"
+  }
+}
+
+/** `why` may be said in the body, for the journal. */
+function operatorOf({ by, body }: Posted): Operator {
+  const { why } = body;
+  return { by, why: typeof why === "string" ? why.slice(0, limits.operatorChars) : "" };
+}
+
+function reply(operation: string, target: string, outcome: Outcome): Reply {
+  if (outcome instanceof Failure) return failed(statuses[outcome.code] ?? 409, outcome.message);
+  return jsonReply(200, { kind: "Operation", operation, target, outcome });
+}
