@@ -16,6 +16,8 @@ export type Entry =
       readonly limitMs: number;
       readonly reason: string;
     }
+  /** It is configured, or was found; nothing is known of it yet. */
+  | { readonly kind: "backend.added"; readonly backend: string }
   /** It is configured, or found, no more. */
   | { readonly kind: "backend.removed"; readonly backend: string }
   /**

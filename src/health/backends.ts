@@ -67,7 +67,7 @@ export class Backends {
     const known = new Map(this.#views.map((view) => [view.name, view]));
     const since = this.#clock.now();
     for (const name of this.#held.keys()) if (!names.includes(name)) this.#forget(name);
-    for (const name of names) if (!this.#held.has(name)) this.#held.set(name, nothingHeld);
+    for (const name of names) if (!this.#held.has(name)) this.#add(name);
     this.#views = names.map((name) => known.get(name) ?? { name, state: "unknown", since });
   }
 
@@ -87,6 +87,11 @@ export class Backends {
     const watcher = { name, run };
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
+  }
+
+  #add(name: string): void {
+    this.#held.set(name, nothingHeld);
+    this.#journal.write({ kind: "backend.added", backend: name });
   }
 
   #forget(name: string): void {

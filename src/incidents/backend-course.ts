@@ -39,6 +39,11 @@ export class BackendCourse {
     return this.state === "dead" || (this.state === "suspect" && this.dueAt === Number.POSITIVE_INFINITY);
   }
 
+  /** Neither down nor still unknown. */
+  get mayBeAsked(): boolean {
+    return this.state !== "unknown" && !this.isDown;
+  }
+
   /** So many falls lately that it comes and goes? */
   get isFlapping(): boolean {
     return this.#falls.length >= limits.flaps;

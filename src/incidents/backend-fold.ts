@@ -33,7 +33,9 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    if (entry.kind === "backend.changed") this.#changed(entry, at);
+    // Counted before anything is known of it: while it is not judged, nobody can say that all are down.
+    if (entry.kind === "backend.added") this.#courseOf(entry.backend);
+    else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.met") this.#met(entry, at);
     else if (entry.kind === "backend.removed") this.#removed(entry.backend, at);
     else if (entry.kind === "cache.stalled") this.#stalled(entry, at);
@@ -119,9 +121,10 @@ export class BackendFold {
   #judgeAll(at: number): void {
     const courses = [...this.#courses.values()];
     const kind = "all-backends-down";
-    const isDown = courses.length > 0 && courses.every((course) => course.isDown);
-    if (!isDown) return this.#store.end(kind, "", "A backend can be asked again", at);
-    if (this.#store.find(kind, "") !== undefined) return;
+    const isAsked = courses.length === 0 || courses.some((course) => course.mayBeAsked);
+    if (isAsked) return this.#store.end(kind, "", "A backend can be asked again", at);
+    const isDown = courses.every((course) => course.isDown);
+    if (!isDown || this.#store.find(kind, "") !== undefined) return;
     const text = `0 of ${courses.length} backends can be asked`;
     const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "times", text };
     const startedAt = Math.max(...courses.map((course) => course.doubtAt));

@@ -17,6 +17,7 @@ test("a change of verdict is journaled once, with its reason and time", () => {
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
   const backends = new Backends(["a"], { clock, journal });
+  assert.equal(entries.splice(0), [{ kind: "backend.added", backend: "a" }]);
   clock.advance(40);
   backends.learn("a", opened);
   backends.learn("a", opened);

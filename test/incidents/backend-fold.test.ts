@@ -112,6 +112,27 @@ test("with the last of them down nobody can be asked, and that is told once more
   assert.equal(played.told.slice(3), ["- backend-dead b", "- all-backends-down"]);
 });
 
+test("a backend that nobody has judged yet is not down, and one that is down has not outnumbered it", () => {
+  const played = new PlayedJournal();
+  played.write({ kind: "backend.added", backend: "a" }, { kind: "backend.added", backend: "b" });
+  played.write(changed("a", "unknown", "dead"));
+  played.clock.advance(60_000);
+  assert.equal(played.told, ["+ backend-dead a"]);
+  played.write(changed("b", "unknown", "dead"));
+  assert.equal(played.told.slice(1), ["+ backend-dead b", "+ all-backends-down"]);
+  assert.is(played.active.at(-1)?.summary ?? "", "0 of 2 backends can be asked");
+});
+
+test("a newcomer ends the trouble of all backends only when it can be asked", () => {
+  const played = scene();
+  for (const name of ["a", "b"]) played.write(changed(name, "ready", "dead"));
+  played.write({ kind: "backend.added", backend: "c" });
+  const isTold = (): boolean => played.active.some(({ kind }) => kind === "all-backends-down");
+  assert.ok(isTold());
+  played.write(changed("c", "unknown", "ready"));
+  assert.not.ok(isTold());
+});
+
 test("three falls in two minutes are flapping, told by verdicts or by new sockets alone", () => {
   const played = scene();
   for (let fall = 0; fall < limits.flaps; fall += 1) {
