@@ -1,0 +1,74 @@
+/** Comments cite decisions, attacks, faults and facts by a code (D6, A33, F11, W7, watch.md §5.1): each is explained in docs. */
+import { globSync, readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+
+const test = suite("codes");
+
+const read = (file: string): string => readFileSync(file, "utf8");
+const sources = globSync("src/**/*.{ts,js}").map((file) => ({ file, text: read(file) }));
+
+/** What matches anywhere in src, once each, with the first file that has it. */
+function cited(pattern: RegExp): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const { file, text } of sources)
+    for (const [, code = ""] of text.matchAll(pattern)) if (!found.has(code)) found.set(code, file);
+  return found;
+}
+
+function missing(codes: ReadonlyMap<string, string>, isExplained: (code: string) => boolean): string[] {
+  return [...codes].filter(([code]) => !isExplained(code)).map(([code, file]) => `${code} in ${file}`);
+}
+
+test("decisions and faults are explained in docs/decisions", () => {
+  const page = read("docs/decisions/README.md");
+  const codes = cited(/\b([DFG]\d{1,2})\b/g);
+  assert.ok(codes.size > 10);
+  assert.equal(
+    missing(codes, (code) => new RegExp(`\\*\\*${code}\\b`).test(page)),
+    [],
+  );
+});
+
+test("attacks are rows of docs/attacks.md", () => {
+  const rows = new Set(
+    [...read("docs/attacks.md").matchAll(/^(?:\| |- \*\*)((?:[AF]\d+(?:, |–|))+)/gm)].flatMap(
+      ([, list = ""]) =>
+        list.split(", ").flatMap((part) => {
+          const [from = 0, to = from] = part.split("–").map((code) => Number(code.slice(1)));
+          return Array.from({ length: to - from + 1 }, (_, index) => `A${from + index}`);
+        }),
+    ),
+  );
+  assert.equal(
+    missing(cited(/\b(A\d{1,2})\b/g), (code) => rows.has(code)),
+    [],
+  );
+});
+
+test("what watch.md is cited for stands there under the same number", () => {
+  const page = read("docs/watch.md");
+  const headings = new Set([...page.matchAll(/^#+ ([\d.]+) /gm)].map(([, number]) => number));
+  const sections = cited(/watch\.md[^\n]{0,30}?§ ?(\d+(?:\.\d+)?)/g);
+  assert.ok(sections.size > 15);
+  assert.equal(
+    missing(sections, (number) => headings.has(number)),
+    [],
+  );
+  assert.equal(
+    missing(cited(/\b(W\d)\b/g), (code) => page.includes(`**${code}**`)),
+    [],
+  );
+});
+
+test("ARCHITECTURE and README name every page of docs", () => {
+  const maps = read("ARCHITECTURE.md") + read("README.md");
+  const unnamed = globSync("docs/**/*.md").filter((file) => !maps.includes(file));
+  // docs/decisions/README.md names the pages beside it.
+  assert.equal(
+    unnamed.filter((file) => !read("docs/decisions/README.md").includes(file.split("/").at(-1) ?? "")),
+    [],
+  );
+});
+
+test.run();
