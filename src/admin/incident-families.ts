@@ -15,12 +15,14 @@ export const incidentFamilies: readonly Family[] = [
   {
     type: "gauge",
     name: "incident_active",
-    help: "Incidents that last, by kind",
-    labels: ["kind"],
+    help: "Incidents that last, by kind and backend",
+    labels: ["kind", "backend"],
+    // Each kind once without a backend, and eight times as many with one as are likely.
+    cap: 90,
     // A kind of which there is none is 0, so that an alert ends.
     rows: ({ incidents }) => [
-      ...Object.keys(incidentKinds).map((kind): Row => [[kind], 0]),
-      ...incidents.active.map(({ kind }): Row => [[kind], 1]),
+      ...Object.keys(incidentKinds).map((kind): Row => [[kind, ""], 0]),
+      ...incidents.active.map(({ kind, backend }): Row => [[kind, backend], 1]),
     ],
   },
   {

@@ -85,7 +85,7 @@ export type Snapshot = {
   readonly droppedLogLines: number;
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
-    readonly active: readonly { readonly kind: string }[];
+    readonly active: readonly { readonly kind: string; readonly backend: string }[];
   };
   /** Callers that are remembered, and the requests of all there were by agent. */
   readonly clients: { readonly count: number; readonly requests: ReadonlyMap<string, number> };

@@ -1,4 +1,5 @@
 /** `watchkeeper explain [INCIDENT]`: what is wrong, what proves it, what it cost and whom, in the order in which it was seen. */
+import { runbookOf } from "../admin/alerts.ts";
 import { Failure } from "../failure.ts";
 import { incidentKinds } from "../incidents/kinds.ts";
 import type { AdminClient } from "./admin-client.ts";
@@ -132,8 +133,10 @@ function next(incident: Row): string {
   const audit = rowsAt(incident, "evidence")
     .map((row) => textAt(row, "auditId"))
     .find((id) => id !== "");
+  const runbook = runbookOf(textAt(incident, "kind"));
   return [
     "NEXT\n",
+    ...(runbook === undefined ? [] : [`what to do: ${runbook}\n`]),
     ...(backend === "" ? [] : [`watchkeeper get backends ${backend} -o wide\n`]),
     `watchkeeper_incident_active{kind="${text(incident, "kind")}"}     (Prometheus)\n`,
     ...(audit === undefined ? [] : [`grep ${shown(audit)} audit.log     (of the apiserver)\n`]),

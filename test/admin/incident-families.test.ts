@@ -20,7 +20,10 @@ const now = {
   ...idle,
   incidents: {
     counts: [{ kind: "backend-dead", backend: "a", count: 2 }],
-    active: [{ kind: "backend-dead" }, { kind: "backend-dead" }],
+    active: [
+      { kind: "backend-dead", backend: "a" },
+      { kind: "backend-dead", backend: "b" },
+    ],
   },
   clients: { count: 7, requests: new Map([["kubelet", 9]]) },
   locks: [lock, { ...lock, name: "well", verdict: "ok" }],
@@ -34,8 +37,8 @@ function rowsOf(name: string): readonly unknown[] {
 test("what was wrong is counted, and what is wrong now is shown, with a 0 for all that is not", () => {
   assert.equal(rowsOf("incidents_total"), [[["backend-dead", "a"], 2]]);
   const active = rowsOf("incident_active");
-  assert.equal(active.at(-1), [["backend-dead"], 1]);
-  assert.ok(active.some((row) => JSON.stringify(row) === '[["overload"],0]'));
+  assert.equal(active.at(-1), [["backend-dead", "b"], 1]);
+  assert.ok(active.some((row) => JSON.stringify(row) === '[["overload",""],0]'));
 });
 
 test("locks are shown with who renews them from where; only suspect ones with a verdict", () => {

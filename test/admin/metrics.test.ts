@@ -34,7 +34,7 @@ function flood(count: number): Snapshot {
     certificates: rows.map((name) => ({ purpose: name, name, notAfterMs: 1 })),
     incidents: {
       counts: rows.map((backend) => ({ kind: backend, backend, count: 1 })),
-      active: rows.map((kind) => ({ kind })),
+      active: rows.map((kind) => ({ kind, backend: kind })),
     },
     clients: { count, requests: new Map(rows.map((agent) => [agent, 1])) },
     locks: rows.map((name) => ({

@@ -36,6 +36,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
   assert.match(out, /^AT +DETECTOR +MEASURED +BOUND +WHAT$/m);
   assert.match(out, /ping +600ms +500ms/);
   assert.match(out, "watchkeeper get backends b -o wide");
+  assert.match(out, "what to do: docs/runbooks/WatchkeeperBackendBlackholed.md");
 });
 
 test("without a number it is the newest that lasts", async () => {
