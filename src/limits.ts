@@ -29,6 +29,11 @@ export const limits = {
   certificateBytes: 512 * KiB,
   /** A refused certificate is looked at again this often, in case its date was the problem. */
   certificateRetryMs: 60_000,
+  /**
+   * A client is sent away this long before its certificate ends: who has another by then shows it on the next connection,
+   * and is never told 401 for the old one. Kubelets have another after 70 to 90 % of its life.
+   */
+  certificateLeaveMs: 5000,
   /** A backend that says nothing of a new certificate in this time has nothing against it. */
   proofMs: 3000,
   /** Contexts for dials kept ready: each of 16 clusters' CAs, alone and with either certificate of ours. */

@@ -19,6 +19,8 @@ export type ClientOptions = {
   readonly host?: string;
   /** May it ask for this authority here? Left out: for any. */
   readonly mayAsk?: (authority: string) => boolean;
+  /** When it is better off on another connection, since 1970; left out: never. */
+  readonly leavesAt?: number;
 };
 
 const askAnything = (): boolean => true;
@@ -33,6 +35,9 @@ export class Client {
   readonly identity: Identity;
   readonly host: string;
   readonly mayAsk: (authority: string) => boolean;
+  readonly leavesAt: number;
+  /** Lets it finish what it has, and come again: whoever holds its socket says how. */
+  sendAway: () => void = () => {};
   /** One object for all its requests, so that HPACK sends it once. */
   readonly forwardedFor: Field;
   /** The backend that its requests go to (D2): sticky, so that it never sees two caches in turn. */
@@ -52,6 +57,7 @@ export class Client {
     this.identity = options.identity ?? nobody;
     this.host = options.host ?? "";
     this.mayAsk = options.mayAsk ?? askAnything;
+    this.leavesAt = options.leavesAt ?? Number.POSITIVE_INFINITY;
     this.forwardedFor = new Field("x-forwarded-for", options.address);
   }
 }

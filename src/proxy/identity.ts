@@ -5,6 +5,7 @@
 import type { HeaderNames, IdentityPolicy } from "../config.ts";
 import { Failure } from "../failure.ts";
 import { Field, role } from "../h2/field.ts";
+import { limits } from "../limits.ts";
 import { subjectOf } from "./subject.ts";
 
 /** Whose word goes up: the client's own, ours for it, or nobody's. */
@@ -90,6 +91,16 @@ function named(
     "The certificate's subject has octets that no header field may carry",
     true,
   );
+}
+
+/**
+ * From when on a client is better off on another connection: shortly before its certificate ends; when it ends, for one
+ * that came later than that, or with what is over by then. `wallMs` is the present; all since 1970.
+ */
+export function leavesAt(identity: Identity, wallMs: number): number {
+  if (identity.kind !== "vouched") return Number.POSITIVE_INFINITY;
+  const early = identity.notAfter - limits.certificateLeaveMs;
+  return early > wallMs ? early : identity.notAfter;
 }
 
 function refused(

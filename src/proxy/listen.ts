@@ -16,7 +16,7 @@ import { Downstream, type DownstreamParts } from "./downstream.ts";
 import { plainHttpOnTls } from "./h1-refusal.ts";
 import { shakeHands } from "./handshake.ts";
 import type { Host, Hosts } from "./hosts.ts";
-import type { Identity } from "./identity.ts";
+import { type Identity, leavesAt } from "./identity.ts";
 import { type Introductions, introduce } from "./introduce.ts";
 import type { Passthrough } from "./passthrough.ts";
 import type { Endpoint, Ends } from "./proxy-protocol.ts";
@@ -165,9 +165,12 @@ export class Listener {
 
   /** Sends those away whom a certificate identified at this host: they may come again with one that holds. */
   sendAway(host: string): void {
-    const isMeant = (client: Client): boolean => client.host === host && client.identity.kind !== "none";
-    for (const [drain, client] of Array.from(this.#h1Drains)) if (isMeant(client)) drain();
-    for (const downstream of this.#downstreams) if (isMeant(downstream.client)) downstream.drain();
+    this.#sendAway((client) => client.host === host && client.identity.kind !== "none");
+  }
+
+  #sendAway(isMeant: (client: Client) => boolean): void {
+    for (const client of Array.from(this.#h1Drains.values())) if (isMeant(client)) client.sendAway();
+    for (const { client } of this.#downstreams) if (isMeant(client)) client.sendAway();
   }
 
   /** Ends everything now. */
@@ -239,7 +242,7 @@ export class Listener {
       alpn,
       isTls: host !== undefined,
       isTrustedForwarder: trustedForwarders.has(source.address),
-      ...(identity && { identity }),
+      ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
       // Nobody's authority is looked at where all mean the same.
       ...(host && hosts?.hasSeveral === true && { mayAsk: (authority) => hosts.mayAsk(host, authority) }),
@@ -254,6 +257,7 @@ export class Listener {
       wireOf(socket, owner, { journal, origin: "client" }),
     );
     this.#downstreams.add(downstream);
+    client.sendAway = () => downstream.drain();
     socket.once("close", () => this.#downstreams.delete(downstream));
     if (this.#isDraining) downstream.drain();
   }
@@ -261,6 +265,7 @@ export class Listener {
   #serveH1(socket: net.Socket, client: Client): void {
     const drain = this.#parts.h1(socket, client);
     this.#h1Drains.set(drain, client);
+    client.sendAway = drain;
     socket.once("close", () => this.#h1Drains.delete(drain));
     if (this.#isDraining) drain();
   }
@@ -271,6 +276,8 @@ export class Listener {
     // After a stall of our own, what clients sent in time is still to be read: it is judged a second later (F11).
     if (now - this.#checkedAt < 2 * checkMs) for (const downstream of this.#downstreams) downstream.check();
     this.#checkedAt = now;
+    const wall = this.#parts.clock.wall();
+    this.#sendAway(({ leavesAt: due }) => due <= wall);
     this.#stopChecks = this.#parts.clock.after(checkMs, () => this.#check());
   }
 

@@ -113,7 +113,7 @@ export function createServe(parts: ServeParts): Serve {
     const copy = isRefused ? undefined : talkOf(parts, order, asking, asked);
     const exchange = new Exchange(order, heard(down, copy), course, parts.buffered);
     parts.exchanges.add(exchange);
-    if (isRefused) course.failed(exchange, identified);
+    if (isRefused) course.refuse(exchange, identified);
     else course.place(exchange);
     return copied(exchange, copy);
   };
@@ -280,6 +280,12 @@ class Course implements ExchangeOwner {
     recall.refused();
     const other = elsewhere(backends.views, (name) => upstreams.weightOf(name), [backend]);
     if (other !== undefined && order.client.backend === backend) order.client.backend = other;
+  }
+
+  /** As an apiserver does (GOAWAY behind each 401): only another connection can show another certificate. */
+  refuse(exchange: Exchange, failure: Failure): void {
+    this.failed(exchange, failure);
+    if (failure.code === "unauthenticated") exchange.order.client.sendAway();
   }
 
   failed(exchange: Exchange, failure: Failure): void {

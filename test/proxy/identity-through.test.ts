@@ -3,6 +3,7 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
 import {
   type Asking,
   askH1,
@@ -113,6 +114,49 @@ test("A47: nothing of a handshake can be resumed, so nobody inherits a certifica
     assert.is(Buffer.concat(chunks).toString(), "anonymous");
     other.destroy();
   }
+});
+
+test("h2: behind a 401 for a certificate comes a GOAWAY, so that another one can be shown", async () => {
+  const past = pki.clients.issue({ name: "alice", usage: "client", notAfter: Date.now() - 1000 });
+  const socket = await shake({ ...tlsOptions(proxy, past), ALPNProtocols: ["h2"] });
+  const session = http2.connect(proxy.url, { createConnection: () => socket });
+  const sentAway = once(session, "goaway");
+  const stream = session.request({ ":path": "/api" });
+  const [head] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+  assert.is(head[":status"], 401);
+  stream.resume();
+  await within(5000, "the GOAWAY", sentAway);
+  session.destroy();
+});
+
+test("http/1.1: behind a 401 for a certificate the connection ends", async () => {
+  const past = pki.clients.issue({ name: "alice", usage: "client", notAfter: Date.now() - 1000 });
+  const socket = await shake(tlsOptions(proxy, past));
+  const ended = once(socket, "end");
+  socket.write("GET /api HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const [answer] = (await within(5000, "the answer", once(socket, "data"))) as [Buffer];
+  assert.match(answer.toString(), /^HTTP\/1.1 401 /);
+  socket.resume();
+  await within(5000, "the end", ended);
+  socket.destroy();
+});
+
+test("shortly before its certificate ends a client is sent away, and what it has open goes on", async () => {
+  const lifeMs = limits.certificateLeaveMs + 2500;
+  const short = pki.clients.issue({ name: "alice", usage: "client", notAfter: Date.now() + lifeMs });
+  const socket = await shake({ ...tlsOptions(proxy, short), ALPNProtocols: ["h2"] });
+  const session = http2.connect(proxy.url, { createConnection: () => socket });
+  const sentAway = once(session, "goaway");
+  // Its body is not whole: the backend waits for the rest.
+  const stream = session.request({ ":path": "/api", ":method": "POST" });
+  stream.write("{");
+  const was = Date.now();
+  await within(lifeMs, "the GOAWAY", sentAway);
+  assert.ok(Date.now() - was < lifeMs - 1000, "while the certificate holds");
+  stream.end("}");
+  const [head] = (await within(3000, "the answer", once(stream, "response"))) as [http2.IncomingHttpHeaders];
+  assert.is(head[":status"], 200);
+  session.destroy();
 });
 
 test.run();

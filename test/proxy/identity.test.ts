@@ -2,7 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { HeaderNames, IdentityPolicy } from "../../src/config.ts";
 import { Field } from "../../src/h2/field.ts";
-import { type Identity, identityOf, type Shown } from "../../src/proxy/identity.ts";
+import { limits } from "../../src/limits.ts";
+import { type Identity, identityOf, leavesAt, nobody, type Shown } from "../../src/proxy/identity.ts";
 import { shownBy, usualNames } from "../support/certificate.ts";
 
 const test = suite("proxy/identity");
@@ -117,6 +118,16 @@ test("a name that no header field can carry is refused, never mended", async () 
   }
   // Octets of UTF-8, as latin1.
   assert.is(said(identityOf(await shown("Zoë"), frontProxy))[0], "x-remote-user: Zo\xc3\xab");
+});
+
+test("who has a certificate is sent away while it still holds; who came later than that, when it ends", () => {
+  const identity = identityOf(alice, frontProxy);
+  const { notAfter } = alice;
+  const early = notAfter - limits.certificateLeaveMs;
+  assert.is(leavesAt(identity, early - 1), early);
+  assert.is(leavesAt(identity, early), notAfter);
+  assert.is(leavesAt(nobody, 0), Number.POSITIVE_INFINITY);
+  assert.is(leavesAt(identityOf(alice, { clientCerts: "reject" }), 0), Number.POSITIVE_INFINITY);
 });
 
 test.run();

@@ -76,7 +76,8 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
       response.setHeader("content-type", "text/plain");
       // A certificate of an authority that it does not know, or one that has ended, is an error there (x509.go).
       if (shown !== "" && !isAuthorized(socket)) response.statusCode = 401;
-      response.end(one.who);
+      if (response.statusCode === 200 && request.url.includes("watch=1")) watch(response);
+      else response.end(one.who);
     });
   });
   await new Promise<void>((resolve) => {
@@ -97,15 +98,36 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
 }
 
 /** node:http2 lends its socket through a proxy that hides what there is, but gives it. */
-function commonNameOn(socket: object): string {
+function certificateOn(socket: object): X509Certificate | undefined {
   const read: unknown = Reflect.get(socket, "getPeerX509Certificate");
   const certificate: unknown = typeof read === "function" ? Reflect.apply(read, socket, []) : undefined;
-  if (!(certificate instanceof X509Certificate)) return "";
-  return /CN=(.*)/.exec(certificate.subject)?.[1] ?? "";
+  return certificate instanceof X509Certificate ? certificate : undefined;
 }
 
+function commonNameOn(socket: object): string {
+  return /CN=(.*)/.exec(certificateOn(socket)?.subject ?? "")?.[1] ?? "";
+}
+
+/** With every request anew, as there: OpenSSL has looked at the dates in the handshake only. */
 function isAuthorized(socket: object): boolean {
-  return Reflect.get(socket, "authorized") === true;
+  const ends = certificateOn(socket)?.validToDate.getTime() ?? 0;
+  return Reflect.get(socket, "authorized") === true && ends > Date.now();
+}
+
+type Watched = Pick<NodeJS.WritableStream, "write" | "on"> & {
+  setHeader(name: string, value: string): unknown;
+};
+
+/** An event five times a second for as long as anybody listens. */
+function watch(response: Watched): void {
+  response.setHeader("content-type", "application/json");
+  let version = 1;
+  const timer = setInterval(() => {
+    version += 1;
+    const object = { kind: "ConfigMap", metadata: { name: "x", resourceVersion: String(version) } };
+    response.write(`${JSON.stringify({ type: "MODIFIED", object })}\n`);
+  }, 200);
+  response.on("close", () => clearInterval(timer));
 }
 
 /** As the apiserver reads it: field names without regard to case, `_` is no `-`. */

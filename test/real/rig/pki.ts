@@ -44,8 +44,7 @@ export class Pki {
     const args = ["req", "-x509", ...key, ...signed, "-out", pair.certFile, "-days", "30", "-subj", subject];
     args.push("-config", join(this.folder, "openssl.cnf"));
     for (const extension of extensions) args.push("-addext", extension);
-    const { status, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
-    if (status !== 0) throw new Error(`Cannot make the certificate "${name}": ${stderr}`);
+    this.#run(name, args);
     return pair;
   }
 
@@ -69,6 +68,55 @@ export class Pki {
     return this.#openssl(name, subject, extensions, issuer);
   }
 
+  /** A client's certificate that ends in so many seconds: `openssl req` knows days only, `openssl ca` any date. */
+  issueFor(seconds: number, { name, subject }: Leaf, issuer: Pair = this.ca): Pair {
+    const pair = { certFile: join(this.folder, `${name}.crt`), keyFile: join(this.folder, `${name}.key`) };
+    const request = join(this.folder, `${name}.csr`);
+    const config = join(this.folder, `${name}.cnf`);
+    const index = join(this.folder, `${name}.index`);
+    writeFileSync(index, "");
+    writeFileSync(
+      config,
+      `${emptyConfig}string_mask = utf8only\n[ca]\ndefault_ca = own\n[own]\ndatabase = ${index}\nnew_certs_dir = ${this.folder}\n` +
+        `default_md = sha256\npolicy = any\nunique_subject = no\nrand_serial = yes\n` +
+        `[any]\norganizationName = optional\ncommonName = supplied\n` +
+        `[leaf]\nbasicConstraints = critical,CA:FALSE\nkeyUsage = critical,digitalSignature\nextendedKeyUsage = clientAuth\n`,
+    );
+    const key = [
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-keyout",
+      pair.keyFile,
+    ];
+    this.#run(name, ["req", "-new", ...key, "-out", request, "-subj", subject, "-config", config]);
+    const dates = [
+      "-startdate",
+      asn1Date(Date.now() - 60_000),
+      "-enddate",
+      asn1Date(Date.now() + seconds * 1000),
+    ];
+    const signing = [
+      "-cert",
+      issuer.certFile,
+      "-keyfile",
+      issuer.keyFile,
+      "-extensions",
+      "leaf",
+      "-preserveDN",
+    ];
+    const files = ["-in", request, "-out", pair.certFile, "-config", config];
+    this.#run(name, ["ca", "-batch", "-notext", ...signing, ...dates, ...files]);
+    return pair;
+  }
+
+  #run(name: string, args: readonly string[]): void {
+    const { status, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
+    if (status !== 0) throw new Error(`Cannot make the certificate "${name}": ${stderr}`);
+  }
+
   /** What service account tokens are signed with: the private key's file, and the public one's. */
   serviceAccountKey(): { readonly keyFile: string; readonly publicFile: string } {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", {
@@ -81,4 +129,9 @@ export class Pki {
     writeFileSync(files.publicFile, publicKey);
     return files;
   }
+}
+
+/** "20261122060000Z"; whole seconds. */
+function asn1Date(ms: number): string {
+  return `${new Date(ms).toISOString().replace(/\D/g, "").slice(0, 14)}Z`;
 }

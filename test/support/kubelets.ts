@@ -1,0 +1,198 @@
+/**
+ * Clients with certificates that do not last, as kubelets have them. Each keeps a watch open, asks again and again, and
+ * gets itself another certificate in time. A kubelet closes its connections then (certificate_manager.go); a controller
+ * that reads its certificate from a file shows the new one on its next connection, and keeps the one that it has.
+ */
+import { X509Certificate } from "node:crypto";
+import http2 from "node:http2";
+import tls from "node:tls";
+
+/** PEM. */
+export type OwnPair = { readonly certificate: string; readonly key: string };
+
+export type KubeletOptions = {
+  readonly name: string;
+  readonly port: number;
+  readonly ca: string;
+  readonly serverName: string;
+  readonly paths: { readonly get: string; readonly watch: string };
+  readonly lifeMs: number;
+  /** A certificate that ends in `lifeMs`. */
+  readonly issue: (name: string) => OwnPair;
+  readonly everyMs: number;
+  /** "kubelet": another one after 70 to 90 % of its life, and all connections anew; "controller": after half of it. */
+  readonly kind: "kubelet" | "controller";
+  readonly random: () => number;
+};
+
+/** What they all felt. */
+export type Felt = {
+  readonly statuses: Map<string, number>;
+  certificates: number;
+  connections: number;
+  /** GOAWAYs that were received. */
+  sentAway: number;
+  events: number;
+  /** Watches that ended although their client wanted them, by how. */
+  readonly watchEnds: Map<string, number>;
+  /** Streams that the server had not begun with, which client-go sends again by itself. */
+  resent: number;
+  /** Answers of 401 to a certificate that was over: this machine was slower than its client had planned for. */
+  late: number;
+};
+
+export function newFelt(): Felt {
+  return {
+    statuses: new Map(),
+    certificates: 0,
+    connections: 0,
+    sentAway: 0,
+    events: 0,
+    watchEnds: new Map(),
+    resent: 0,
+    late: 0,
+  };
+}
+
+const refusedStream = http2.constants.NGHTTP2_REFUSED_STREAM;
+
+export class Kubelet {
+  readonly #options: KubeletOptions;
+  readonly #felt: Felt;
+  #pair: OwnPair;
+  #session: http2.ClientHttp2Session | undefined;
+  readonly #sessions = new Set<http2.ClientHttp2Session>();
+  /** When the certificate ends that was shown there. */
+  readonly #ends = new WeakMap<http2.ClientHttp2Session, number>();
+  /** Closed by its own wish. */
+  readonly #left = new WeakSet<http2.ClientHttp2Session>();
+  #asking: ReturnType<typeof setTimeout> | undefined;
+  #rotation: ReturnType<typeof setTimeout> | undefined;
+  #isStopped = false;
+
+  constructor(options: KubeletOptions, felt: Felt) {
+    this.#options = options;
+    this.#felt = felt;
+    this.#pair = this.#renewed();
+    this.#ask();
+    this.#watch();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#asking);
+    clearTimeout(this.#rotation);
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  #renewed(): OwnPair {
+    const { issue, name, lifeMs, kind, random } = this.#options;
+    this.#felt.certificates += 1;
+    const share = kind === "kubelet" ? 0.7 + 0.2 * random() : 0.45 + 0.1 * random();
+    this.#rotation = setTimeout(() => this.#rotate(), lifeMs * share);
+    return issue(name);
+  }
+
+  #rotate(): void {
+    this.#pair = this.#renewed();
+    if (this.#options.kind === "controller") return;
+    const watching = Array.from(this.#sessions);
+    this.#session = undefined;
+    for (const session of watching) {
+      this.#left.add(session);
+      session.destroy();
+    }
+    // What was watched there is watched anew, by its own wish.
+    this.#watch();
+  }
+
+  #connected(): http2.ClientHttp2Session {
+    const known = this.#session;
+    if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const { port, ca, serverName } = this.#options;
+    const own = { cert: this.#pair.certificate, key: this.#pair.key };
+    const where = { host: "127.0.0.1", port, servername: serverName };
+    const session = http2.connect(`https://${serverName}:${port}`, {
+      createConnection: () => tls.connect({ ...where, ca, ALPNProtocols: ["h2"], ...own }),
+    });
+    this.#felt.connections += 1;
+    this.#ends.set(session, new X509Certificate(this.#pair.certificate).validToDate.getTime());
+    session.on("error", (error) => this.#count(`error: ${error.message}`));
+    session.on("goaway", () => {
+      this.#felt.sentAway += 1;
+    });
+    session.on("close", () => this.#sessions.delete(session));
+    this.#sessions.add(session);
+    this.#session = session;
+    return session;
+  }
+
+  #count(what: string): void {
+    if (!this.#isStopped) this.#felt.statuses.set(what, (this.#felt.statuses.get(what) ?? 0) + 1);
+  }
+
+  /** A 401 is nobody's fault but the client's once its certificate is over: it came too late for another one. */
+  #told(session: http2.ClientHttp2Session, what: string): void {
+    const isDue = what.startsWith("401") && Date.now() >= (this.#ends.get(session) ?? 0);
+    if (isDue && !this.#isStopped) this.#felt.late += 1;
+    else this.#count(what);
+  }
+
+  #ask(): void {
+    const { everyMs, random } = this.#options;
+    this.#asking = setTimeout(() => this.#ask(), everyMs * (0.5 + random()));
+    this.#get(2);
+  }
+
+  #get(tries: number): void {
+    const session = this.#connected();
+    const stream = session.request({ ":path": this.#options.paths.get });
+    let status = "";
+    stream.on("response", (head) => {
+      status = String(head[":status"]);
+    });
+    stream.on("error", () => {});
+    let body = "";
+    stream.on("data", (chunk: Buffer) => {
+      if (status !== "200") body += chunk.toString();
+    });
+    stream.on("close", () => {
+      if (stream.rstCode === refusedStream && tries > 1) {
+        this.#felt.resent += 1;
+        this.#get(tries - 1);
+      } else if (status === "" && this.#left.has(session)) {
+        // It was asked on a connection that its own rotation closed.
+      } else
+        this.#told(session, stream.rstCode === 0 ? `${status} ${body}`.trim() : `reset ${stream.rstCode}`);
+    });
+  }
+
+  #watch(): void {
+    if (this.#isStopped) return;
+    const session = this.#connected();
+    const stream = session.request({ ":path": this.#options.paths.watch });
+    stream.on("response", (head) => {
+      if (head[":status"] !== 200) this.#told(session, `${head[":status"]} to a watch`);
+    });
+    stream.on("data", (chunk: Buffer) => {
+      this.#felt.events += chunk.toString().split("\n").length - 1;
+    });
+    stream.on("error", () => {});
+    stream.on("close", () => {
+      if (this.#isStopped || this.#left.has(session)) return;
+      const how = stream.rstCode === 0 ? "ended" : `reset ${stream.rstCode}`;
+      this.#felt.watchEnds.set(how, (this.#felt.watchEnds.get(how) ?? 0) + 1);
+      setTimeout(() => this.#watch(), 1000);
+    });
+  }
+}
+
+/** One line of all of it, for a figure. */
+export function toldOf(felt: Felt): string {
+  const { statuses, watchEnds, ...counts } = felt;
+  return JSON.stringify({
+    ...counts,
+    statuses: Object.fromEntries(statuses),
+    watchEnds: Object.fromEntries(watchEnds),
+  });
+}
