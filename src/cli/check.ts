@@ -5,7 +5,8 @@ import { type BackendConfig, type Config, type ListenerConfig, loadConfig } from
 import { Failure, failureFrom } from "../failure.ts";
 import { Journal } from "../journal.ts";
 import { isProblems, lineOf } from "../problem.ts";
-import { loadCa, loadCertificate } from "../proxy/certificates.ts";
+import { loadCa } from "../proxy/authority.ts";
+import { loadCertificate } from "../proxy/certificates.ts";
 import { certificatesIn } from "../proxy/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
 

@@ -8,7 +8,7 @@ import type { Clock } from "../clock.ts";
 import { Failure, failureFrom } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { quote } from "../problem.ts";
-import { loadCa } from "../proxy/certificates.ts";
+import { loadCa } from "../proxy/authority.ts";
 import { createAuthority } from "../proxy/pki.ts";
 import { certificatesIn, checkPair } from "../proxy/serving-pair.ts";
 import { readText } from "../read-text.ts";

@@ -1,13 +1,14 @@
 /**
- * Who vouches for the backends: one file of authorities, looked at by itself. Whatever stands there later, the last good
- * ones go on counting until better ones have passed every test: a wrong CA would cost all backends at once (D10).
+ * Who vouches for backends, or for clients: one file of authorities, looked at by itself. Whatever stands there later, the
+ * last good ones go on counting until better ones have passed every test: a wrong CA would cost all at once (D10).
  */
-import { type Clock, timestampOf } from "../clock.ts";
+import { type Clock, timestampOf, wallOf } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { readText } from "../read-text.ts";
 import { watchFiles } from "../watch-files.ts";
-import { lastEndOf, loadCa, outlived } from "./certificates.ts";
+import { certificatesIn, outOfDate } from "./serving-pair.ts";
 
 export type AuthorityOptions = {
   /** As the journal and the metrics name it. */
@@ -98,8 +99,7 @@ export class Authority {
     const ca = loadCa(file);
     if (ca instanceof Failure || ca === this.#ca) return ca;
     const failure = outlived(ca, clock.wall()) ?? (await prove(ca));
-    if (failure === undefined) return ca;
-    return new Failure("bad-file", "proxy", `Cannot use "${file}": ${failure.message}`, failure);
+    return failure === undefined ? ca : unusable(`"${file}"`, failure);
   }
 
   #refuse(failure: Failure): Failure {
@@ -111,4 +111,42 @@ export class Authority {
     this.#cancelRetry = clock.after(limits.certificateRetryMs, () => void this.reload());
     return failure;
   }
+}
+
+/** The PEM certificates of a file of authorities, and nothing else that may stand in it. EC and RSA alike. */
+export function loadCa(file: string): string | Failure {
+  const text = readPem(file);
+  if (text instanceof Failure) return text;
+  const certificates = certificatesIn(text);
+  if (!(certificates instanceof Failure)) return certificates.map(String).join("");
+  return unusable(`"${file}"`, certificates);
+}
+
+/** A file of certificates or keys; larger ones are none. */
+export function readPem(file: string): string | Failure {
+  const text = readText(file, limits.certificateBytes);
+  return text instanceof Failure ? unusable(`"${file}"`, text) : text;
+}
+
+/** In the words of every refusal: which files, and why. */
+export function unusable(files: string, { message, cause }: Failure): Failure {
+  return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
+}
+
+/**
+ * Of authorities that `loadCa` has read, in milliseconds since 1970. While they change, the old one may end: there are
+ * certificates of the new one by then.
+ */
+export function lastEndOf(ca: string): number {
+  const certificates = certificatesIn(ca);
+  if (certificates instanceof Failure) return 0;
+  return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
+}
+
+/** None of these authorities holds at this time: whatever they have signed would be refused. */
+function outlived(ca: string, wallMs: number): Failure | undefined {
+  const certificates = certificatesIn(ca);
+  if (certificates instanceof Failure) return certificates;
+  const problems = certificates.map((certificate) => outOfDate([certificate], wallMs));
+  return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
 }

@@ -4,15 +4,15 @@
  */
 import assert from "node:assert/strict";
 import type tls from "node:tls";
-import { type Clock, timestampOf, wallOf } from "../clock.ts";
+import { type Clock, timestampOf } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import { readText } from "../read-text.ts";
 import { watchFiles } from "../watch-files.ts";
+import { Authority, lastEndOf, readPem, unusable } from "./authority.ts";
 import { tryHandshake } from "./self-handshake.ts";
 import { serverContext } from "./server-context.ts";
-import { certificatesIn, checkPair, outOfDate, type ServingPair } from "./serving-pair.ts";
+import { checkPair, type ServingPair } from "./serving-pair.ts";
 
 export type ServingCertificate = {
   /** The context for the next handshake. Only while `isGood`, as the others. */
@@ -64,15 +64,6 @@ export async function keepCertificate(
   return { certificate, failure: await certificate.reload() };
 }
 
-/** The PEM certificates of a file of authorities, and nothing else that may stand in it. EC and RSA alike. */
-export function loadCa(file: string): string | Failure {
-  const text = read(file);
-  if (text instanceof Failure) return text;
-  const certificates = certificatesIn(text);
-  if (!(certificates instanceof Failure)) return certificates.map(String).join("");
-  return refused(`"${file}"`, certificates);
-}
-
 type Loaded = {
   readonly pair: ServingPair;
   readonly clientCa: string | undefined;
@@ -84,6 +75,8 @@ class ReloadingCertificate implements ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #stopWatching: () => void;
   #current: Loaded | undefined;
+  /** Whose word counts on clients: judged apart, so that a bad one does not keep a new certificate out. */
+  #authority: Authority | undefined;
   /** One load at a time, each reading the files as they are when its turn comes. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   /** The problem that the journal knows of, so that it is written once and not every minute. */
@@ -116,6 +109,7 @@ class ReloadingCertificate implements ServingCertificate {
   stop(): void {
     this.#isStopped = true;
     this.#stopWatching();
+    this.#authority?.stop();
     this.#cancelRetry?.();
   }
 
@@ -135,7 +129,7 @@ class ReloadingCertificate implements ServingCertificate {
     const was = this.#current;
     const isKnown = isSame(loaded, was);
     // The good one that serves all the time is told once more when it is back in place of the bad one.
-    if (!isKnown || wasRefused)
+    if (was === undefined || !isSamePair(loaded.pair, was.pair) || wasRefused)
       journal.write({ kind: "certificate.loaded", name, notAfter: timestampOf(loaded.pair.notAfter) });
     if (isKnown) return undefined;
     this.#current = loaded;
@@ -145,16 +139,30 @@ class ReloadingCertificate implements ServingCertificate {
 
   /** What is to take the place of something good has to be good for something. */
   async #load(): Promise<Loaded | Failure> {
-    const loaded = await load(this.#options);
+    const clientCa = await this.#clientCa();
+    if (clientCa instanceof Failure) return clientCa;
+    const loaded = await load(this.#options, clientCa);
     const was = this.#current;
-    if (loaded instanceof Failure || was === undefined || isSame(loaded, was)) return loaded;
-    const { pair, clientCa } = loaded;
-    const { clientCaFile, certFile, keyFile, clock, prove } = this.#options;
-    const isOtherCa = clientCa !== undefined && clientCa !== was.clientCa;
-    const outdated = isOtherCa ? outlived(clientCa, clock.wall()) : undefined;
-    if (outdated !== undefined) return refused(`"${clientCaFile}"`, outdated);
-    const objection = isSamePair(pair, was.pair) ? undefined : await prove?.(pair);
-    return objection === undefined ? loaded : refused(`"${certFile}" with "${keyFile}"`, objection);
+    if (loaded instanceof Failure || was === undefined) return loaded;
+    const { certFile, keyFile, prove } = this.#options;
+    const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair);
+    return objection === undefined ? loaded : unusable(`"${certFile}" with "${keyFile}"`, objection);
+  }
+
+  async #clientCa(): Promise<string | undefined | Failure> {
+    const { clientCaFile: file, name, reloadIntervalMs, clock, journal } = this.#options;
+    if (file === undefined) return undefined;
+    if (this.#authority !== undefined) {
+      // Refused or not: what it has now is good, and it has told the journal.
+      await this.#authority.reload();
+      return this.#authority.ca;
+    }
+    const parts = { name: `${name} client CA`, file, reloadIntervalMs, clock, journal };
+    const onSwap = (): void => void this.reload();
+    const authority = Authority.load({ ...parts, prove: async () => undefined, onSwap });
+    if (authority instanceof Failure) return authority;
+    this.#authority = authority;
+    return authority.ca;
   }
 
   #refuse(failure: Failure): Failure {
@@ -183,48 +191,21 @@ function unforeseen(reason: unknown): Failure {
 }
 
 /** Everything up to the swap. */
-async function load(options: CertificateOptions): Promise<Loaded | Failure> {
-  const { certFile, keyFile, clientCaFile, asksWho, clock } = options;
-  const refuse = (failure: Failure): Failure => refused(`"${certFile}" with "${keyFile}"`, failure);
-  const certText = read(certFile);
+async function load(
+  { certFile, keyFile, asksWho, clock }: CertificateOptions,
+  clientCa: string | undefined,
+): Promise<Loaded | Failure> {
+  const refuse = (failure: Failure): Failure => unusable(`"${certFile}" with "${keyFile}"`, failure);
+  const certText = readPem(certFile);
   if (certText instanceof Failure) return certText;
-  const keyText = read(keyFile);
+  const keyText = readPem(keyFile);
   if (keyText instanceof Failure) return keyText;
   const pair = checkPair(certText, keyText, clock.wall());
   if (pair instanceof Failure) return refuse(pair);
-  const clientCa = clientCaFile === undefined ? undefined : loadCa(clientCaFile);
-  if (clientCa instanceof Failure) return clientCa;
   const context = serverContext(pair, { clientCa, asksWho: asksWho === true });
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
   return failure === undefined
     ? { pair, clientCa, clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa), context }
     : refuse(failure);
-}
-
-function read(file: string): string | Failure {
-  const text = readText(file, limits.certificateBytes);
-  return text instanceof Failure ? refused(`"${file}"`, text) : text;
-}
-
-function refused(files: string, { message, cause }: Failure): Failure {
-  return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
-}
-
-/**
- * Of authorities that `loadCa` has read, in milliseconds since 1970. While they change, the old one may end: there are
- * certificates of the new one by then.
- */
-export function lastEndOf(ca: string): number {
-  const certificates = certificatesIn(ca);
-  if (certificates instanceof Failure) return 0;
-  return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
-}
-
-/** None of these authorities holds at this time: whatever they have signed would be refused. */
-export function outlived(ca: string, wallMs: number): Failure | undefined {
-  const certificates = certificatesIn(ca);
-  if (certificates instanceof Failure) return certificates;
-  const problems = certificates.map((certificate) => outOfDate([certificate], wallMs));
-  return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
 }

@@ -10,9 +10,9 @@ import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
+import { loadCa } from "../../src/proxy/authority.ts";
 import {
   type CertificateOptions,
-  loadCa,
   loadCertificate,
   type ServingCertificate,
 } from "../../src/proxy/certificates.ts";
@@ -210,9 +210,13 @@ test("a client CA that has ended does not take the place of one that holds", asy
   await settle(clock);
   assert.match(refusals(entries)[0] ?? "", 'the certificate of "CN=gone" expired at');
   assert.is(outcome.clientCaNotAfter(), notAfter);
+  put(newer);
+  await settle(clock);
+  assert.is(await servedBy(outcome), "newer", "a bad CA keeps no good certificate out");
   writeFileSync(clientCaFile, gone.certificate + authority.certificate);
   await settle(clock);
-  assert.is(entries.at(-1)?.kind, "certificate.loaded");
+  const last = entries.at(-1);
+  assert.is(last?.kind === "certificate.loaded" && last.name, "kube client CA");
 });
 
 test("a pair to which somebody objects waits, and is tried again; the first one is nobody's to object to", async () => {

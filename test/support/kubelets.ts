@@ -154,7 +154,7 @@ export class Kubelet {
     stream.on("error", () => {});
     let body = "";
     stream.on("data", (chunk: Buffer) => {
-      if (status !== "200") body += chunk.toString();
+      body += body.length < 200 ? chunk.toString() : "";
     });
     stream.on("close", () => {
       if (stream.rstCode === refusedStream && tries > 1) {
@@ -162,8 +162,7 @@ export class Kubelet {
         this.#get(tries - 1);
       } else if (status === "" && this.#left.has(session)) {
         // It was asked on a connection that its own rotation closed.
-      } else
-        this.#told(session, stream.rstCode === 0 ? `${status} ${body}`.trim() : `reset ${stream.rstCode}`);
+      } else this.#told(session, stream.rstCode === 0 ? statusOf(status, body) : `reset ${stream.rstCode}`);
     });
   }
 
@@ -185,6 +184,11 @@ export class Kubelet {
       setTimeout(() => this.#watch(), 1000);
     });
   }
+}
+
+/** With the reason that was given for anything but a success. */
+function statusOf(status: string, body: string): string {
+  return status === "200" ? status : `${status} ${body}`;
 }
 
 /** One line of all of it, for a figure. */
