@@ -67,7 +67,7 @@ export type WrittenDiscovery = {
 export type WrittenHost = {
   readonly names: readonly string[];
   readonly tls: WrittenPair & { readonly clientCAFile?: string };
-  readonly identity: { readonly clientCerts: "reject" | "front-proxy" | "impersonate" };
+  readonly identity: { readonly clientCerts: "reject" | "front-proxy" | "impersonate" | "lend" };
 };
 
 export type WrittenListener = {

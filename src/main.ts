@@ -177,9 +177,9 @@ class Watchkeeper implements Running {
   #createSplices(journal: Journal, onHung: OnHung): Splices {
     const { backends, upstreams } = this.#path;
     const { keepalive } = this.#config.health;
-    const connect: DialUpgradeParts["connect"] = (backend, withinMs, trust) => {
+    const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
       const pair = this.#credentials.pairFor(trust);
-      return connectUpgrade(this.#backends.addressOf(backend), { keepalive, pair }, withinMs);
+      return connectUpgrade(this.#backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
     };
     const tunnels = (backend: string): number => this.#splices.openOn(backend);
     return new Splices({
@@ -257,6 +257,7 @@ class Watchkeeper implements Running {
 
   reconcile(names: readonly string[]): void {
     this.#path.reconcile(names);
+    this.#passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
   }
 

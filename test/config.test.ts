@@ -173,6 +173,23 @@ test("whatever a text is, the answer is a Config or problems with places", () =>
   }
 });
 
+test("a host may lend the impersonator as its listener may", () => {
+  const serving = "{certFile: a.crt, keyFile: a.key, clientCAFile: b.crt}";
+  const text = `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+listeners:
+  - name: kube
+    address: "127.0.0.1:0"
+    tls: {certFile: a.crt, keyFile: a.key}
+    hosts: [{names: [own.test], tls: ${serving}, identity: {clientCerts: lend}}]
+upstream:
+  backends: [{name: a, url: "https://10.0.0.1"}]
+  tls: {caFile: b.crt, impersonator: {certFile: a.crt, keyFile: a.key}}
+`;
+  const config = configOf(parseConfig(text, "a.yaml"));
+  assert.equal(config.listeners[0]?.hosts[0]?.tls.identity, { clientCerts: "lend" });
+});
+
 test("a changed file is loaded again, good or bad, however it is replaced", async () => {
   const file = join(directory, "a.yaml");
   writeFileSync(file, sample);

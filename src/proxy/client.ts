@@ -1,6 +1,7 @@
 /** What is known of one downstream socket: who calls, by which listener, and to which backend it is bound. */
 import { Field } from "../h2/field.ts";
 import { type Identity, nobody } from "./identity.ts";
+import type { Ends } from "./proxy-protocol.ts";
 import type { CallerMemo } from "./talk.ts";
 import type { CredentialMemo } from "./trust.ts";
 
@@ -21,6 +22,8 @@ export type ClientOptions = {
   readonly mayAsk?: (authority: string) => boolean;
   /** When it is better off on another connection, since 1970; left out: never. */
   readonly leavesAt?: number;
+  /** Its connection's ends, as far as they are known: a backend behind a balancer of its own is told of them. */
+  readonly ends?: Ends;
 };
 
 const askAnything = (): boolean => true;
@@ -36,6 +39,7 @@ export class Client {
   readonly host: string;
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
+  readonly ends: Ends | undefined;
   /** Lets it finish what it has, and come again: whoever holds its socket says how. */
   sendAway: () => void = () => {};
   /** One object for all its requests, so that HPACK sends it once. */
@@ -57,6 +61,7 @@ export class Client {
     this.identity = options.identity ?? nobody;
     this.host = options.host ?? "";
     this.mayAsk = options.mayAsk ?? askAnything;
+    this.ends = options.ends;
     this.leavesAt = options.leavesAt ?? Number.POSITIVE_INFINITY;
     this.forwardedFor = new Field("x-forwarded-for", options.address);
   }

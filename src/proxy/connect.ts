@@ -22,17 +22,23 @@ export type BackendAddress = {
 /** A certificate of ours and its key, PEM: what a backend is shown when it asks. */
 export type ShownPair = { readonly chain: string; readonly key: string };
 
-/** A socket that is opening; errors come as its "error" and "close" events, as usual. */
-export function openSocket(address: BackendAddress, alpn: "h2" | "http/1.1", pair?: ShownPair): net.Socket {
-  if (address.tls === undefined) return openTcp(address);
+/** A socket that is opening, for a client if its `ends` are given; errors come as its "error" and "close", as usual. */
+export function openSocket(
+  address: BackendAddress,
+  alpn: "h2" | "http/1.1",
+  pair?: ShownPair,
+  ends?: Ends,
+): net.Socket {
+  if (address.tls === undefined) return openTcp(address, { ends });
   const { ca, serverName } = address.tls;
-  return openTls(address, {
+  const options: tls.ConnectionOptions = {
     secureContext: contextFor(ca, pair),
     // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
     servername: net.isIP(serverName) === 0 ? serverName : "",
     checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
     ALPNProtocols: [alpn],
-  });
+  };
+  return openTls(address, options, ends);
 }
 
 /**
@@ -51,7 +57,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
 /** Without a client's `ends` the connection is our own, and a PROXY header says so. */
 function openTcp(
   address: BackendAddress,
-  options: { ends?: Ends; allowHalfOpen?: boolean } = {},
+  options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
 ): net.Socket {
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
@@ -62,10 +68,10 @@ function openTcp(
   return socket;
 }
 
-function openTls(address: BackendAddress, options: tls.ConnectionOptions): tls.TLSSocket {
+function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?: Ends): tls.TLSSocket {
   const { host, port, proxyProtocol } = address;
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
-  const socket = openTcp(address);
+  const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
   // Node tells the upper one of the lower one's error, and when that was its dial's, twice.
   secure.on("error", () => {});
@@ -130,11 +136,16 @@ export function connectThrough(address: BackendAddress, ends: Ends, keepalive: K
 /** For an Upgrade: an http/1.1 socket once it is ready, or why there is none. `withinMs` bounds all of it. */
 export function connectUpgrade(
   address: BackendAddress,
-  parts: { readonly keepalive: Keepalive; readonly pair?: ShownPair | undefined },
+  parts: {
+    readonly keepalive: Keepalive;
+    readonly pair?: ShownPair | undefined;
+    /** Whom it is for. */
+    readonly ends?: Ends | undefined;
+  },
   withinMs: number,
 ): Promise<net.Socket | Failure> {
-  const { keepalive, pair } = parts;
-  const socket = openSocket(address, "http/1.1", pair);
+  const { keepalive, pair, ends } = parts;
+  const socket = openSocket(address, "http/1.1", pair, ends);
   setKeepalive(socket, keepalive);
   socket.setTimeout(withinMs);
   return new Promise((resolve) => {

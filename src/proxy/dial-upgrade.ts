@@ -8,6 +8,7 @@ import { limits } from "../limits.ts";
 import { choose } from "./choose.ts";
 import type { Client } from "./client.ts";
 import type { VouchedTrust } from "./identity.ts";
+import type { Ends } from "./proxy-protocol.ts";
 import type { Dialed } from "./splice.ts";
 import type { Upstreams } from "./upstreams.ts";
 
@@ -20,7 +21,7 @@ export type DialUpgradeParts = {
   readonly connect: (
     backend: string,
     withinMs: number,
-    trust: VouchedTrust | undefined,
+    of: { readonly trust: VouchedTrust | undefined; readonly ends: Ends | undefined },
   ) => Promise<Dialed["socket"] | Failure>;
   /** For whom we vouch; undefined: the client speaks for itself. */
   readonly trust?: VouchedTrust | undefined;
@@ -36,7 +37,7 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is asked only when this one has failed.
     // oxlint-disable-next-line no-await-in-loop
-    const socket = await connect(backend, limits.dialMs, trust);
+    const socket = await connect(backend, limits.dialMs, { trust, ends: client.ends });
     if (!(socket instanceof Failure)) {
       client.backend = backend;
       return { socket, backend, onDead: (run) => backends.onLost(backend, run) };

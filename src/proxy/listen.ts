@@ -19,7 +19,7 @@ import type { Host, Hosts } from "./hosts.ts";
 import { type Identity, leavesAt } from "./identity.ts";
 import { type Introductions, introduce } from "./introduce.ts";
 import type { Passthrough } from "./passthrough.ts";
-import type { Endpoint, Ends } from "./proxy-protocol.ts";
+import type { Ends } from "./proxy-protocol.ts";
 import type { Route } from "./sni-routes.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { Sources } from "./sources.ts";
@@ -214,8 +214,8 @@ export class Listener {
       const { hosts } = this.#options;
       if (hosts === undefined) {
         if (spoken === "tls") socket.destroy();
-        else this.#serve(socket, ends.source, { alpn: spoken });
-      } else if (spoken === "tls") this.#handshake(socket, ends.source, hosts);
+        else this.#serve(socket, ends, { alpn: spoken });
+      } else if (spoken === "tls") this.#handshake(socket, ends, hosts);
       else socket.end(plainHttpOnTls());
     });
   }
@@ -225,19 +225,21 @@ export class Listener {
     this.#parts.journal.write({ kind: "session.refused", client, reason });
   }
 
-  #handshake(socket: net.Socket, source: Endpoint, hosts: Hosts): void {
+  #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
     shakeHands(socket, hosts, this.#parts.clock, {
-      done: ({ socket: secure, ...met }) => this.#serve(secure, source, met),
+      done: ({ socket: secure, ...met }) => this.#serve(secure, ends, met),
       failed: () => {
         this.handshakeErrors += 1;
       },
     });
   }
 
-  #serve(socket: net.Socket, source: Endpoint, { alpn, host, identity }: Met): void {
+  #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: Met): void {
+    const { source } = ends;
     const { name, hosts, trustedForwarders } = this.#options;
     const client = new Client({
       ...source,
+      ends,
       listener: name,
       alpn,
       isTls: host !== undefined,

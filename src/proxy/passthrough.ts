@@ -39,7 +39,7 @@ export type PassthroughParts = {
 export type Caller = { readonly ends: Ends; readonly listener: string; readonly routes: readonly Route[] };
 
 /** One that is joined. */
-type Live = { readonly passage: Passage; at: number };
+type Live = { readonly passage: Passage; readonly backend: string; at: number };
 
 type Greeting = { readonly hello: Hello; readonly octets: Buffer };
 
@@ -54,6 +54,8 @@ export class Passthrough {
   readonly #live: Live[] = [];
   /** Sockets to each backend, those that are opening included; who has none is left out. */
   readonly #counts = new Map<string, number>();
+  /** Backends that are gone, with connections left; how to stop waiting for those. */
+  readonly #leaving = new Map<string, () => void>();
   /** Known by their hello, and not joined yet. */
   #asking = 0;
   /** Of those that are over. */
@@ -84,8 +86,33 @@ export class Passthrough {
     return { sent, received };
   }
 
+  /**
+   * A backend that is configured, or found, no more: nobody judges it from then on, so what is left on it after `graceMs`,
+   * as long as a drain would wait, ends. Should it come back meanwhile, nothing does.
+   */
+  reconcile(names: readonly string[], graceMs: number): void {
+    for (const [name, stop] of this.#leaving)
+      if (names.includes(name)) {
+        stop();
+        this.#leaving.delete(name);
+      }
+    const gone = Array.from(this.#counts.keys()).filter((name) => !names.includes(name));
+    for (const name of gone) if (!this.#leaving.has(name)) this.#leave(name, graceMs);
+  }
+
+  #leave(name: string, graceMs: number): void {
+    const end = (): void => {
+      this.#leaving.delete(name);
+      for (const { backend, passage } of Array.from(this.#live))
+        if (backend === name) passage.cut("backend removed");
+    };
+    this.#leaving.set(name, this.#parts.clock.after(graceMs, end));
+  }
+
   /** Ends them all: the drain's last act. */
   cut(): void {
+    for (const stop of this.#leaving.values()) stop();
+    this.#leaving.clear();
     for (const { passage } of Array.from(this.#live)) passage.cut("draining");
   }
 
@@ -176,7 +203,7 @@ export class Passthrough {
       journal.write({ kind: "passthrough.ended", ...names, backend, reason, durationMs, sent, received });
     };
     const passage = new Passage({ down, up, clock }, { ended });
-    const live: Live = { passage, at: 0 };
+    const live: Live = { passage, backend, at: 0 };
     live.at = this.#live.push(live) - 1;
     const stopDead = backends.onLost(backend, () => passage.cut("backend dead"));
     const stopHung = onHung([down, up], () => passage.cut("nothing gets through on its connection"));

@@ -2,6 +2,7 @@ import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
+import { Client } from "../../src/proxy/client.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../../src/proxy/dial-upgrade.ts";
 import { anyone } from "../support/h1.ts";
 import { PlayedPath } from "../support/path.ts";
@@ -52,6 +53,28 @@ test("tunnels count as load", async () => {
     connect: () => Promise.resolve(new net.Socket()),
   });
   assert.is(dialed instanceof Failure ? dialed.message : dialed.backend, "b");
+});
+
+test("the backend is told whose connection it is, for one that asks for a PROXY header", async () => {
+  const path = new PlayedPath(["a"]);
+  const { backends, upstreams } = path;
+  const ends = {
+    source: { address: "192.0.2.1", port: 1 },
+    destination: { address: "192.0.2.9", port: 443 },
+  };
+  const { address, port, listener, alpn, isTls, isTrustedForwarder } = anyone();
+  const client = new Client({ address, port, listener, alpn, isTls, isTrustedForwarder, ends });
+  const told: unknown[] = [];
+  await dialUpgrade(client, {
+    ...beside,
+    backends,
+    upstreams,
+    connect(_backend, _withinMs, of) {
+      told.push(of.ends);
+      return Promise.resolve(new net.Socket());
+    },
+  });
+  assert.equal(told, [ends]);
 });
 
 test("the socket shares its backend's fate: over when that is dead and silent", async () => {

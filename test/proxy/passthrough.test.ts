@@ -124,6 +124,29 @@ test("proven dead, both legs are reset; those of other backends, and of one that
   assert.is(scene.countAt("a"), 1);
 });
 
+test("what is left on a backend that was removed ends as a drain would end it, unless it comes back", async () => {
+  scene = await startPassthrough(["a", "b"]);
+  const left = await join("a");
+  const other = await join("b");
+  scene.passthrough.reconcile(["b"], 60_000);
+  scene.clock.advance(59_000);
+  scene.passthrough.reconcile(["a", "b"], 60_000);
+  scene.clock.advance(60_000);
+  left.client.send("still here");
+  await left.backend.expect("still here");
+  scene.passthrough.reconcile(["b"], 60_000);
+  scene.clock.advance(59_000);
+  assert.equal(told("passthrough.ended"), []);
+  scene.clock.advance(1000);
+  await Promise.all([left.client.closed(), left.backend.closed()]);
+  assert.equal(
+    told("passthrough.ended").map(({ backend, reason }) => [backend, reason]),
+    [["a", "backend removed"]],
+  );
+  other.client.send("still here");
+  await other.backend.expect("still here");
+});
+
 test("one whose own connection is in a hole is cut (D6)", async () => {
   scene = await startPassthrough(["a"]);
   const { client } = await join("a");
