@@ -37,6 +37,12 @@ export class Attempt {
     this.path = path;
   }
 
+  /** What it asks to go on from; undefined when it asks for a state. */
+  get version(): number | undefined {
+    const asked = /[?&]resourceVersion=(\d+)/.exec(this.path)?.[1];
+    return asked === undefined || asked === "0" ? undefined : Number(asked);
+  }
+
   /** The answer, noted on its way out. */
   noting(answer: Answer): Answer {
     const said = (bytes: Buffer): void => {

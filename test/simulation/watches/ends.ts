@@ -14,8 +14,8 @@ const flappingMs = 60_000;
 const mostAttempts = 3;
 /** The server's own end comes this long before what its client reckons. */
 const earlyMs = 2_500;
-/** How late a deadline may be kept: a move in its last moment takes a second more, and a hole its detection. */
-const lateMs = 5_000;
+/** How late a deadline may be kept: a move in its last moment takes a second more, and a hole its detection (5 s and a tick). */
+const lateMs = 6_500;
 /** While nothing was wrong for some time: a retransmission or two, and a server's rounding to seconds. */
 const calmLateMs = 1_500;
 const calmMs = 15_000;
@@ -169,20 +169,21 @@ export class EndJudge {
     const [first] = refusals;
     // Of `events` the version before the last one is asked for (watch.md §5.3), which etcd may have forgotten.
     const isExact = call.order.interest.resource !== "events";
-    if (first?.code === 410 && isExact && this.#isKnown(call, call.follower.version))
-      return "no reason: a 410 elsewhere although another backend knows its version";
-    if (first !== undefined && !this.#couldGoElsewhere(call, refusals))
-      return `refused elsewhere: ${first.code}`;
     // watch.md §5.1: an early end that nobody explains is answered by a resume once, and again only if something came.
     const early = this.#parts.attempts
       .of(call.auditId)
       .filter(({ code, hasEnded, isRenewal }) => code === 200 && hasEnded && !isRenewal);
     if (early.length > 1) return "ended early twice";
+    if (first?.code === 410 && isExact && this.#isKnown(call, call.follower.version))
+      return "no reason: a 410 elsewhere although another backend knows its version";
+    if (first !== undefined && !this.#couldGoElsewhere(call, refusals))
+      return `refused elsewhere: ${first.code}`;
     if (attempts.filter(({ at }) => at >= now - flappingMs).length >= mostAttempts) return "moved too often";
     if (this.#nobodyAt >= now - budgetMs) return "nobody to serve it";
     // Nobody needs to be asked who has said so before.
     const { interest } = call.order;
-    if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, call.follower.version)))
+    const version = isExact ? call.follower.version : call.follower.wholeVersion;
+    if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))
       return "its version is forgotten";
     return `no reason: end after ${attempts.length} moves`;
   }
@@ -190,10 +191,11 @@ export class EndJudge {
   /** One backend's refusal is no reason while another, that was not asked, would take it; 403 is everybody's. */
   #couldGoElsewhere({ follower, order }: WatchCall, refusals: readonly Attempt[]): boolean {
     if (refusals.length > 1 || refusals.some(({ code }) => code === 401 || code === 403)) return false;
+    // Of `events` an older version is asked for than the last that was shown, and etcd may have forgotten just that one.
+    const version = refusals[0]?.version ?? follower.version;
     return this.#parts.apiservers.some(
       (apiserver) =>
-        apiserver.name !== refusals[0]?.backend &&
-        apiserver.serves(order.interest.resource, follower.version),
+        apiserver.name !== refusals[0]?.backend && apiserver.serves(order.interest.resource, version),
     );
   }
 }

@@ -97,6 +97,8 @@ export class Follower {
   #position = 0;
   /** Of the last event or bookmark. */
   version = 0;
+  /** The last version that is surely told whole: of `events`, one version may have many (watch.md §5.3). */
+  wholeVersion = 0;
   #bookmarked = 0;
   /** Of a watch from now on: the version that it was told first. */
   #placedAt = 0;
@@ -117,7 +119,9 @@ export class Follower {
     this.name = parts.name;
     this.#interest = interest;
     this.phase = beginning.from === "version" ? "live" : beginning.from === "now" ? "unplaced" : "listing";
-    if (beginning.from === "version") this.#placeAfter(beginning.version);
+    if (beginning.from !== "version") return;
+    this.#placeAfter(beginning.version);
+    this.wholeVersion = beginning.version;
   }
 
   /** Is all that it was told of one version, which nothing proved to be complete? */
@@ -162,6 +166,7 @@ export class Follower {
     this.phase = "live";
     this.#placeAfter(version);
     this.#bookmarked = version;
+    this.wholeVersion = version;
     this.version = Math.max(version, this.version);
   }
 
@@ -188,6 +193,7 @@ export class Follower {
     else if (next.version < event.version)
       this.#wrong("reliable", `${shown(event)} passes over ${keyOf(next.object)}@${next.version}`);
     else this.#compare(event, next);
+    if (event.version > this.version && this.version > 0) this.wholeVersion = this.version;
     this.version = event.version;
     if (next?.version === event.version) this.#position += 1;
     else this.#placeAfter(event.version);
