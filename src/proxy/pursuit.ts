@@ -12,8 +12,8 @@ export class Pursuit {
   /** The backend that is to be left, or was lost. */
   from = "";
   #since = 0;
-  /** Backends that were asked in vain. */
-  tried: readonly string[] = nobody;
+  #tried: readonly string[] = nobody;
+  #triedAt = 0;
   /** Most watches never have one. */
   #incident: Incident | undefined;
   #unsentCount = 0;
@@ -38,8 +38,17 @@ export class Pursuit {
     return this.#clock.now() - this.#since;
   }
 
+  /**
+   * Backends that were asked in vain, and lately. One that took the watch and refused it a moment later is no reason to
+   * ask the others again: that they are forgotten takes something new, or time.
+   */
+  get tried(): readonly string[] {
+    return this.#clock.now() - this.#triedAt < limits.resumeMs ? this.#tried : nobody;
+  }
+
   inVain(backend: string): void {
-    this.tried = [...this.tried, backend];
+    this.#tried = [...this.tried, backend];
+    this.#triedAt = this.#clock.now();
   }
 
   /** May somebody be asked once more? Counts it if so. */
@@ -116,12 +125,12 @@ export class Pursuit {
   found(): void {
     this.stop();
     this.#declinedUntil = 0;
-    this.tried = nobody;
     this.#unsentCount = 0;
     this.#incident?.resumed(this.#clock.now());
   }
 
   progressed(): void {
+    this.#tried = nobody;
     this.#incident?.progressed();
   }
 

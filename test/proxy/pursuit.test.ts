@@ -6,7 +6,7 @@ import { manualClock } from "../support/clock.ts";
 
 const test = suite("proxy/pursuit");
 
-test("it knows why and since when, and forgets whom it asked once somebody took the watch", () => {
+test("it knows why and since when, and forgets whom it asked once something new came, or after a while", () => {
   const clock = manualClock();
   const pursuit = new Pursuit(clock);
   pursuit.begin("lost", "a");
@@ -14,7 +14,13 @@ test("it knows why and since when, and forgets whom it asked once somebody took 
   pursuit.inVain("a");
   pursuit.inVain("b");
   assert.equal([pursuit.reason, pursuit.from, pursuit.ms, pursuit.tried], ["lost", "a", 30, ["a", "b"]]);
+  // Who takes it may still refuse it in its first event.
   pursuit.found();
+  assert.equal(pursuit.tried, ["a", "b"]);
+  pursuit.progressed();
+  assert.equal(pursuit.tried, []);
+  pursuit.inVain("c");
+  clock.advance(limits.resumeMs);
   assert.equal(pursuit.tried, []);
 });
 

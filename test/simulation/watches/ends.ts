@@ -67,7 +67,13 @@ export class EndJudge {
     const wasRefused = attempts.some(({ at, code }) => code >= 400 && at >= writtenAt - budgetMs);
     const wasAlone = wasRefused || this.#nobodyAt >= writtenAt - freshMs;
     const isStale = apiservers.some(({ behindUntil }) => behindUntil >= writtenAt);
-    const mostMs = freshMs + (isStale ? staleMs : 0);
+    // Two faults at once: one forgot the version, the others had to be found dead, or well again.
+    const isSure = apiservers.some(
+      (one) =>
+        one.knows(call.order.interest.resource, call.follower.wholeVersion) &&
+        (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < writtenAt - freshMs,
+    );
+    const mostMs = freshMs + (isStale ? staleMs : 0) + (isSure ? 0 : freshMs);
     if (isStrict && !wasAlone && delayMs > mostMs)
       findings.wrong(
         "fresh",
@@ -185,7 +191,20 @@ export class EndJudge {
     const version = isExact ? call.follower.version : call.follower.wholeVersion;
     if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))
       return "its version is forgotten";
+    if (this.#isOutOfReach(interest.resource, version)) return "nobody who knows its version to be reached";
     return `no reason: end after ${attempts.length} moves`;
+  }
+
+  /** Whoever knows the version has been out of reach for as long as a move may take. */
+  #isOutOfReach(resource: string, version: number): boolean {
+    const since = this.#parts.findings.world.now() - budgetMs;
+    return this.#parts.apiservers
+      .filter((one) => one.knows(resource, version))
+      .every(
+        (one) =>
+          !one.serves(resource, version) &&
+          (this.#befellEachAt.get(one) ?? Number.POSITIVE_INFINITY) <= since,
+      );
   }
 
   /** One backend's refusal is no reason while another, that was not asked, would take it; 403 is everybody's. */
