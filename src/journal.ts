@@ -127,7 +127,7 @@ export type Entry =
     }
   | {
       readonly kind: "fault.contained";
-      readonly ring: "stream" | "session" | "timer" | "process";
+      readonly ring: "stream" | "session" | "timer" | "process" | "reader";
       readonly message: string;
     }
   /** "" when all of its checks are good. */
@@ -325,6 +325,18 @@ export class Journal {
 
   write(entry: Entry): void {
     const at = this.#clock.now();
-    for (const reader of this.#readers) reader(entry, at);
+    for (const reader of this.#readers) this.#tell(reader, entry, at);
+  }
+
+  /** A reader that throws costs what it would have read: neither the others, nor whoever had something to tell. */
+  #tell(reader: Reader, entry: Entry, at: number): void {
+    try {
+      reader(entry, at);
+    } catch (error) {
+      const message = `${entry.kind}: ${error instanceof Error ? error.message : String(error)}`;
+      const fault: Entry = { kind: "fault.contained", ring: "reader", message };
+      for (const other of this.#readers)
+        if (other !== reader && entry.kind !== fault.kind) this.#tell(other, fault, at);
+    }
   }
 }

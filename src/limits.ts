@@ -128,7 +128,7 @@ export const limits = {
    * its kernel to send again, 0.2 s doubled each time: 3.0 s after a hole of 1.5 s, 3.4 s as measured for one of 2 s.
    */
   lanePatienceMs: 5000,
-  /** A dial this old is begun again when a newer socket was answered: its SYN fell into the hole. */
+  /** A dial this old is begun again when another socket was answered in a third of its age: its SYN fell into the hole. */
   hurriedDialMs: 200,
   /** Between failed dials of one backend: doubles from the first to the last. */
   redialFirstMs: 100,
@@ -183,8 +183,9 @@ export const limits = {
   expiryLookMs: 1000,
   /** Checks that are named in a reason. */
   probeChecks: 5,
-  /** Good answers in a row after a first fall, at one each 250 ms; and how far apart falls are not the same trouble. */
+  /** Good answers in a row after a first fall, at one each 250 ms; how long they are enough; and how far apart falls are not the same trouble. */
   riseAnswers: 4,
+  riseMs: 16_000,
   strikeMs: 60_000,
   /** Reads in a row that hung here and were answered elsewhere; the next is tried when /readyz is well so long after. */
   hungReads: 3,

@@ -203,7 +203,7 @@ test("a changed file is loaded again, good or bad, however it is replaced", asyn
     },
   });
   const next = (): Promise<void> =>
-    within(5000, "the change to be heard", new Promise((heardOne) => (ring = heardOne)));
+    within(20_000, "the change to be heard", new Promise((heardOne) => (ring = heardOne)));
   await new Promise((passed) => setTimeout(passed, 100));
   writeFileSync(file, sample.replace("prod-eu1", "prod-eu2"));
   await next();

@@ -17,4 +17,15 @@ test("a reader hears what happened and when, until it unsubscribes", () => {
   assert.equal(heard, [["drain.started", 7]]);
 });
 
+test("a reader that throws costs neither the other readers nor the writer, and is told of", () => {
+  const journal = new Journal(manualClock());
+  const heard: Entry["kind"][] = [];
+  journal.subscribe(() => {
+    throw new Error("a bug");
+  });
+  journal.subscribe(({ kind }) => heard.push(kind));
+  journal.write({ kind: "drain.started" });
+  assert.equal(heard.toSorted(), ["drain.started", "fault.contained"]);
+});
+
 test.run();

@@ -44,6 +44,8 @@ export type Held = {
   /** Fresh sockets in a row that met silence; good answers in a row since it was ready last. */
   readonly misses: number;
   readonly goods: number;
+  /** When the first of those came. */
+  readonly risingSince: number;
   /** How often it fell from ready, each time within `strikeMs` of the time before, and when last. */
   readonly strikes: number;
   readonly struckAt: number;
@@ -53,6 +55,8 @@ export type Held = {
 export type Rules = {
   /** Good answers in a row before a backend that fell once is ready again; 0: at once. It doubles with each fall. */
   readonly rise: number;
+  /** Good answers for so long are enough, however few they are: a far backend gives one a second. */
+  readonly riseMs: number;
   /** Falls further apart than this are not the same trouble. */
   readonly strikeMs: number;
   /** Reads that hung once are tried again when /readyz has nothing against it so long after. */
@@ -74,6 +78,7 @@ export const nothingHeld: Held = {
   answeredAt: -1,
   misses: 0,
   goods: 0,
+  risingSince: 0,
   strikes: 0,
   struckAt: 0,
 };
@@ -135,7 +140,7 @@ function fits(row: Row, facts: Facts): boolean {
 export function judge(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
   const facts = learnt(held, evidence, at, rules);
   const verdict = verdictOf(facts, rules.needsProof);
-  if (verdict === "ready") return risen(facts, evidence, rules);
+  if (verdict === "ready") return risen(facts, evidence, at, rules);
   const isFall = held.state === "ready" && (verdict === "suspect" || verdict === "dead");
   const fallen = { ...facts, state: verdict, goods: 0 };
   if (!isFall) return fallen;
@@ -144,12 +149,14 @@ export function judge(held: Held, evidence: Evidence, at: number, rules: Rules):
 }
 
 /** The facts call it ready: is it yet? */
-function risen(facts: Held, evidence: Evidence, rules: Rules): Held {
+function risen(facts: Held, evidence: Evidence, at: number, rules: Rules): Held {
   if (facts.state !== "suspect" && facts.state !== "dead") return { ...facts, state: "ready", goods: 0 };
   const goods = facts.goods + (isGood(evidence) ? 1 : 0);
-  if (goods >= neededGoods(facts, rules) || evidence.kind === "alone")
+  const risingSince = facts.goods === 0 ? at : facts.risingSince;
+  const isLong = goods > 0 && at - risingSince >= rules.riseMs;
+  if (goods >= neededGoods(facts, rules) || isLong || evidence.kind === "alone")
     return { ...facts, state: "ready", goods: 0 };
-  return { ...facts, state: "suspect", goods };
+  return { ...facts, state: "suspect", goods, risingSince };
 }
 
 /** 4, 8, 16, 32, 64: at four probes a second the last takes 16 s. */

@@ -8,6 +8,7 @@ import {
   type Held,
   isSilentlyDead,
   judge,
+  needsAnother,
   nothingHeld,
   type Rules,
   verdictOf,
@@ -20,6 +21,7 @@ export type BackendsParts = { readonly clock: Clock; readonly journal: Journal; 
 /** Without probes nobody proves anything, and nobody would count the good answers. */
 export const unprobed: Rules = {
   rise: 0,
+  riseMs: limits.riseMs,
   strikeMs: limits.strikeMs,
   hungMs: limits.hungReadsMs,
   needsProof: false,
@@ -38,6 +40,8 @@ export class Backends {
   #views: readonly BackendView[] = [];
   /** Hears every verdict that differs from the one before. */
   onVerdict: (view: BackendView) => void = () => {};
+  /** Hears when what waits for a backend had better ask elsewhere, and when it need not any more. */
+  onNeed: (name: string, needsAnother: boolean) => void = () => {};
 
   constructor(names: readonly string[], { clock, journal, rules = unprobed }: BackendsParts) {
     this.#clock = clock;
@@ -78,6 +82,7 @@ export class Backends {
     this.#held.set(name, held);
     if (evidence.kind === "fresh") this.#tellMet(name, held, evidence);
     if (held.state !== before.state) this.#changed(name, evidence);
+    if (needsAnother(held) !== needsAnother(before)) this.onNeed(name, needsAnother(held));
     if (isSilentlyDead(held)) this.#tellLost(name);
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
   }

@@ -6,7 +6,7 @@
 import type { Clock } from "../clock.ts";
 import type { Met } from "../failure.ts";
 import { limits } from "../limits.ts";
-import { type Held, isUrgent } from "./backend.ts";
+import { type Held, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, Readiness } from "./evidence.ts";
 import { patiently } from "./patience.ts";
 import { Rtt } from "./rtt.ts";
@@ -118,15 +118,16 @@ export class Prober {
   #next(): void {
     const held = this.#parts.held();
     const most = isUrgent(held) && held.fresh !== "answer" ? limits.probesAtOnce : 1;
-    if (this.#running.size < most) this.#begin();
-    // A tenth more or less: what started in step falls out of it.
+    // A tenth more or less: what started in step falls out of it. Arranged first: a fault in one is not the last of all.
     this.#wait(this.#paceMs(held) * (0.9 + 0.2 * this.#parts.random()));
+    if (this.#running.size < most) this.#begin();
   }
 
   #paceMs(held: Held): number {
     const { clock, times } = this.#parts;
     if (!isUrgent(held)) return times.intervalMs;
-    const isNews = clock.now() - held.doubtedAt < limits.urgentProbesMs;
+    // One on its way up is asked as often as one that fell just now: its way is counted in answers.
+    const isNews = !isSilent(held) || clock.now() - held.doubtedAt < limits.urgentProbesMs;
     return Math.min(times.intervalMs, isNews ? limits.urgentProbeMs : limits.patientProbeMs);
   }
 

@@ -7,8 +7,8 @@ export type ProbersParts = Pick<ProberParts, "clock" | "random"> & {
   readonly probe: Probe;
   readonly backends: Backends;
   readonly dialMs: (backend: string) => number;
-  /** A new socket was answered. */
-  readonly answered: (backend: string) => void;
+  /** A new socket was answered, after so many ms. */
+  readonly answered: (backend: string, ms: number) => void;
 };
 
 export class Probers {
@@ -55,7 +55,7 @@ export class Probers {
       held: () => backends.held(name),
       learn: (evidence) => {
         backends.learn(name, evidence);
-        if (evidence.kind === "fresh" && evidence.met === "answer") answered(name);
+        if (evidence.kind === "fresh" && evidence.met === "answer") answered(name, evidence.ms);
       },
       dialMs: () => dialMs(name),
     });

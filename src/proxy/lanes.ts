@@ -43,6 +43,9 @@ export type LanesOptions = {
 /** A dead backend without warm lanes is dialled for these, to learn that it is back. */
 const revivalKey = laneKey("proven", "plain");
 
+/** Ours, not the backend's: what we give up says nothing of it, and those who wait for it wait on. */
+const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
+
 export class Lanes implements LaneOwner {
   readonly #options: LanesOptions;
   readonly reads = new Reads();
@@ -155,14 +158,16 @@ export class Lanes implements LaneOwner {
     this.#refuseAll(new Failure("backend-refused", "backend", `Backend ${this.#options.backend} is dead`));
   }
 
-  /** A new socket was answered: lanes that were dialled into a hole, or would be dialled later, are dialled now. */
-  hurry(): void {
+  /**
+   * A new socket was answered after `ms`: lanes that were dialled into a hole, or would be dialled later, are dialled now.
+   * One that takes three times as long as that socket has its SYN in the hole; a slow handshake is given its time.
+   */
+  hurry(ms: number): void {
     if (this.#isStopped || this.#witness.hasAnswering) return;
     const { clock } = this.#options;
     for (const lane of Array.from(this.#rowOf.keys())) {
-      if (!lane.isOpening || clock.now() - lane.dialledAt < limits.hurriedDialMs) continue;
-      // Ours, not the backend's: what we give up says nothing of it.
-      lane.fail(new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered"));
+      if (!lane.isOpening || clock.now() - lane.dialledAt < Math.max(limits.hurriedDialMs, 3 * ms)) continue;
+      lane.fail(dialledAgain);
     }
     this.#redial();
   }
@@ -258,12 +263,10 @@ export class Lanes implements LaneOwner {
   /** Those who waited for this lane go to another backend, unsent; when it was the last, all who wait do. */
   #lost(lane: Lane, row: Row, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
-    if (this.#rowOf.size === 0) {
-      this.#isDead = true;
-      this.#refuseAll(refusal);
-    } else if (!lane.isOpened && !row.lanes.some((other) => other.isOpening)) {
-      refuse(row, refusal);
-    }
+    this.#isDead ||= this.#rowOf.size === 0;
+    if (failure === dialledAgain) return;
+    if (this.#rowOf.size === 0) this.#refuseAll(refusal);
+    else if (!lane.isOpened && !row.lanes.some((other) => other.isOpening)) refuse(row, refusal);
   }
 
   #untrusted(): Failure {

@@ -148,6 +148,23 @@ export class Moves {
     return this.#better(watching, watching.leg?.backend ?? "") !== undefined;
   }
 
+  /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
+  isInVain(watching: Watching, leg: Leg): boolean {
+    // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
+    if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
+    if (watching.leg !== undefined || this.#elsewhereFor(watching, [leg.backend]) !== undefined) return true;
+    // The only one left is waited for, unless another of its lanes answers.
+    const { upstreams } = this.#parts;
+    return (
+      !this.isDoubtful(leg.backend) && upstreams.promptLane(leg.backend, watching.laneKey()) !== undefined
+    );
+  }
+
+  /** It was asked, and nobody else can be. */
+  isAlone(watching: Watching, { backend, up }: Leg): boolean {
+    return up !== undefined && this.#elsewhereFor(watching, [backend]) === undefined;
+  }
+
   /** Had one better not wait for this backend? */
   isDoubtful(backend: string): boolean {
     const state = this.#stateOf(backend);
@@ -242,7 +259,9 @@ export class Moves {
    * and three attempts would be over before it is known.
    */
   #attempt(watching: Watching, hasWaited: boolean): void {
-    const backend = this.#choose(watching, watching.tried);
+    const untried = this.#choose(watching, watching.tried);
+    // Whoever was asked in vain and is suspect is asked again all the same: plain requests are sent there, too.
+    const backend = untried ?? (hasWaited ? this.#choose(watching, nobody) : undefined);
     const isNew = backend !== undefined && !watching.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watching.ask(backend, "lost"), undefined);
     else if (!watching.isTooLate(this.isForgotten(watching))) this.#strand(watching);
@@ -283,7 +302,9 @@ export class Moves {
     const { leg } = watching;
     // One that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
     if (leg === undefined || !watching.mayHaveTwo) return;
-    if (this.#mayLeave(watching, leg, reason)) this.#leave(watching, leg.backend, reason);
+    this.#contain(watching, () => {
+      if (this.#mayLeave(watching, leg, reason)) this.#leave(watching, leg.backend, reason);
+    });
   }
 
   /** Is it still so? */

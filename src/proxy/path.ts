@@ -5,7 +5,7 @@
 import type { Clock } from "../clock.ts";
 import { Buffered } from "../h2/buffered.ts";
 import { Turn } from "../h2/turn.ts";
-import { type BackendView, type Held, isSilent, needsAnother } from "../health/backend.ts";
+import { type BackendView, type Held, isSilent } from "../health/backend.ts";
 import { Backends, unprobed } from "../health/backends.ts";
 import type { ProbeCounts } from "../health/prober.ts";
 import { Probers, type ProbersParts } from "../health/probers.ts";
@@ -132,6 +132,7 @@ export class Path {
     this.renewals = new Renewals(this);
     this.#rounds = this.#createRounds();
     backends.onVerdict = (view) => this.#judged(view);
+    backends.onNeed = (name, isNeeded) => upstreams.lanesOf(name)?.judged(isNeeded);
     this.probers = options.probes && this.#createProbers(options.probes);
     this.timeTravel = new TimeTravel({ clock, journal, mode: options.timeTravelGuard ?? "observe" });
     this.replays = new Loops(clock, journal);
@@ -164,6 +165,7 @@ export class Path {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
     this.upstreams.reconcile(names);
+    this.standings.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
     this.hold.release();
@@ -174,9 +176,8 @@ export class Path {
 
   /** What follows from a verdict, beside what `choose` reads of it. */
   #judged({ name, state }: BackendView): void {
-    const { backends, upstreams } = this;
+    const { upstreams } = this;
     if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
-    upstreams.lanesOf(name)?.judged(needsAnother(backends.held(name)));
     if (state === "dead") {
       upstreams.lanesOf(name)?.abandon();
       // What it has when it comes back is not what it had.
@@ -211,7 +212,7 @@ export class Path {
         const suspectAfterMs = upstreams.lanesOf(name)?.deadlines.suspectAfterMs ?? 0;
         return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
       },
-      answered: (name) => upstreams.lanesOf(name)?.hurry(),
+      answered: (name, ms) => upstreams.lanesOf(name)?.hurry(ms),
     });
   }
 

@@ -6,13 +6,23 @@ import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import type { Exchanges } from "./exchanges.ts";
 import { Looks } from "./looks.ts";
+import type { Watching } from "./watching.ts";
+
+/** A fault of ours costs this watch, not those behind it. */
+function look(watching: Watching): void {
+  try {
+    watching.look();
+  } catch (error) {
+    watching.legFaulted(error);
+  }
+}
 
 export class Patrol {
   readonly #looks: Looks;
 
   constructor(clock: Clock, exchanges: Exchanges) {
     this.#looks = new Looks(clock, limits.patrolMs, () => {
-      for (const { watching } of exchanges.live) watching?.look();
+      for (const { watching } of exchanges.live) if (watching !== undefined) look(watching);
     });
   }
 

@@ -95,14 +95,16 @@ export class Pulse<Lane extends Pulsed> {
     const isTick = now >= this.#tickAt;
     if (isTick) {
       this.#tickAt = Math.max(this.#tickAt + times.intervalMs, now + times.intervalMs / 2);
-      this.#beat(Array.from(lanes()), isLate);
       this.rtt.fade(now);
       this.#deadlines = this.rtt.deadlines(times);
     }
+    // Arranged before anything is done: a fault in one beat is not the last of all.
     this.#wait(this.#tickAt);
     // What arrived while we were busy is read before anyone is judged by it.
     clock.soon(() => this.#look());
-    if (isTick) this.#parts.ticked();
+    if (!isTick) return;
+    this.#beat(Array.from(lanes()), isLate);
+    this.#parts.ticked();
   }
 
   #beat(lanes: readonly Lane[], isLate: boolean): void {

@@ -131,6 +131,8 @@ export class Pursuit {
 
   progressed(): void {
     this.#tried = nobody;
+    // Another backend knew its version: what the first one said is no answer any more.
+    this.#refusal = undefined;
     this.#incident?.progressed();
   }
 
@@ -145,9 +147,15 @@ export class Pursuit {
     this.waitFor(this.#clock.after(ms, run));
   }
 
-  /** A backend that answers PING and nothing else is not waited for. */
-  untilAnswered(giveUp: () => void): void {
-    this.after(limits.resumeAnswerMs, giveUp);
+  /**
+   * A backend that answers PING and nothing else is not waited for; but one that nobody else can be asked for is: anew it
+   * would cost an attempt, and its place in that backend's queue.
+   */
+  untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
+    this.after(limits.resumeAnswerMs, () => {
+      if (isAlone() && !this.isOver) this.untilAnswered(isAlone, giveUp);
+      else giveUp();
+    });
   }
 
   close(): void {

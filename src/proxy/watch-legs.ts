@@ -208,7 +208,7 @@ export class WatchLegs implements EventTaker {
   }
 
   take(event: WatchEvent, from: WatchLeg): Fate {
-    const { progress, clock, pursuit, asked, complaints } = this.#parts;
+    const { progress, clock, asked, complaints } = this.#parts;
     const now = clock.now();
     const { lastBookmarkAt, violations, cursor } = progress;
     const fate = progress.take(event, from.reading, this.isMerged, now);
@@ -218,11 +218,15 @@ export class WatchLegs implements EventTaker {
     const { type, version } = event;
     if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
     else from.standing?.show(version, now);
-    if (fate === "forward") {
-      asked.recall?.raise(version);
-      pursuit.progressed();
-    }
+    if (fate === "forward") asked.recall?.raise(version);
+    this.#countProgress(fate, cursor);
     return fate;
+  }
+
+  /** A bookmark that only we asked for is news as well: it proves more than was known (watch.md §5.2). */
+  #countProgress(fate: Fate, before: string | undefined): void {
+    const { progress, pursuit } = this.#parts;
+    if (fate === "forward" || progress.cursor !== before) pursuit.progressed();
   }
 
   /** What a backend says of itself. */

@@ -142,16 +142,18 @@ export class Watching implements LegOwner {
     const other = new WatchLeg(leg, this.legs, this.#parts.buffered);
     const { first } = this.legs;
     this.legs.other = other;
-    if (first === undefined) this.#pursuit.untilAnswered(() => this.#giveUp(other));
+    if (first === undefined) this.#await(other);
     else this.#pursuit.begin(reason, first.leg.backend);
     return leg;
   }
 
   /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
   isTooLate(isForgotten: boolean): boolean {
-    const isLate = isForgotten || this.#pursuit.isOver || (this.legs.times.leftMs ?? 1) <= 0;
-    if (isLate) this.#end(isForgotten ? "expired" : this.#pursuit.endReason);
-    return isLate;
+    if ((this.legs.times.leftMs ?? 1) <= 0) this.#parts.host.endsHere(true);
+    else if (isForgotten || this.#pursuit.isOver)
+      this.#end(isForgotten ? "expired" : this.#pursuit.endReason);
+    else return false;
+    return true;
   }
 
   // --- what its legs tell ---
@@ -199,17 +201,10 @@ export class Watching implements LegOwner {
 
   legSuspected(leg: Leg): void {
     const side = this.legs.of(leg);
-    if (side === undefined) return;
-    if (side === this.legs.other) return this.#otherSuspected(side);
-    if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.#promote();
+    if (side === undefined || (side === this.legs.other && !this.#parts.moves.isInVain(this, leg))) return;
+    if (side === this.legs.other) this.#giveUp(side);
+    else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.#promote();
     else this.#parts.moves.shadow(this, leg);
-  }
-
-  /** No better than the first: somebody else is asked, at the next tick or, without a first, at once. */
-  #otherSuspected(side: WatchLeg): void {
-    // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
-    const isInVain = side.leg.up !== undefined || this.#parts.moves.isDoubtful(side.leg.backend);
-    if (isInVain) this.#giveUp(side);
   }
 
   legCleared(leg: Leg): void {
@@ -307,6 +302,11 @@ export class Watching implements LegOwner {
     if (isPassing && this.#pursuit.reason === "leaving") this.#parts.moves.leaveLater(this);
   }
 
+  #await(side: WatchLeg): void {
+    const isAlone = (): boolean => this.#parts.moves.isAlone(this, side.leg);
+    this.#pursuit.untilAnswered(isAlone, () => this.#giveUp(side));
+  }
+
   #giveUp(side: WatchLeg): void {
     side.cancel();
     this.#over(side.leg, "broken");
@@ -358,7 +358,7 @@ export class Watching implements LegOwner {
     if (other === undefined) return;
     if (other.isAccepted) return this.#promote();
     this.#pursuit.mayTry();
-    this.#pursuit.untilAnswered(() => this.#giveUp(other));
+    this.#await(other);
   }
 
   #resume(inMs: number): void {
@@ -371,10 +371,12 @@ export class Watching implements LegOwner {
   /** client-go relists after a watch without events that ended within a second: such an end is held back (D5). */
   #end(reason: EndReason): void {
     const { host, moves } = this.#parts;
+    // It is about to end already, for the reason that came first.
+    if (this.#pursuit.isClosed) return;
     this.#pursuit.close();
     this.legs.dropOther();
     const { refusal } = this.#pursuit;
-    if (refusal !== undefined) {
+    if (refusal !== undefined && this.leg === undefined) {
       // It is the answer to what the client asked: no end of ours.
       this.legs.release(refusal);
       return host.endsHere(true);

@@ -98,12 +98,9 @@ export class Witness {
 
   /** A lane is over, and no longer among the others. */
   closed(lane: Lane, failure: Failure | undefined): void {
-    if (!lane.isOpened) {
-      // What we gave up ourselves says nothing of it, be it the last.
-      if (failure?.origin === "proxy") return;
-      if (failure?.origin === "backend") this.#dialFailed(lane, failure);
-    }
+    if (!lane.isOpened && failure?.origin === "backend") this.#dialFailed(lane, failure);
     const reason = failure?.message ?? "it ended";
+    if (isLetGo(lane, failure)) return;
     if (this.#wasLast(lane)) this.#learn({ kind: "lanes-lost", by: endOf(lane), reason });
     else if (lane.isSuspect) this.#speak();
   }
@@ -128,6 +125,12 @@ export class Witness {
   #learn(evidence: Evidence): void {
     if (!this.#isDismissed) this.#parts.learn(evidence);
   }
+}
+
+/** What we gave up ourselves, be it a dial or an idle lane, says nothing of its backend, be it the last. */
+function isLetGo(lane: Lane, failure: Failure | undefined): boolean {
+  if (!lane.isOpened) return failure?.origin === "proxy";
+  return failure === undefined && lane.isRetiring && !lane.isPeerGoing;
 }
 
 /** A lane that was silent is given up for that; one whose peer ends it, with or without a word, had its socket ended. */

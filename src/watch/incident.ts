@@ -70,6 +70,7 @@ export class Incident {
   progressed(): void {
     this.#since = -1;
     this.#fruitless = 0;
+    this.isExpired = false;
   }
 
   get isFruitful(): boolean {

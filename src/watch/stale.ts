@@ -196,6 +196,12 @@ export class Standings {
     for (const standing of this.#stalled) if (standing.backend === backend) this.#stalled.delete(standing);
   }
 
+  /** Those that are no backends any more are forgotten. */
+  reconcile(names: readonly string[]): void {
+    const all = this.#courses.values().flatMap(({ standings }) => standings.keys());
+    for (const backend of new Set(all)) if (!names.includes(backend)) this.forget(backend);
+  }
+
   /** To be called about every second: who has stood still for too long while others went on? */
   judge(now: number): Doubt[] {
     return [...this.#courses.values()].flatMap((course) => course.judge(now));

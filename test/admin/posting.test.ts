@@ -54,7 +54,7 @@ function statusOf(path: string, { method = "POST", headers = own, body = "{}" }:
   });
   asked.on("error", reject);
   asked.end(body);
-  return within(5000, path, promise);
+  return within(20_000, path, promise);
 }
 
 test("whoever says who they are, in JSON, is heard", async () => {

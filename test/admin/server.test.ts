@@ -16,7 +16,7 @@ const opened: Admin[] = [];
 const sockets: Socket[] = [];
 test.after.each(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  for (const admin of opened.splice(0)) await within(2000, "the admin port to stop", admin.stop());
+  for (const admin of opened.splice(0)) await within(20_000, "the admin port to stop", admin.stop());
 });
 
 type Started = { readonly port: number; readonly heard: Entry[] };
@@ -57,7 +57,7 @@ function ask(port: number, path: string, method = "GET"): Promise<Got> {
     response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
   });
   sent.on("error", reject).end();
-  return within(2000, `${method} ${path}`, promise);
+  return within(20_000, `${method} ${path}`, promise);
 }
 
 /** Sends raw octets and resolves with all that comes back until the end. */
@@ -149,15 +149,15 @@ test("other paths and methods are refused, by a fixed table", async () => {
 test("a head beyond the limit, and anything that is no HTTP, is refused and the socket ends", async () => {
   const { port } = await start();
   const big = `GET /livez HTTP/1.1\r\nhost: x\r\na: ${"x".repeat(limits.adminHeaderBytes)}\r\n\r\n`;
-  assert.match(await within(2000, "431", raw(port, big)), /^HTTP\/1.1 431/);
-  assert.match(await within(2000, "400", raw(port, "\x16\x03\x01 hello\r\n\r\n")), /^HTTP\/1.1 400/);
+  assert.match(await within(20_000, "431", raw(port, big)), /^HTTP\/1.1 431/);
+  assert.match(await within(20_000, "400", raw(port, "\x16\x03\x01 hello\r\n\r\n")), /^HTTP\/1.1 400/);
   assert.is((await ask(port, "/livez")).status, 200);
 });
 
 test("idle sockets beyond the limit push out the oldest, so a probe still gets in", async () => {
   const { port } = await start();
   const ends = Array.from({ length: limits.adminSockets + 20 }, () => raw(port, "GET /livez"));
-  await within(2000, "the oldest to be ended", Promise.race(ends));
+  await within(20_000, "the oldest to be ended", Promise.race(ends));
   for (let times = 0; times < 5; times++) assert.is((await ask(port, "/livez")).status, 200);
 });
 
@@ -180,9 +180,9 @@ test("it says where it listens, and stops although a socket is open", async () =
   assert.equal(heard[0], { kind: "listener.opened", listener: "admin", address: `127.0.0.1:${port}` });
   const kept = raw(port, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
   await ask(port, "/livez");
-  await within(2000, "the port to stop", opened[0]?.stop() ?? Promise.resolve());
+  await within(20_000, "the port to stop", opened[0]?.stop() ?? Promise.resolve());
   opened.splice(0);
-  assert.match(await within(2000, "the open socket to end", kept), /^HTTP\/1.1 200/);
+  assert.match(await within(20_000, "the open socket to end", kept), /^HTTP\/1.1 200/);
 });
 
 test.run();

@@ -12,7 +12,7 @@ test.before(async () => {
 test.after(() => proxy.stop());
 
 async function seen(address: string, path: string): Promise<number> {
-  const answer = await within(5000, path, fetch(`http://${address}${path}`));
+  const answer = await within(20_000, path, fetch(`http://${address}${path}`));
   await answer.text();
   return answer.status;
 }

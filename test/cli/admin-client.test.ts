@@ -49,7 +49,7 @@ test("the option counts before the environment, and that before the usual port",
 });
 
 test("nobody there is exit code 3, with the way out", async () => {
-  const refused = failure(await within(5000, "the refusal", clientAt("127.0.0.1:1").one("figures")));
+  const refused = failure(await within(20_000, "the refusal", clientAt("127.0.0.1:1").one("figures")));
   assert.is(exitOf(refused), 3);
   assert.match(refused.message, /127\.0\.0\.1:1: .*ECONNREFUSED[^]*--admin or WATCHKEEPER_ADMIN/);
 });

@@ -49,7 +49,7 @@ function ask(port: number, change: Partial<Question> = {}): Promise<Answer | Fai
     withinMs: 300,
     ...change,
   };
-  return within(2000, "an answer", askBackend({ ...question, backend }));
+  return within(20_000, "an answer", askBackend({ ...question, backend }));
 }
 
 function problemOf(outcome: Answer | Failure): string {

@@ -54,15 +54,15 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   const look = async (): Promise<void> => {
     while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
   };
-  await within(5000, what, look());
+  await within(20_000, what, look());
 }
 
 test("who asks for it is told how it ended", async ({ proxy }) => {
   const { file, reloads, apply } = start(proxy, () => Promise.resolve([]));
   apply();
-  assert.equal(await within(5000, "the reload", reloads.now()), []);
+  assert.equal(await within(20_000, "the reload", reloads.now()), []);
   writeFileSync(file, "apiVersion: nonsense\n");
-  const problems = await within(5000, "the refusal", reloads.now());
+  const problems = await within(20_000, "the refusal", reloads.now());
   assert.match(problems.join("; "), "apiVersion");
 });
 

@@ -17,7 +17,7 @@ test.after.each(() => {
 test("the first signal is told once, the second hurries", async () => {
   const { first, hurry } = listenForSignals();
   process.emit("SIGTERM");
-  assert.is(await within(1000, "the first", first), false);
+  assert.is(await within(20_000, "the first", first), false);
   assert.not.ok(hurry.aborted);
   process.emit("SIGINT");
   assert.ok(hurry.aborted);
@@ -31,7 +31,7 @@ test("a fault is journaled, drains like a signal, and shows in the exit code", a
   containFaults(journal, signals.raise);
   assert.is(exitCode(), 0);
   process.emit("uncaughtException", new Error("nobody caught this"));
-  await within(1000, "the drain", signals.first);
+  await within(20_000, "the drain", signals.first);
   assert.is(exitCode(), 1);
   assert.match(JSON.stringify(entries), "nobody caught this");
 });

@@ -164,7 +164,7 @@ test("nghttp2 and we refuse the same blocks, but for what is known", async () =>
   let agreed = 0;
   for (const blocks of casesOf(4, casesForNode)) {
     const us = ours(blocks);
-    const them = await within(5000, "nghttp2's verdict", judgedByNode(blocks));
+    const them = await within(20_000, "nghttp2's verdict", judgedByNode(blocks));
     const what = them === undefined ? undefined : disagreement(us, them, "nghttp2");
     if (what === undefined) agreed++;
     else classes.set(what, (classes.get(what) ?? 0) + 1);

@@ -46,11 +46,11 @@ test("an asker that leaves before the end is told, one that was answered is not"
     new Promise((resolve, reject) => {
       http.get({ port, path, host: "127.0.0.1" }, resolve).on("error", reject);
     });
-  const done = await within(5_000, "an answer", get("/done"));
+  const done = await within(20_000, "an answer", get("/done"));
   done.resume();
-  const open = await within(5_000, "a head", get("/open"));
+  const open = await within(20_000, "a head", get("/open"));
   open.destroy();
-  assert.is(await within(5_000, "its leaving", gone.promise), "/open");
+  assert.is(await within(20_000, "its leaving", gone.promise), "/open");
   close();
 });
 

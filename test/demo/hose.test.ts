@@ -26,7 +26,7 @@ function dial(): net.Socket {
 }
 
 async function heard(socket: net.Socket): Promise<string> {
-  const [text] = await within(5_000, "something", once(socket, "data"));
+  const [text] = await within(20_000, "something", once(socket, "data"));
   return String(text);
 }
 
@@ -53,7 +53,7 @@ test("pinched, old and new sockets meet silence, and released what waited flows 
   assert.is(await heard(old), "one");
   hose.pinch();
   const fresh = dial();
-  await within(5_000, "the kernel", once(fresh, "connect"));
+  await within(20_000, "the kernel", once(fresh, "connect"));
   old.write("two");
   fresh.write("three");
   assert.equal(await Promise.all([isSilent(old), isSilent(fresh)]), [true, true]);
@@ -70,13 +70,13 @@ test("an end that dies in a hole is not heard of before it is released", async (
   const before = targetPort;
   targetPort = (target.address() as AddressInfo).port;
   const near = dial();
-  const dying = await within(5_000, "the far end", far.promise);
+  const dying = await within(20_000, "the far end", far.promise);
   hose.pinch();
   dying.destroy();
   assert.is(await isSilent(near), true);
   const closed = once(near, "close");
   hose.release();
-  await within(5_000, "its close", closed);
+  await within(20_000, "its close", closed);
   target.close();
   targetPort = before;
 });
@@ -84,7 +84,7 @@ test("an end that dies in a hole is not heard of before it is released", async (
 test("where nobody listens the socket is broken off", async () => {
   const before = targetPort;
   targetPort = 1;
-  const [error] = await within(5_000, "an error", once(dial(), "error"));
+  const [error] = await within(20_000, "an error", once(dial(), "error"));
   assert.match(String(error), "ECONNRESET");
   targetPort = before;
 });

@@ -53,10 +53,10 @@ async function scene(names: readonly string[]) {
 
 async function get(session: http2.ClientHttp2Session, path: string): Promise<[number, string]> {
   const stream = session.request({ ":path": path });
-  const [head] = await within(5_000, `a head for ${path}`, once(stream, "response"));
+  const [head] = await within(20_000, `a head for ${path}`, once(stream, "response"));
   let text = "";
   stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  await within(5_000, `the end of ${path}`, once(stream, "end"));
+  await within(20_000, `the end of ${path}`, once(stream, "end"));
   return [Number((head as http2.IncomingHttpHeaders)[":status"]), text];
 }
 

@@ -15,7 +15,7 @@ import type { Evidence, Readiness } from "../../src/health/evidence.ts";
 
 const test = suite("health/backend");
 
-const rules: Rules = { rise: 4, strikeMs: 60_000, hungMs: 3000, needsProof: true };
+const rules: Rules = { rise: 4, riseMs: 16_000, strikeMs: 60_000, hungMs: 3000, needsProof: true };
 const freshes: Held["fresh"][] = ["none", "answer", "refusal", "silence"];
 const readings: Held["reads"][] = ["answering", "hanging"];
 const readinesses: Readiness[] = ["unknown", "ready", "failing", "hanging", "shutdown"];
@@ -245,6 +245,16 @@ test("falls that are far apart are not the same trouble", () => {
   const back = judge({ ...once, state: "ready" }, { kind: "lanes-answer" }, 1100, rules);
   assert.is(judge(back, silent, 61_000, rules).strikes, 2);
   assert.is(judge(back, silent, 61_001, rules).strikes, 1);
+});
+
+test("good answers for sixteen seconds are enough, however far apart they come", () => {
+  let held: Held = { ...nothingHeld, state: "suspect", lanes: "answering", strikes: 5, struckAt: 0 };
+  const good: Evidence = { kind: "readyz", readiness: "ready", ms: 1, reason: "" };
+  for (let at = 1_000; at < 17_000; at += 1_000) {
+    held = judge(held, good, at, rules);
+    assert.is(held.state, "suspect");
+  }
+  assert.is(judge(held, good, 17_000, rules).state, "ready");
 });
 
 test.run();

@@ -8,7 +8,7 @@ const test = suite("health/backends");
 const opened = { kind: "lane-opened", ms: 7 } as const;
 const lost = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" } as const;
 const silent = { kind: "lanes-silent", ms: 600, limitMs: 500 } as const;
-const rules = { rise: 4, strikeMs: 60_000, hungMs: 3000, needsProof: true };
+const rules = { rise: 4, riseMs: 16_000, strikeMs: 60_000, hungMs: 3000, needsProof: true };
 const answers = { kind: "lanes-answer" } as const;
 
 test("a change of verdict is journaled once, with its reason and time", () => {
@@ -96,6 +96,17 @@ test("the time under suspicion is summed", () => {
   backends.learn("a", silent);
   clock.advance(300);
   assert.is(backends.suspectMs("a"), 1000);
+});
+
+test("that what waits may wait on again is told, even while the verdict stays suspect", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
+  const told: boolean[] = [];
+  backends.onNeed = (name, isNeeded) => name === "a" && told.push(isNeeded);
+  for (const name of ["a", "b"]) backends.learn(name, { kind: "lane-opened", ms: 1 });
+  backends.learn("a", { kind: "lanes-silent", ms: 600, limitMs: 600 });
+  backends.learn("a", { kind: "lanes-answer" });
+  assert.equal([told, backends.held("a").state], [[true, false], "suspect"]);
 });
 
 test.run();

@@ -102,7 +102,7 @@ test("a look that is given up ends at once", async () => {
   const asked = source.ask();
   setTimeout(() => source.giveUp(), 50);
   const startedAt = performance.now();
-  assert.instance(await within(2000, "the end", asked), Failure);
+  assert.instance(await within(20_000, "the end", asked), Failure);
   assert.ok(performance.now() - startedAt < 1500);
 });
 

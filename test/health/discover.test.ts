@@ -17,7 +17,7 @@ const parts = { clock: wallClock, access: () => ({ servers: [], caFile: "", serv
 
 test("a name's addresses are the backends, each at the port", async () => {
   const source = sourceOf({ from: "dns", name: "localhost", port: 6443, intervalMs: 1000 }, parts);
-  const found = await within(5000, "an answer", source.ask());
+  const found = await within(20_000, "an answer", source.ask());
   assert.not.instance(found, Failure);
   if (found instanceof Failure) return;
   assert.ok(found.some(({ name, host }) => name === "127.0.0.1:6443" && host === "127.0.0.1"));
@@ -38,7 +38,7 @@ test("a file is read, watched, and missed", async () => {
   const changed = Promise.withResolvers<undefined>();
   const stop = source.watch?.(() => changed.resolve(undefined));
   writeFileSync(file, "- {name: cp-1, url: 'https://10.0.0.1:6443'}\n");
-  await within(5000, "the change", changed.promise);
+  await within(20_000, "the change", changed.promise);
   stop?.();
   assert.equal(await source.ask(), [{ name: "cp-1", host: "10.0.0.1", port: 6443, isEncrypted: true }]);
 });
@@ -46,7 +46,7 @@ test("a file is read, watched, and missed", async () => {
 test("in a pod Kubernetes is asked without a child, of whatever is known now", async () => {
   const source = sourceOf({ from: "endpointslice", kubeconfigFile: undefined, intervalMs: 1000 }, parts);
   assert.is(source.from, "endpointslice");
-  const outcome = await within(5000, "an answer", source.ask());
+  const outcome = await within(20_000, "an answer", source.ask());
   assert.match(outcome instanceof Failure ? outcome.message : "", "service account's token");
   source.stop();
 });

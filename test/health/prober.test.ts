@@ -228,4 +228,15 @@ test("one that is stopped is not hastened", () => {
   assert.is(played.begun.length, 0);
 });
 
+test("one on its way up is asked as often as one that fell just now, however long it was away", () => {
+  const played = play({ ...ready, state: "suspect" });
+  played.clock.advance(limits.urgentProbesMs + 1);
+  const before = played.begun.length;
+  for (let at = 0; at < 2_000; at += 250) {
+    played.clock.advance(250);
+    answerAll(played);
+  }
+  assert.ok(played.begun.length - before >= 7, `${played.begun.length - before} in two seconds`);
+});
+
 test.run();

@@ -69,8 +69,8 @@ function firstWord(options: {
 
 test("a lane speaks h2 to a backend whose certificate its CA vouches for", async () => {
   const { close, ...at } = await backend(["h2", "http/1.1"]);
-  assert.is(await within(3000, "a word", firstWord(at)), "h2");
-  assert.is(await within(3000, "a word", firstWord({ ...at, serverName: "127.0.0.1" })), "h2");
+  assert.is(await within(20_000, "a word", firstWord(at)), "h2");
+  assert.is(await within(20_000, "a word", firstWord({ ...at, serverName: "127.0.0.1" })), "h2");
   close();
 });
 
@@ -80,7 +80,10 @@ test("a wrong name, a wrong CA and a backend without h2 are refused by name", as
   assert.match(await firstWord({ ...at, ca: "" }), /certificate|issuer/i);
   close();
   const old = await backend(["http/1.1"]);
-  assert.match(await within(3000, "why", firstWord(old)), /does not speak HTTP\/2|no application protocol/i);
+  assert.match(
+    await within(20_000, "why", firstWord(old)),
+    /does not speak HTTP\/2|no application protocol/i,
+  );
   old.close();
 });
 
@@ -89,7 +92,7 @@ async function wasResumed(socket: Socket): Promise<boolean> {
   const heard = new Promise((resolve) => {
     socket.once("data", resolve);
   });
-  await within(2000, "a word", heard);
+  await within(20_000, "a word", heard);
   const isReused = socket instanceof tls.TLSSocket && socket.isSessionReused();
   socket.destroy();
   return isReused;
@@ -113,20 +116,20 @@ test("no socket resumes the session of one before it: Node looks at names in who
   const reason = new Promise<Error>((resolve) => {
     renamed.once("error", resolve);
   });
-  assert.match((await within(2000, "why", reason)).message, "other.test");
+  assert.match((await within(20_000, "why", reason)).message, "other.test");
   close();
 });
 
 test("a dial that nobody answers says so", async () => {
   const { close, ...at } = await backend(["h2"]);
   close();
-  assert.match(await within(3000, "why", firstWord(at)), "ECONNREFUSED");
+  assert.match(await within(20_000, "why", firstWord(at)), "ECONNREFUSED");
 });
 
 test("an upgrade gets an http/1.1 socket, or a failure that says nothing was sent", async () => {
   const { port, ca, close } = await backend(["h2", "http/1.1"]);
   const address = { name: "a", host: "127.0.0.1", port, tls: { ca, serverName: "localhost" } };
-  const socket = await within(3000, "a socket", connectUpgrade(address, { keepalive }, 2000));
+  const socket = await within(20_000, "a socket", connectUpgrade(address, { keepalive }, 2000));
   assert.ok(
     !(socket instanceof Failure) && socket instanceof tls.TLSSocket && socket.alpnProtocol === "http/1.1",
   );
@@ -164,12 +167,12 @@ test("for a passthrough there is TCP and nothing else, and a dial that fails say
   const socket = connectThrough({ name: "a", host: "127.0.0.1", port, tls: tlsOf }, ends, keepalive);
   const raw = tls.connect({ socket, ca, servername: "localhost", ALPNProtocols: ["h2"] });
   raw.on("error", () => {});
-  const said = await within(3000, "a word", new Promise((resolve) => raw.once("data", resolve)));
+  const said = await within(20_000, "a word", new Promise((resolve) => raw.once("data", resolve)));
   assert.is(String(said), "h2");
   raw.destroy();
   close();
   const none = connectThrough({ name: "a", host: "127.0.0.1", port: 1, tls: tlsOf }, ends, keepalive);
-  await within(3000, "its end", new Promise((resolve) => none.once("close", resolve)));
+  await within(20_000, "its end", new Promise((resolve) => none.once("close", resolve)));
 });
 
 /** A load balancer that asks for a header of version 1, and then is the backend: headers as they came. */
@@ -230,7 +233,7 @@ test("where a backend asks for a PROXY header each connection begins with one, b
   assert.is(await said(named), "h2");
   const lost = new Promise((resolve) => named.once("close", resolve));
   for (const socket of [lane, secure, named]) socket.destroy();
-  await within(3000, "its end", lost);
+  await within(20_000, "its end", lost);
   close();
 });
 
@@ -245,7 +248,7 @@ test("a backend that cannot be reached says so the same way with a PROXY header"
   for (const one of [address, { ...address, tls: undefined }]) {
     const socket = openSocket(one, "h2");
     const reason = new Promise<Error & { code?: string }>((resolve) => socket.once("error", resolve));
-    assert.is((await within(3000, "the reason", reason)).code, "ECONNREFUSED");
+    assert.is((await within(20_000, "the reason", reason)).code, "ECONNREFUSED");
   }
 });
 

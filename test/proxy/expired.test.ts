@@ -130,4 +130,15 @@ test("a shadow that is refused is asked for again when the version is newer, and
   assert.match(watch.queryOf(watch.to), "resourceVersion=9&");
 });
 
+test("a refusal that another backend has overtaken is never told: an hour later, when we drain, the watch just ends", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "!410");
+  watch.end(watch.from);
+  watch.serve(watch.to, "+8a ~9a");
+  watch.advance(3_600_000);
+  for (const exchange of watch.path.exchanges.live) exchange.letWatchEnd();
+  watch.advance(2_000);
+  watch.has("+8a ~9a", "ended");
+});
+
 test.run();

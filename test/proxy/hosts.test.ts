@@ -74,7 +74,7 @@ for (const [version, ask] of [
   ["http/1.1", askH1],
 ] as const) {
   const asks = (asking: Parameters<typeof ask>[1]): Promise<string> =>
-    within(5000, "an answer", ask(proxy, asking));
+    within(20_000, "an answer", ask(proxy, asking));
   const atBlue = { servername: "blue.test", authority: "blue.test:6443" };
 
   test(`${version}: who somebody is depends on the host that was asked for`, async () => {

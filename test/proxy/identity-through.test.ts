@@ -50,7 +50,7 @@ for (const [version, ask] of [
   ["h2", askH2],
   ["http/1.1", askH1],
 ] as const) {
-  const asks = (asking: Asking): Promise<string> => within(5000, "an answer", ask(proxy, asking));
+  const asks = (asking: Asking): Promise<string> => within(20_000, "an answer", ask(proxy, asking));
 
   test(`${version}: a certificate is its user and groups, whatever else its holder says`, async () => {
     assert.is(await asks({ pair: alice }), "200 front-proxy alice devs|a, b");

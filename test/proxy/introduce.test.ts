@@ -20,7 +20,7 @@ async function met(mode: Mode, trusted: string, said: string): Promise<string> {
   const rules = { mode, trusted: networksOf([trusted]) };
   const told = new Promise<Ends | Failure>((resolve) => introduce(far, rules, manualClock(), resolve));
   near.write(Buffer.from(said, "latin1"));
-  const ends = await within(2000, "an introduction", told);
+  const ends = await within(20_000, "an introduction", told);
   let outcome = "";
   if (ends instanceof Failure) outcome = ends.message;
   else {
@@ -28,7 +28,7 @@ async function met(mode: Mode, trusted: string, said: string): Promise<string> {
     far.resume();
     const { address, port } = ends.source;
     const isOwn = port === far.remotePort && address === "127.0.0.1";
-    const rest = await within(2000, "the rest", heard);
+    const rest = await within(20_000, "the rest", heard);
     outcome = `${isOwn ? "own" : `${address}:${port} to ${ends.destination.port}`}, then ${rest.toString("latin1")}`;
   }
   close();

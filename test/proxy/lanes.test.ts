@@ -372,10 +372,10 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   const aged = opening().filter((lane) => path.clock.now() - lane.dialledAt >= limits.hurriedDialMs);
   assert.ok(aged.length > 0);
   path.backend("a").isMute = false;
-  lanes?.hurry();
+  lanes?.hurry(1);
   assert.ok(aged.every((lane) => !lane.isOpening));
   const fresh = opening();
-  lanes?.hurry();
+  lanes?.hurry(1);
   assert.equal(opening(), fresh);
   path.clock.advance(100);
   assert.is(path.backends.views[0]?.state === "dead", false);
@@ -393,7 +393,7 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
   });
   // The first of several sockets that wait is answered; it was begun before the lanes were dialled.
   path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
-  path.upstreams.lanesOf("a")?.hurry();
+  path.upstreams.lanesOf("a")?.hurry(1);
   path.settle();
   assert.equal(
     told.filter((text) => text.includes("Dialled again")),
@@ -414,6 +414,38 @@ test("clients with lanes of their own leave nothing behind, even if they never g
     (path.upstreams.lanesOf("a")?.rows ?? []).filter(({ key }) => key.owner !== "").length;
   path.clock.advance(2 * limits.idleLaneMs);
   assert.is(rows(), 0);
+});
+
+test("a lane whose handshake is slow is not given up for a probe that is as slow", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.clock.advance(3_000);
+  const lanes = path.upstreams.lanesOf("a");
+  const opening = (): readonly Lane[] =>
+    lanes?.rows.flatMap((row) => row.lanes.filter((lane) => lane.isOpening)) ?? [];
+  const before = opening();
+  const oldest = Math.max(...before.map((lane) => path.clock.now() - lane.dialledAt));
+  lanes?.hurry(oldest / 3 + 1);
+  assert.equal(opening(), before);
+});
+
+test("those who wait for a dial that we begin anew wait on", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(1_000);
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.settle();
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.clock.advance(limits.hurriedDialMs + 200);
+  path.backend("a").isMute = false;
+  path.upstreams.lanesOf("a")?.hurry(1);
+  path.settle();
+  path.backend("a").last.answer(200, "x");
+  path.settle();
+  assert.is(ear.status, "200");
 });
 
 test.run();

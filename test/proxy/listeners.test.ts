@@ -50,8 +50,8 @@ test("a reload opens what is new, on the port of what it replaces, and closes wh
   assert.match(refused, "ECONNREFUSED");
   const back = changed(proxy, (text) => text.replace("{name: local,", "{name: other,"));
   assert.equal(await running.reload(back), []);
-  assert.match(await within(3000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
-  assert.match(await within(3000, "an answer", get(url, ca)), "GET /api");
+  assert.match(await within(20_000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
+  assert.match(await within(20_000, "an answer", get(url, ca)), "GET /api");
 });
 
 test("a client of a listener that goes may finish what it has", async ({ proxy }) => {
@@ -79,8 +79,8 @@ test("a listener that cannot be opened leaves everything as it was", async ({ pr
   const outcome = await running.reload(clash);
   assert.instance(outcome, Failure);
   assert.match(outcome instanceof Failure ? outcome.message : "", "EADDRINUSE");
-  assert.match(await within(3000, "an answer", get(url, ca)), "GET /api");
-  assert.match(await within(3000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
+  assert.match(await within(20_000, "an answer", get(url, ca)), "GET /api");
+  assert.match(await within(20_000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
   taken.close();
 });
 
@@ -106,7 +106,7 @@ test("a listener whose port was taken meanwhile is named, keeps its clients, and
       .replace("keyFile: tls.key}", "keyFile: tls.key, reloadInterval: 9s}"),
   );
   const outcome = running.reload(clash);
-  await within(3000, "the theft", stolen);
+  await within(20_000, "the theft", stolen);
   assert.instance(await outcome, Failure);
   const lost = entries.find((entry) => entry.kind === "listener.lost");
   assert.match(
@@ -116,7 +116,7 @@ test("a listener whose port was taken meanwhile is named, keeps its clients, and
   const readyz = (): Promise<string> =>
     fetch(`http://${running.adminAddress}/readyz`).then((answer) => answer.text());
   assert.match(await readyz(), "[-]listeners failed");
-  assert.match(await within(3000, "an answer", get(url, ca)), "GET /api");
+  assert.match(await within(20_000, "an answer", get(url, ca)), "GET /api");
   const chunks: Buffer[] = [];
   for await (const chunk of session.request({ ":path": "/known" })) chunks.push(chunk as Buffer);
   assert.match(Buffer.concat(chunks).toString(), "GET /known");
@@ -126,7 +126,7 @@ test("a listener whose port was taken meanwhile is named, keeps its clients, and
   const isBack = async (): Promise<boolean> =>
     (await readyz()).includes("[+]listeners ok") || !(await readyz()).includes("[-]");
   while (!(await isBack())) await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.match(await within(3000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
+  assert.match(await within(20_000, "an answer", get(`http://127.0.0.1:${plainPort}`)), "GET /api");
 });
 
 test("what holds from the next start only is named", async ({ proxy }) => {

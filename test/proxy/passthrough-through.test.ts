@@ -63,7 +63,7 @@ async function metrics(): Promise<string> {
 
 test("a request through TLS of the backend's own is answered, and its connection counted", async () => {
   const joined = through("through", "localhost");
-  assert.match(await within(3000, "an answer", joined.get()), /^[ab] GET \/api 0$/);
+  assert.match(await within(20_000, "an answer", joined.get()), /^[ab] GET \/api 0$/);
   assert.match(await metrics(), /watchkeeper_passthrough_connections\{backend="[ab]"\} 1/);
   joined.session.destroy();
   await until("the end", () => proxy.entries.some(({ kind }) => kind === "passthrough.ended"));
@@ -77,34 +77,34 @@ test("a name has its own backends, and whoever names none has the others", async
     ["other.example", "a"],
   ] as const) {
     const joined = through("routed", name);
-    assert.is(await within(3000, "an answer", joined.get()), `${backend} GET /api 0`);
+    assert.is(await within(20_000, "an answer", joined.get()), `${backend} GET /api 0`);
     joined.session.destroy();
   }
 });
 
 test("a listener that a reload takes away keeps the connections that it has", async () => {
   const joined = through("through", "localhost");
-  await within(3000, "an answer", joined.get());
+  await within(20_000, "an answer", joined.get());
   const file = join(proxy.directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8").replace(/ {2}- \{name: through.*\n/, "");
   const config = parseConfig(text, file);
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   assert.not.instance(await proxy.running.reload(config), Failure);
   assert.is(proxy.running.addresses.has("through"), false);
-  assert.match(await within(3000, "an answer", joined.get()), "GET /api");
+  assert.match(await within(20_000, "an answer", joined.get()), "GET /api");
   joined.session.destroy();
 });
 
 test("a stop waits for them, and cuts what is left in the end", async () => {
   const joined = through("through", "localhost");
-  await within(3000, "an answer", joined.get());
+  await within(20_000, "an answer", joined.get());
   const stopped = proxy.running.stop(new AbortController().signal);
   await until("the drain", () => proxy.entries.some(({ kind }) => kind === "drain.started"));
   await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.match(await within(3000, "an answer while it drains", joined.get()), "GET /api");
+  assert.match(await within(20_000, "an answer while it drains", joined.get()), "GET /api");
   const gone = new Promise((resolve) => joined.session.once("close", resolve));
-  await within(5000, "the stop", stopped);
-  await within(3000, "the end of the session", gone);
+  await within(20_000, "the stop", stopped);
+  await within(20_000, "the end of the session", gone);
   const ended = proxy.entries.find((entry) => entry.kind === "passthrough.ended");
   assert.is(ended?.kind === "passthrough.ended" && ended.reason, "draining");
   const drained = proxy.entries.find((entry) => entry.kind === "drain.ended");

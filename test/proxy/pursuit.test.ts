@@ -32,7 +32,10 @@ test("it waits for one thing at a time", () => {
   pursuit.after(20, () => done.push("second"));
   clock.advance(30);
   assert.equal(done, ["second"]);
-  pursuit.untilAnswered(() => done.push("silent"));
+  pursuit.untilAnswered(
+    () => false,
+    () => done.push("silent"),
+  );
   clock.advance(limits.resumeAnswerMs - 1);
   pursuit.stop();
   clock.advance(10);

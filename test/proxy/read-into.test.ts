@@ -72,7 +72,7 @@ test("so do those of a TLS socket on top of an accepted one, and of one that we 
   const near = tls.connect({ host: "127.0.0.1", port, servername: "localhost", ca: authority.certificate });
   const nearEar = listen(near);
   near.write("asked");
-  const far = await within(2000, "the handshake", accepted.promise);
+  const far = await within(20_000, "the handshake", accepted.promise);
   const farEar = listen(far);
   await farEar.said("asked");
   far.write("x".repeat(100_000));

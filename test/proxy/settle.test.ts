@@ -29,7 +29,7 @@ test("one ready backend is enough, once all have been judged", async () => {
   assert.is(outcome(), undefined);
   now.states = ["ready", "dead"];
   clock.advance(100);
-  await within(1000, "the answer", done);
+  await within(20_000, "the answer", done);
   assert.is(outcome(), true);
 });
 
@@ -41,7 +41,7 @@ test("it does not wait for ever", async () => {
   ] as const) {
     const { clock, done, outcome } = played(...states);
     clock.advance(1000);
-    await within(1000, "the answer", done);
+    await within(20_000, "the answer", done);
     assert.is(outcome(), isReady);
   }
 });

@@ -25,7 +25,7 @@ async function shown(pair: Pair | undefined, ca = authority.certificate): Promis
   });
   const own = pair === undefined ? {} : { cert: pair.certificate, key: pair.key };
   const client = tls.connect({ socket: far, rejectUnauthorized: false, ...own });
-  await within(3000, "the handshake", new Promise((resolve) => server.once("secure", resolve)));
+  await within(20_000, "the handshake", new Promise((resolve) => server.once("secure", resolve)));
   const outcome = shownOn(server);
   client.destroy();
   server.destroy();

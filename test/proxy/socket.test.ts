@@ -28,7 +28,7 @@ test("buffers arrive in order as one stream, and the end comes after them", asyn
   wire.end();
   const chunks: Buffer[] = [];
   far.on("data", (chunk: Buffer) => chunks.push(chunk));
-  await within(2000, "the end", new Promise((resolve) => far.on("end", resolve)));
+  await within(20_000, "the end", new Promise((resolve) => far.on("end", resolve)));
   assert.is(Buffer.concat(chunks).toString(), "abc");
   close();
 });
@@ -43,7 +43,7 @@ test("a peer that does not read is told as backlog, and as drained once it reads
   while (wire.write([Buffer.alloc(100_000)])) written += 1;
   assert.ok(written * 100_000 > limits.socketBacklogBytes / 2, String(written));
   far.resume();
-  await within(5000, "drained", drained.promise);
+  await within(20_000, "drained", drained.promise);
   close();
 });
 
@@ -64,7 +64,7 @@ test("a client that takes no answer is not heard until it does", async () => {
   });
   assert.is(await Promise.race([heard.promise, soon]), "nothing yet");
   far.resume();
-  assert.is(await within(5000, "what was said meanwhile", heard.promise), "x");
+  assert.is(await within(20_000, "what was said meanwhile", heard.promise), "x");
   close();
 });
 
@@ -74,7 +74,7 @@ test("an end is the end: a peer that stays all the same is let go of", async () 
   const owner = { receive() {}, drained() {}, closed: () => closed.resolve(undefined) };
   far.allowHalfOpen = true;
   wireOf(near, owner, { ...journal(), origin: "client" }).end();
-  await within(3000, "the socket's end", closed.promise);
+  await within(20_000, "the socket's end", closed.promise);
   close();
 });
 
@@ -91,7 +91,7 @@ test("what a session throws ends its own socket and is journaled (D10)", async (
   };
   wireOf(near, owner, { journal: own, origin: "client" });
   far.write("x");
-  assert.is((await within(2000, "closed", closed.promise))?.origin, "proxy");
+  assert.is((await within(20_000, "closed", closed.promise))?.origin, "proxy");
   assert.equal(entries, [{ kind: "fault.contained", ring: "session", message: "a bug" }]);
   close();
 });
@@ -105,7 +105,7 @@ test("a reset is a failure of whoever is charged for this side", async () => {
     { ...journal(), origin: "backend" },
   );
   far.resetAndDestroy();
-  const failure = await within(2000, "closed", closed.promise);
+  const failure = await within(20_000, "closed", closed.promise);
   assert.equal([failure?.code, failure?.origin], ["backend-lost", "backend"]);
   close();
 });

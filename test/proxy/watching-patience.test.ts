@@ -4,7 +4,7 @@ import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
 import { PlayedPath } from "../support/path.ts";
-import { goAway, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
+import { goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/watching: patience");
 
@@ -152,6 +152,87 @@ test("while a successor is asked, a slow reader is felt by the backend that serv
     assert.ok(watch.path.buffered.bytes <= most, `${watch.path.buffered.bytes} wait`);
     assert.is(watch.to.last.resetCode, isAnswered ? errorCode.CANCEL : undefined);
   }
+});
+
+const probedPath = (): PlayedPath => {
+  const path = new PlayedPath(["a", "b"], { isProbed: true });
+  path.clock.advance(2_000);
+  return path;
+};
+
+test("the only backend left is slow, and suspected for a moment three times: its watch waits for it", () => {
+  const path = probedPath();
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  for (let pulse = 0; pulse < 3; pulse += 1) {
+    const letGo = hold(watch.to);
+    watch.advance(800);
+    letGo();
+    watch.advance(1_200);
+  }
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("the only backend left queues the watch for ten seconds: it is asked once", () => {
+  const watch = new PlayedWatch({ path: probedPath() });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  watch.advance(10_000);
+  assert.is(watch.to.asked.length, 1);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("the only backend that answers has asked for patience, and /readyz fails there: it is asked again", () => {
+  const watch = new PlayedWatch({ path: probedPath() });
+  watch.serve(watch.from, "+8a");
+  watch.to.readyz = "failing";
+  watch.advance(1_500);
+  watch.kill(watch.from);
+  watch.advance(300);
+  watch.to.last.answer(429);
+  watch.advance(3_000);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("a watch that waits for any backend ends at its client's own deadline, as the server would end it", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=5" });
+  watch.serve(watch.from, "+8a");
+  watch.advance(2_000);
+  watch.kill(watch.to);
+  watch.kill(watch.from);
+  watch.advance(5_000);
+  watch.has("+8a", "ended");
+  assert.equal([...watch.path.moves.ends], [], "no end of ours");
+});
+
+test("a watch that was told to end ends for that reason, whatever becomes of its backend meanwhile", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from);
+  for (const exchange of watch.path.exchanges.live) exchange.letWatchEnd();
+  watch.advance(100);
+  watch.kill(watch.from);
+  watch.advance(1_200);
+  assert.equal([...watch.path.moves.ends], [["drained", 1]]);
+});
+
+test("bookmarks that only we asked for are progress: a watch with nothing else is moved as often as need be", () => {
+  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const watch = new PlayedWatch({ path });
+  let [from, to] = [watch.from, watch.to];
+  watch.serve(from, "+8a");
+  for (let round = 0; round < 5; round += 1) {
+    watch.advance(2_000);
+    from.last.side?.reset(2);
+    path.settle();
+    watch.advance(300);
+    [from, to] = [to, from];
+    watch.serve(from, `=${10 + round}`);
+  }
+  watch.has("+8a");
 });
 
 test.run();

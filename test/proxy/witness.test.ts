@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
+import { limits } from "../../src/limits.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/witness");
@@ -164,6 +165,25 @@ test("who waits in vain for a session has met silence", () => {
   path.clock.advance(3000);
   const fresh = said.find(({ kind }) => kind === "fresh");
   assert.ok(fresh?.kind === "fresh" && fresh.met === "silence");
+});
+
+test("a lane that was let go for being idle is no loss: its backend stays ready", () => {
+  const path = new PlayedPath(["a", "b"], { isProbed: true, warm: 0 });
+  path.clock.advance(2_000);
+  const client = path.client();
+  const ears = ["a", "b"].map(() => client.ask("GET", "/api", [bearer("t")]));
+  path.settle();
+  for (const backend of path.played.values()) for (const asked of backend.asked) asked.answer(200, "x");
+  path.settle();
+  assert.equal(
+    ears.map(({ status }) => status),
+    ["200", "200"],
+  );
+  path.clock.advance(5 * limits.idleLaneMs);
+  assert.equal(
+    path.changes.filter(({ to }) => to !== "ready"),
+    [],
+  );
 });
 
 test.run();

@@ -70,7 +70,7 @@ export class Scene {
   }
 
   /** Waits until no exchange but the bystander's is left. */
-  async gone(ms = 5000): Promise<ChildState> {
+  async gone(ms = 20_000): Promise<ChildState> {
     let state = await this.proxy.state();
     for (const beganAt = performance.now(); state.exchanges > 2 && performance.now() - beganAt < ms; ) {
       await pause(50);

@@ -49,7 +49,13 @@ export async function startPassthrough(
     await listen(server);
     played.set(name, { server, peers, taken: 0 });
   }
-  const rules = { rise: 0, strikeMs: limits.strikeMs, hungMs: limits.hungReadsMs, needsProof: true };
+  const rules = {
+    rise: 0,
+    riseMs: 16_000,
+    strikeMs: limits.strikeMs,
+    hungMs: limits.hungReadsMs,
+    needsProof: true,
+  };
   const backends = new Backends(names, { clock, journal, rules });
   const hold = new Hold(clock);
   backends.onVerdict = ({ state }) => {

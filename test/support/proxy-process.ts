@@ -54,6 +54,6 @@ export class ProxyProcess {
     if (!this.isAlive) return;
     const exit = once(this.#child, "exit");
     this.#child.send("stop");
-    await within(5000, "the proxy's end", exit).catch(() => this.#child.kill("SIGKILL"));
+    await within(20_000, "the proxy's end", exit).catch(() => this.#child.kill("SIGKILL"));
   }
 }

@@ -76,7 +76,7 @@ export class RawH2 {
   }
 
   /** Waits for a line like this one. */
-  async expect(line: RegExp, ms = 5000): Promise<string> {
+  async expect(line: RegExp, ms = 20_000): Promise<string> {
     await this.until(String(line), () => this.heard.some((heard) => line.test(heard)), ms);
     return this.heard.find((heard) => line.test(heard)) ?? "";
   }
@@ -85,12 +85,12 @@ export class RawH2 {
     return this.heard.filter((heard) => line.test(heard)).length;
   }
 
-  async closed(ms = 5000): Promise<void> {
+  async closed(ms = 20_000): Promise<void> {
     if (this.isClosed) return;
     await this.#waitFor("the end of the socket", () => this.isClosed, ms);
   }
 
-  async until(what: string, isTrue: () => boolean, ms = 5000): Promise<void> {
+  async until(what: string, isTrue: () => boolean, ms = 20_000): Promise<void> {
     await this.#waitFor(what, () => isTrue() || this.isClosed, ms);
     if (!isTrue())
       throw new Error(`Closed while waiting for ${what}; heard ${this.heard.slice(-5).join(" | ")}`);

@@ -60,7 +60,7 @@ export class RawPeer {
       });
       if (this.isClosed)
         throw new Error(`Closed while waiting for ${what}; got ${JSON.stringify(this.text)}`);
-      await within(3000, `${what}; got ${JSON.stringify(this.text.slice(0, 400))}`, woken);
+      await within(20_000, `${what}; got ${JSON.stringify(this.text.slice(0, 400))}`, woken);
     }
   }
 }

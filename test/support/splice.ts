@@ -33,10 +33,12 @@ export async function startSplice(): Promise<ScriptedSplice> {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];
-  journal.subscribe((entry) => {
-    entries.push(entry);
+  journal.subscribe((entry) => entries.push(entry));
+  const write = journal.write.bind(journal);
+  journal.write = (entry) => {
     if (entry.kind === "tunnel.opened" && own.journalFault !== undefined) throw new Error(own.journalFault);
-  });
+    write(entry);
+  };
   const sockets = new Set<Socket>();
   const backends: RawPeer[] = [];
   const deaths = new Set<() => void>();

@@ -263,4 +263,12 @@ test("a watch hangs when it has missed two bookmarks, and only one that had any"
   assert.not(since(0, 0, true), "its client does not read");
 });
 
+test("a backend that was removed is no measure for anybody, and nothing is kept of it", () => {
+  const standings = new Standings();
+  for (let number = 0; number < 50; number += 1) standings.of(`b-${number}`, "/pods").show("9", 0);
+  standings.reconcile(["b-7"]);
+  assert.is(standings.of("b-7", "/pods").version, "9");
+  assert.is(standings.of("b-8", "/pods").version, "");
+});
+
 test.run();

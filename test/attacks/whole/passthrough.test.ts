@@ -49,7 +49,7 @@ async function serves(listener = "through", before = ""): Promise<void> {
   const answered = new Promise<unknown>((resolve, reject) => {
     session.request({ ":path": "/api" }).on("response", resolve).on("error", reject).resume();
   });
-  await within(5000, `an answer through ${listener}`, answered);
+  await within(20_000, `an answer through ${listener}`, answered);
   session.destroy();
   secure.destroy();
 }

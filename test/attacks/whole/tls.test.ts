@@ -29,7 +29,7 @@ async function shakes(options: tls.ConnectionOptions): Promise<string> {
   socket.on("close", () => failed.resolve("refused"));
   const shaken = once(socket, "secureConnect").then(() => `${socket.getProtocol()} ${socket.alpnProtocol}`);
   shaken.catch(() => {});
-  const outcome = await within(5000, "a handshake", Promise.race([shaken, failed.promise]));
+  const outcome = await within(20_000, "a handshake", Promise.race([shaken, failed.promise]));
   socket.destroy();
   return outcome;
 }
@@ -54,7 +54,7 @@ test("A46: a client's renegotiation is refused", async () => {
   const { port, ca } = scene.proxy.place;
   const socket = tls.connect({ port, host: "127.0.0.1", ca, servername: "localhost", maxVersion: "TLSv1.2" });
   socket.on("error", () => {});
-  await within(5000, "a handshake", once(socket, "secureConnect"));
+  await within(20_000, "a handshake", once(socket, "secureConnect"));
   const answer = Promise.withResolvers<boolean>();
   socket.on("close", () => answer.resolve(false));
   socket.renegotiate({}, (error) => answer.resolve(error === null));
@@ -126,7 +126,7 @@ async function firstFlight(): Promise<Buffer> {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   tls.connect({ port, host: "127.0.0.1", ALPNProtocols: h2 }).on("error", () => {});
-  const hello = await within(5000, "a ClientHello", heard.promise);
+  const hello = await within(20_000, "a ClientHello", heard.promise);
   server.close();
   return hello;
 }

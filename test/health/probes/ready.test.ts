@@ -79,7 +79,7 @@ async function told(address: Partial<BackendAddress>, count: number): Promise<st
 test("a ready apiserver says so, and the socket is not kept", async () => {
   const server = await plain(statusOf(200, "ok"));
   assert.equal(await told(server, 2), ["answer", "ready status 200"]);
-  await within(2000, "the end of its socket", gone(server));
+  await within(20_000, "the end of its socket", gone(server));
 });
 
 function gone({ sockets }: Server): Promise<void> {
@@ -165,7 +165,7 @@ test("of an endless answer only so much is read", async () => {
     more();
   });
   assert.equal(await told(server, 2), ["answer", "ready status 200"]);
-  await within(2000, "the end of its socket", gone(server));
+  await within(20_000, "the end of its socket", gone(server));
 });
 
 test("one that is stopped leaves no socket", async () => {
@@ -191,7 +191,7 @@ test("one that is stopped leaves no socket", async () => {
       });
     }),
   );
-  await within(2000, "the end of its socket", gone(server));
+  await within(20_000, "the end of its socket", gone(server));
 });
 
 test.run();

@@ -194,7 +194,7 @@ test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to th
   const ends = async (): Promise<void> => {
     while (pids.some(isAlive)) await pause(20);
   };
-  await within(5000, "all of them to end", ends());
+  await within(20_000, "all of them to end", ends());
 });
 
 /** A handover whose successor is a script. */
@@ -235,7 +235,7 @@ test("a successor gets the sockets under their names, and is let go when it is r
     entries.map(({ kind }) => kind),
     ["successor.started", "successor.ready"],
   );
-  assert.is(await within(1000, "the end", handover.done), true);
+  assert.is(await within(20_000, "the end", handover.done), true);
   assert.is(thawed(), 0);
 });
 

@@ -36,7 +36,7 @@ test.after(async () => {
 test("a request reaches this process whole, and its answer goes back piece by piece", async () => {
   const stream = session.request({ ":method": "POST", ":path": "/a", "x-b": "c" });
   stream.end("body");
-  const { ask, answer } = await within(5_000, "the request", heard.promise);
+  const { ask, answer } = await within(20_000, "the request", heard.promise);
   assert.equal([ask.method, ask.path, Buffer.from(ask.body).toString()], ["POST", "/a", "body"]);
   assert.ok(ask.fields.some(([name, value]) => name === "x-b" && value === "c"));
   answer.head(200, [["content-type", "text/plain"]]);
@@ -45,23 +45,23 @@ test("a request reaches this process whole, and its answer goes back piece by pi
   answer.end();
   let text = "";
   stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  await within(5_000, "the end", once(stream, "end"));
+  await within(20_000, "the end", once(stream, "end"));
   assert.is(text, "one two");
 });
 
 test("an asker that leaves is told here", async () => {
   const stream = session.request({ ":path": "/watch" });
-  const { answer } = await within(5_000, "the request", heard.promise);
+  const { answer } = await within(20_000, "the request", heard.promise);
   const gone = new Promise<void>((resolve) => answer.onGone(resolve));
   stream.close(http2.constants.NGHTTP2_CANCEL);
-  await within(5_000, "its leaving", gone);
+  await within(20_000, "its leaving", gone);
 });
 
 test("what a frozen process is sent counts as queued", async () => {
   const stream = session.request({ ":path": "/watch" });
-  const { answer } = await within(5_000, "the request", heard.promise);
+  const { answer } = await within(20_000, "the request", heard.promise);
   answer.head(200, []);
-  await within(5_000, "a head", once(stream, "response"));
+  await within(20_000, "a head", once(stream, "response"));
   one.freeze();
   answer.write(Buffer.alloc(1_000));
   answer.write(Buffer.alloc(1_000));
@@ -72,10 +72,10 @@ test("what a frozen process is sent counts as queued", async () => {
 
 test("whoever waits for a killed process has lost it", async () => {
   session.request({ ":path": "/watch" }).on("error", () => {});
-  const { answer } = await within(5_000, "the request", heard.promise);
+  const { answer } = await within(20_000, "the request", heard.promise);
   const gone = new Promise<void>((resolve) => answer.onGone(resolve));
   await one.kill();
-  await within(5_000, "its loss", gone);
+  await within(20_000, "its loss", gone);
 });
 
 test("started again it has its port, and where somebody else has that it is a failure", async () => {

@@ -32,7 +32,7 @@ function dial(): http2.ClientHttp2Session {
 async function statusOf(session: http2.ClientHttp2Session, path = "/readyz"): Promise<number> {
   const stream = session.request({ ":path": path });
   stream.on("error", () => {});
-  const [head] = await within(5_000, `a head for ${path}`, once(stream, "response"));
+  const [head] = await within(20_000, `a head for ${path}`, once(stream, "response"));
   return Number((head as http2.IncomingHttpHeaders)[":status"]);
 }
 
@@ -61,7 +61,7 @@ test("under a restart its sessions end and its watches are forgotten, and it com
   assert.is(embedded.watchCount, 1);
   const closed = new Promise<void>((resolve) => void session.on("close", resolve));
   await embedded.strike("restart");
-  await within(5_000, "the end of the session", closed);
+  await within(20_000, "the end of the session", closed);
   assert.is(embedded.watchCount, 0);
   assert.is(await embedded.heal("restart"), undefined);
   assert.is(await statusOf(dial()), 200);
