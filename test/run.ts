@@ -23,6 +23,7 @@ const slowFolders = [
   "test/conformance/",
   "test/processes/",
   "test/attacks/whole/",
+  "test/incidents/whole/",
 ];
 
 type Outcome = {

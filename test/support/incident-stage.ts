@@ -2,6 +2,7 @@
 import http2 from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import tls from "node:tls";
+import { explain } from "../../src/cli/explain.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver, type Encoding } from "../../src/demo/apiserver.ts";
 import { newCluster } from "../../src/demo/cluster.ts";
@@ -11,7 +12,9 @@ import type { Store } from "../../src/demo/store.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import type { Pair } from "../../src/proxy/pki.ts";
+import { KeptScreen } from "./api-server.ts";
 import { testPki } from "./pki.ts";
+import { type Firing, isMissing, seriesOf, wrongAlerts } from "./promtool.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "./proxy.ts";
 import { within } from "./within.ts";
 
@@ -181,6 +184,20 @@ export class Stage {
       await sleep(25);
     }
     throw new Error(`${kind} does not end`);
+  }
+
+  /** What `watchkeeper explain` says of it. */
+  async explained({ id }: Shown): Promise<string> {
+    const screen = new KeptScreen({ WATCHKEEPER_ADMIN: this.proxy.running.apiAddress });
+    const code = await explain([String(id)], screen);
+    return code === 0 ? screen.out : `exit code ${code}: ${screen.complaints}`;
+  }
+
+  /** Undefined when exactly these alerts fire on what is exposed now, or nobody here can tell. */
+  async wrongAlerts(...expected: readonly Firing[]): Promise<string | undefined> {
+    if (isMissing()) return undefined;
+    const series = seriesOf(await this.metrics(), wallClock.wall() / 1000);
+    return wrongAlerts([{ series, expected }]);
   }
 
   async metrics(): Promise<string> {

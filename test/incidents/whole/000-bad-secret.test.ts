@@ -20,9 +20,15 @@ test("a key that is another certificate's is named, costs nobody anything, and i
   assert.ok(ms <= foundMs, `${ms} ms`);
   assert.is(incident.subject, "kube");
   assert.match(incident.evidence[0]?.text ?? "", "tls.key");
+  assert.match(
+    await stage.explained(incident),
+    /certificate-refused {2}kube[^]*tls\.key[^]*WatchkeeperCertificateRefused\.md/,
+  );
+  assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperCertificateRefused" }), undefined);
   assert.is(await stage.caller({ "user-agent": "kubectl/v1" }).ask("GET /api/v1/namespaces"), 200);
   writeFileSync(file, serving.key, { mode: 0o600 });
   await stage.ended("certificate-refused");
+  assert.is(await stage.wrongAlerts(), undefined, "and no alert is left");
   assert.is((await stage.incidents()).length, 1, "and nothing else was wrong");
   await stage.stop();
 });

@@ -45,6 +45,20 @@ test("the event is told with its backend, and the client that goes round in circ
   assert.ok(loop.ms <= foundMs, `${loop.ms} ms`);
   assert.match(loop.incident.subject, "looping-operator/v2");
   assert.match(loop.incident.summary, "/configmaps");
+  const { backend } = back.incident;
+  assert.match(
+    await stage.explained(back.incident),
+    /version-went-back[^]*DELETED of \/configmaps at version 1/,
+  );
+  assert.match(
+    await stage.explained(loop.incident),
+    /watch-replay-loop {2}.*looping-operator\/v2[^]*MEASURED/,
+  );
+  const wrong = await stage.wrongAlerts(
+    { alertname: "WatchkeeperVersionWentBack", backend },
+    { alertname: "WatchkeeperWatchReplayLoop" },
+  );
+  assert.is(wrong, undefined);
   const kinds = new Set((await stage.incidents()).map(({ kind }) => kind));
   assert.equal([...kinds].toSorted(), ["version-went-back", "watch-replay-loop"], "and nothing else");
   await stage.stop();

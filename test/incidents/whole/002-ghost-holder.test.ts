@@ -36,6 +36,9 @@ test("a deleted pod that goes on renewing is named, with the address where it li
     /Pod default\/nginx-7d4f-x2k4l was deleted .* at work at 127\.0\.0\.9/,
   );
   assert.match(await stage.metrics(), 'verdict="ghost"');
+  assert.match(await stage.explained(incident), /deleted-pod[^]*at work at 127\.0\.0\.9/);
+  const lock = { namespace: "default", name: "leader", holder: "nginx-7d4f-x2k4l_0c4e", source: "127.0.0.9" };
+  assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperLeaseGhostHolder", ...lock }), undefined);
   await stage.stop();
 });
 
@@ -50,6 +53,9 @@ test("two that renew one lock under one name are both named", async () => {
   const { incident, ms } = await stage.found("lock-contested", since);
   assert.ok(ms <= foundMs, `${ms} ms`);
   assert.match(incident.summary, /127\.0\.0\.2.* and .*127\.0\.0\.3/);
+  assert.match(await stage.explained(incident), /lock-contested[^]*127\.0\.0\.3/);
+  const lock = { namespace: "default", name: "leader", holder: "manager-0", source: "127.0.0.2" };
+  assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperLeaseContested", ...lock }), undefined);
   await stage.stop();
 });
 

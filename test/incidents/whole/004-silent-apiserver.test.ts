@@ -26,6 +26,12 @@ async function strike(fault: FaultKind, kind: string): Promise<void> {
   assert.ok(ms <= 3 * foundMs, `${ms} ms`);
   assert.is(incident.backend, victim?.name);
   assert.ok(incident.evidence.length > 0);
+  const alertname = kind === "backend-dead" ? "WatchkeeperBackendDead" : "WatchkeeperBackendBlackholed";
+  assert.match(
+    await stage.explained(incident),
+    new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}\\.md`),
+  );
+  assert.is(await stage.wrongAlerts({ alertname, backend: victim?.name ?? "" }), undefined);
   await victim?.heal(fault);
   await stage.ended(kind);
   for (const watch of watches) await watch.end();

@@ -46,6 +46,7 @@ test(`${seconds} s of reads, writes, watches and elections are no incident`, asy
   console.log(`figure: ${asked} requests in ${seconds} s, 0 incidents`);
   assert.ok(asked > 20);
   assert.equal(await stage.incidents(), []);
+  assert.is(await stage.wrongAlerts(), undefined);
   await stage.stop();
 });
 

@@ -1,0 +1,105 @@
+/** An alert fires in a real Prometheus within five seconds of what it tells of, and names who it is. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../src/clock.ts";
+import { limits } from "../../src/limits.ts";
+import { foundMs, leaseOf, Stage } from "../support/incident-stage.ts";
+import { testPki } from "../support/pki.ts";
+import { Prometheus } from "../support/prometheus.ts";
+import { programOf } from "../support/promtool.ts";
+import { figure } from "./rig/parts.ts";
+
+const test = suite("real/alerts");
+const canRun = programOf("prometheus") !== undefined;
+if (!canRun && process.env["CI"] !== undefined) throw new Error("Cannot skip in CI: needs prometheus");
+if (!canRun) process.stdout.write("skip: needs prometheus: run test/real/prepare.sh\n");
+const real = canRun ? test : test.skip;
+
+/** Until the alert fires, from the time at which what it tells of shows on the wire. */
+async function timed(
+  prometheus: Prometheus,
+  alertname: string,
+  since: number,
+): Promise<Readonly<Record<string, string>>> {
+  const { labels } = await prometheus.fired(alertname, 4 * foundMs);
+  const ms = Math.round(performance.now() - since);
+  figure(`${alertname} fires after ${ms} ms`);
+  assert.ok(ms <= 2 * foundMs, `${alertname}: ${ms} ms`);
+  return labels;
+}
+
+real("a bad secret, and no alert once a good one is back", async () => {
+  const stage = await Stage.start({ listenerTls: "reloadInterval: 1s" });
+  const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
+  const { authority, serving } = await testPki();
+  const file = join(stage.proxy.directory, "tls.key");
+  assert.equal(await prometheus.firing(), []);
+  const since = performance.now();
+  writeFileSync(file, authority.issue({ name: "other", hosts: ["localhost"] }).key, { mode: 0o600 });
+  await timed(prometheus, "WatchkeeperCertificateRefused", since);
+  writeFileSync(file, serving.key, { mode: 0o600 });
+  for (let tries = 0; tries < 200 && (await prometheus.firing()).length > 0; tries += 1) await sleep(100);
+  assert.equal(await prometheus.firing(), []);
+  await prometheus.stop();
+  await stage.stop();
+});
+
+real("an apiserver that falls silent, by its name", async () => {
+  const stage = await Stage.start({ isStruck: true });
+  const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
+  const caller = stage.caller({ "user-agent": "kubelet/v1" });
+  await caller.watch("/api/v1/configmaps?watch=1&resourceVersion=1");
+  const [victim] = stage.embedded.toSorted((a, b) => b.watchCount - a.watchCount);
+  const since = performance.now();
+  await victim?.strike("freeze");
+  const labels = await timed(prometheus, "WatchkeeperBackendBlackholed", since);
+  assert.is(labels["backend"], victim?.name);
+  await victim?.heal("freeze");
+  await stage.ended("backend-frozen");
+  await prometheus.stop();
+  await stage.stop();
+});
+
+real("a lock that two hold, with the address of who renewed it last", async () => {
+  const stage = await Stage.start();
+  const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
+  const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+  const one = stage.caller({ "user-agent": "manager/v1" }, "127.0.0.2");
+  const other = stage.caller({ "user-agent": "manager/v1" }, "127.0.0.3");
+  await one.ask(`POST ${leases}`, leaseOf("leader", "manager-0"));
+  await other.ask(`PUT ${leases}/leader`, leaseOf("leader", "manager-0"));
+  const since = performance.now();
+  await one.ask(`PUT ${leases}/leader`, leaseOf("leader", "manager-0"));
+  const labels = await timed(prometheus, "WatchkeeperLeaseContested", since);
+  assert.equal([labels["name"], labels["holder"], labels["source"]], ["leader", "manager-0", "127.0.0.2"]);
+  await prometheus.stop();
+  await stage.stop();
+});
+
+real("a client that goes round in circles", async () => {
+  const stage = await Stage.start();
+  const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
+  const client = stage.caller({ "user-agent": "looping-operator/v2" });
+  const path = `/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=${stage.store.revision}`;
+  for (let times = 0; times <= limits.replays; times += 1) await (await client.watch(path)).end();
+  await timed(prometheus, "WatchkeeperWatchReplayLoop", performance.now());
+  await prometheus.stop();
+  await stage.stop();
+});
+
+real("an apiserver whose certificate for talking to itself ends within a month", async () => {
+  const { authority } = await testPki();
+  const notAfter = wallClock.wall() + 20 * 86_400_000;
+  const loopback = authority.issue({ name: "apiserver-loopback-client", notAfter });
+  const stage = await Stage.start({ loopback });
+  const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
+  const labels = await timed(prometheus, "WatchkeeperLoopbackCertificateExpiring", performance.now());
+  assert.is(labels["name"], "cp-2");
+  await prometheus.stop();
+  await stage.stop();
+});
+
+test.run();

@@ -1,0 +1,100 @@
+/** A real Prometheus that scrapes and judges once a second: its programs come with Debian's package `prometheus`. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { rulesFile } from "../../src/admin/rules.ts";
+import { programOf } from "./promtool.ts";
+
+/** As its API has it. */
+export type Told = { readonly labels: Readonly<Record<string, string>>; readonly state: string };
+
+export class Prometheus {
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+  readonly #url: string;
+
+  private constructor(child: ChildProcess, folder: string, url: string) {
+    this.#child = child;
+    this.#folder = folder;
+    this.#url = url;
+  }
+
+  /** `target` is where metrics are: "127.0.0.1:7481". Resolves when it has scraped them. */
+  static async start(target: string): Promise<Prometheus> {
+    const program = programOf("prometheus");
+    if (program === undefined) throw new Error("There is no prometheus");
+    const folder = mkdtempSync(join(tmpdir(), "watchkeeper-prometheus-"));
+    writeFileSync(join(folder, "rules.yaml"), rulesFile());
+    const config = {
+      global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
+      rule_files: ["rules.yaml"],
+      scrape_configs: [{ job_name: "watchkeeper", static_configs: [{ targets: [target] }] }],
+    };
+    writeFileSync(join(folder, "prometheus.yaml"), JSON.stringify(config));
+    const port = await freePort();
+    const child = spawn(
+      program,
+      [
+        `--config.file=${join(folder, "prometheus.yaml")}`,
+        `--storage.tsdb.path=${join(folder, "data")}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      { stdio: "ignore" },
+    );
+    const started = new Prometheus(child, folder, `http://127.0.0.1:${port}`);
+    await started.#scraped();
+    return started;
+  }
+
+  /** Alerts that fire now. */
+  async firing(): Promise<readonly Told[]> {
+    const answer = await fetch(`${this.#url}/api/v1/alerts`);
+    const { data } = (await answer.json()) as { readonly data: { readonly alerts: readonly Told[] } };
+    return data.alerts.filter(({ state }) => state === "firing");
+  }
+
+  /** Waits for one of this name, for `withinMs` at most. */
+  async fired(alertname: string, withinMs: number): Promise<Told> {
+    const until = performance.now() + withinMs;
+    while (performance.now() < until) {
+      const told = (await this.firing()).find(({ labels }) => labels["alertname"] === alertname);
+      if (told !== undefined) return told;
+      await sleep(50);
+    }
+    throw new Error(`${alertname} does not fire, but ${JSON.stringify(await this.firing())}`);
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise<void>((resolve) => {
+      this.#child.once("close", () => resolve());
+    });
+    this.#child.kill("SIGTERM");
+    await ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #scraped(): Promise<void> {
+    for (let tries = 0; tries < 600; tries += 1) {
+      const query = encodeURIComponent('up{job="watchkeeper"} == 1');
+      const answer = await fetch(`${this.#url}/api/v1/query?query=${query}`).catch(() => undefined);
+      if (answer?.ok === true && (await answer.text()).includes('"instance"')) return;
+      await answer?.body?.cancel().catch(() => undefined);
+      await sleep(100);
+    }
+    await this.stop();
+    throw new Error("Prometheus does not scrape");
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const bound = server.address();
+      server.close(() => resolve(typeof bound === "object" && bound !== null ? bound.port : 0));
+    });
+  });
+}
