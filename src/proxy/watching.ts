@@ -273,7 +273,7 @@ export class Watching implements LegOwner {
     const { first, other } = this.legs;
     if (side === first && other !== undefined) {
       this.legs.dropFirst();
-      return this.#goOnWithOther();
+      return this.#goOnWithOther(other);
     }
     const isLast = side === first || first === undefined;
     if (code === 410 && isLast) this.#pursuit.expired(side.leg.backend, side.refusal);
@@ -333,9 +333,10 @@ export class Watching implements LegOwner {
 
   /** The client's own deadline is kept by whichever leg can: one that is silent will not. Any other end is no loss. */
   #secondOver(over: Over): void {
-    if (over !== "ended" || verdictOn(this.legs.ending(over, false)).kind !== "relay") return;
-    this.legs.dropFirst();
-    this.#parts.host.endsHere(true);
+    if (over === "ended" && verdictOn(this.legs.ending(over, false)).kind === "relay") {
+      this.legs.dropFirst();
+      this.#parts.host.endsHere(true);
+    } else if (this.#pursuit.reason === "leaving") this.#decline(true);
   }
 
   #firstOver(leg: Leg, over: Over): void {
@@ -343,7 +344,8 @@ export class Watching implements LegOwner {
     const ending = this.legs.ending(over, isDraining);
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#pursuit.inVain(leg.backend);
-    if (kind === "resume" && this.legs.other !== undefined) return this.#goOnWithOther();
+    const { other } = this.legs;
+    if (kind === "resume" && other !== undefined) return this.#goOnWithOther(other);
     this.legs.dropOther();
     this.#pursuit.begin(moveReason(over, isDraining), leg.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);
@@ -353,9 +355,7 @@ export class Watching implements LegOwner {
   }
 
   /** The shadow is the watch now; or will be, if it is answered. */
-  #goOnWithOther(): void {
-    const { other } = this.legs;
-    if (other === undefined) return;
+  #goOnWithOther(other: WatchLeg): void {
     if (other.isAccepted) return this.#promote();
     this.#pursuit.mayTry();
     this.#await(other);

@@ -235,4 +235,17 @@ test("bookmarks that only we asked for are progress: a watch with nothing else i
   watch.has("+8a");
 });
 
+test("a successor that is lost before it took the watch is not the last: another is asked for a little later", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  goAway(watch.from);
+  watch.advance(100);
+  assert.is(watch.to.asked.length, 1);
+  watch.to.last.side?.reset(2);
+  const asked = (): number => watch.from.asked.length + watch.to.asked.length;
+  const before = asked();
+  watch.advance(limits.declinedMs + 100);
+  assert.is(asked(), before + 1);
+});
+
 test.run();
