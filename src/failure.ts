@@ -48,6 +48,30 @@ function messageOf(reason: unknown): string {
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
 }
 
+/** Node's codes for a port that cannot be had, in words. */
+const bindProblems: Readonly<Record<string, string>> = {
+  EADDRINUSE: "already in use",
+  EACCES: "not allowed to this user",
+  EADDRNOTAVAIL: "no address of this machine",
+};
+
+/** A listener that cannot be opened; `at` is its address as the operator wrote it. */
+export function cannotListen(listener: string, at: string, reason: unknown): Failure {
+  const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
+  const problem = bindProblems[code] ?? messageOf(reason);
+  return new Failure(
+    "bad-request",
+    "proxy",
+    `listener ${listener}: cannot listen on ${at}: ${problem}`,
+    reason,
+  );
+}
+
+/** Did `cannotListen` say so because somebody else has the port? */
+export function isPortTaken({ cause }: Failure): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+}
+
 /** What a fresh socket met: TCP and TLS. A refusal is the answer of a living kernel to a dead process. */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 

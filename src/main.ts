@@ -210,12 +210,18 @@ class Watchkeeper implements Running {
 
   /** Opens every listener, or none. */
   async start(): Promise<Failure | undefined> {
+    const { inherited } = this.#around;
+    // Listening sockets that were passed in have a queue, in which somebody may stand.
+    const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
       (await this.#takeCredentials(this.#config)) ??
-      (await this.#awaitBackends()) ??
+      (isAwaited ? await this.#awaitBackends() : undefined) ??
       (await this.#listeners.reconcile(this.#config.listeners)) ??
       (await this.#openWindows());
-    this.#around.inherited?.closeRest();
+    // Only now, so that a port that somebody else has is the only thing that is told; not before our own certificates
+    // are there, for lanes are dialled at once.
+    if (failure === undefined && !isAwaited) this.#backends.start();
+    inherited?.closeRest();
     if (failure !== undefined) this.#cut();
     return failure;
   }
@@ -226,10 +232,8 @@ class Watchkeeper implements Running {
   }
 
   async #awaitBackends(): Promise<Failure | undefined> {
-    // Not before our own certificates are there: their lanes are dialled at once.
     this.#backends.start();
-    const { inherited, isSuccessor } = this.#around;
-    if (inherited === undefined || inherited.isEmpty) return undefined;
+    const { isSuccessor } = this.#around;
     const isReady = await settle(() => this.#path.backends.views, wallClock, limits.settleMs);
     if (isReady || isSuccessor !== true) return undefined;
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Failure, failureFrom, metOf, timeout } from "../src/failure.ts";
+import { cannotListen, Failure, failureFrom, isPortTaken, metOf, timeout } from "../src/failure.ts";
 
 const test = suite("failure");
 
@@ -12,6 +12,22 @@ test("a refused dial says that nothing was sent", () => {
 test("a reset is a loss whose outcome is unknown", () => {
   const reason = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
   assert.is(failureFrom(reason, "backend").code, "backend-lost");
+});
+
+test("a port that cannot be had is told with its listener, its address and a plain word", () => {
+  const told = (code: string): string =>
+    cannotListen("kube", "[::]:8443", Object.assign(new Error(`listen ${code}: what Node says`), { code }))
+      .message;
+  assert.is(told("EADDRINUSE"), "listener kube: cannot listen on [::]:8443: already in use");
+  assert.is(told("EACCES"), "listener kube: cannot listen on [::]:8443: not allowed to this user");
+  assert.is(told("EADDRNOTAVAIL"), "listener kube: cannot listen on [::]:8443: no address of this machine");
+  assert.is(told("EMFILE"), "listener kube: cannot listen on [::]:8443: listen EMFILE: what Node says");
+});
+
+test("whoever may take another port asks whether this one is somebody else's", () => {
+  const failure = (code: string): Failure =>
+    cannotListen("try", "127.0.0.1:1", Object.assign(new Error(code), { code }));
+  assert.equal([isPortTaken(failure("EADDRINUSE")), isPortTaken(failure("EACCES"))], [true, false]);
 });
 
 test("whatever a client does is charged to the client", () => {

@@ -42,7 +42,7 @@ export class ApiPort {
   /** Told once. */
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
-    if (!this.#isLost) this.#options.journal.write({ kind: "listener.lost", listener: "api", reason });
+    if (!this.#isLost) this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
     this.#isLost = true;
     this.#stopTimer = this.#clock.after(limits.apiRetryMs, () => void this.start());
   }

@@ -16,6 +16,9 @@ export type ApiParts = {
 
 const root = "/api/v1/";
 
+/** As people write it by hand. */
+const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
+
 /** What is one object and no list. */
 const singles = new Map<string, (parts: ApiParts) => Json>([
   ["", (parts) => indexOf(parts)],
@@ -25,6 +28,7 @@ const singles = new Map<string, (parts: ApiParts) => Json>([
 /** Undefined for a path that there is not. */
 export function createApi(parts: ApiParts): Routes {
   return (path) => {
+    if (`${path}/` === root) return () => indexReply;
     if (!path.startsWith(root)) return undefined;
     const [name = "", id, ...rest] = path.slice(root.length).split("/");
     if (rest.length > 0) return undefined;

@@ -69,7 +69,8 @@ function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Js
     sinceAgeMs: ageOf(last?.at ?? -1),
     reason: last?.reason ?? "",
     detector: last?.detector ?? "",
-    pingP99Ms,
+    // As good as the clock's reading is of any use: tenths.
+    pingP99Ms: Math.round(pingP99Ms * 10) / 10,
     isDrained,
     suspectMs: Math.round(suspectMs),
     probes: { ok: probes.answers, failed: probes.failures, lastMs: Math.round(probes.lastMs) },

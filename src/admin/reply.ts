@@ -5,6 +5,8 @@ export type Reply = {
   readonly text: string;
   /** What a browser may load and ask for the sake of it (CSP); nothing at all where it is not said. */
   readonly policy?: string;
+  /** Where it is instead, of a redirection. */
+  readonly location?: string;
 };
 
 /** `query` is what stands behind the `?`. */

@@ -5,10 +5,10 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { ListenOptions, Socket } from "node:net";
-import { isBoundAt } from "../address.ts";
+import { isBoundAt, textOf } from "../address.ts";
 import { type Clock, wallClock } from "../clock.ts";
 import { descriptorOf } from "../descriptors.ts";
-import { Failure } from "../failure.ts";
+import { cannotListen, type Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { isLocalHost } from "./local-host.ts";
@@ -44,7 +44,7 @@ const strangers: Reply = { status: 421, type: plain, text: "421 this port is for
 /** Metrics and probes: listens until it is stopped, or says why it cannot. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
-  return open({ ...options, listener: "admin", routes: (path) => routes.get(path), isLocal: false });
+  return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
 }
 
 export type ApiOptions = {
@@ -59,7 +59,7 @@ export type ApiOptions = {
 
 /** The JSON API: as above, and what can be changed over it (posting.ts). A page that somebody else's script has made the browser ask for is refused (A56). */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
-  return open({ ...options, listener: "api", isLocal: true });
+  return open({ ...options, listener: "admin", isLocal: true });
 }
 
 type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
@@ -140,7 +140,7 @@ type Parts = {
 };
 
 async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
-  const { status, type, text, policy = "default-src 'none'" } = await replyTo(request, parts);
+  const { status, type, text, policy = "default-src 'none'", location } = await replyTo(request, parts);
   response.writeHead(status, {
     "content-type": type,
     "content-length": Buffer.byteLength(text),
@@ -148,6 +148,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
     "x-content-type-options": "nosniff",
     "content-security-policy": policy,
     ...(status === 405 ? { allow: parts.posts?.(pathOf(request)) === undefined ? "GET, HEAD" : "POST" } : {}),
+    ...(location === undefined ? {} : { location }),
     // Of a body that was refused nothing more is read.
     ...(status === 413 ? { connection: "close" } : {}),
   });
@@ -215,13 +216,10 @@ async function listen(server: Server, options: Opening): Promise<Failure | undef
 function bind(
   server: Server,
   where: ListenOptions | { readonly fd: number },
-  { host, port }: Opening,
+  { host, port, listener }: Opening,
 ): Promise<Failure | undefined> {
   return new Promise((resolve) => {
-    const refused = (error: Error): void =>
-      resolve(
-        new Failure("bad-request", "proxy", `Cannot listen on ${host}:${port}: ${error.message}`, error),
-      );
+    const refused = (error: Error): void => resolve(cannotListen(listener, textOf({ host, port }), error));
     server.once("error", refused);
     server.listen(where, () => {
       server.off("error", refused);

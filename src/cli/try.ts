@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { Log } from "../admin/log.ts";
 import { wallClock } from "../clock.ts";
 import { parseConfig } from "../config.ts";
-import { Failure } from "../failure.ts";
+import { Failure, isPortTaken } from "../failure.ts";
 import { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { type Running, startWatchkeeper } from "../main.ts";
@@ -89,7 +89,7 @@ async function serve(files: TryFiles, { wanted, mayMove, issued }: Serving): Pro
   containFaults(journal, signals.raise);
   const around = { journal, droppedLogLines: () => log.dropped };
   let running = await start(files, wanted, around);
-  if (running instanceof Failure && mayMove && running.message.includes("EADDRINUSE"))
+  if (running instanceof Failure && mayMove && isPortTaken(running))
     running = await start(files, { ...wanted, port: 0 }, around);
   if (running instanceof Failure) {
     exitSoon(1);

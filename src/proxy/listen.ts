@@ -4,10 +4,10 @@
  */
 import { readFileSync } from "node:fs";
 import net from "node:net";
-import { isBoundAt, type Networks, withoutMapping } from "../address.ts";
+import { isBoundAt, type Networks, textOf, withoutMapping } from "../address.ts";
 import type { Clock } from "../clock.ts";
 import { descriptorOf } from "../descriptors.ts";
-import { Failure, failureFrom } from "../failure.ts";
+import { cannotListen, Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { Client } from "./client.ts";
@@ -102,8 +102,7 @@ export class Listener {
     const { name, host } = this.#options;
     const port = this.#port;
     const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port });
-    if (failure !== undefined)
-      return new Failure("bad-request", "proxy", `Cannot listen on ${host}:${port}: ${failure.message}`);
+    if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
     this.#stopChecks();
     this.#check();
     const bound = this.#server.address();

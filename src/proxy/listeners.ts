@@ -175,7 +175,8 @@ export class Listeners {
     // Only once there are hosts can their listener be made, and the CA may change before.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
-    if (hosts instanceof Failure) return hosts;
+    if (hosts instanceof Failure)
+      return new Failure(hosts.code, hosts.origin, `listener ${name}: ${hosts.message}`, hosts.cause);
     listener = new Listener(
       {
         name,

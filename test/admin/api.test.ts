@@ -28,6 +28,11 @@ test("the index names every list", async () => {
   });
 });
 
+test("without its slash it leads to the index", async () => {
+  const { status, location } = (await ask("/api/v1")) ?? {};
+  assert.equal([status, location], [308, "/api/v1/"]);
+});
+
 test("a list says when it was made; a bad query says why there is none", async () => {
   const { status, type, text } = (await ask("/api/v1/incidents")) ?? {};
   assert.equal([status, type], [200, "application/json; charset=utf-8"]);
@@ -53,7 +58,7 @@ test("one incident is found by its number", async () => {
 test("nothing else is a path", async () => {
   for (const path of [
     "/",
-    "/api/v1",
+    "/api/v1x",
     "/api/v1/x",
     "/api/v1/odd/1",
     "/api/v1/constructor",

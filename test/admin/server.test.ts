@@ -172,12 +172,13 @@ test("a port in use is a Failure that names it", async () => {
     registry: { metrics: () => Promise.resolve(""), contentType: "" },
   });
   assert.instance(second, Failure);
-  if (second instanceof Failure) assert.match(second.message, `Cannot listen on 127.0.0.1:${port}: `);
+  if (second instanceof Failure)
+    assert.match(second.message, `listener metrics: cannot listen on 127.0.0.1:${port}: already in use`);
 });
 
 test("it says where it listens, and stops although a socket is open", async () => {
   const { port, heard } = await start();
-  assert.equal(heard[0], { kind: "listener.opened", listener: "admin", address: `127.0.0.1:${port}` });
+  assert.equal(heard[0], { kind: "listener.opened", listener: "metrics", address: `127.0.0.1:${port}` });
   const kept = raw(port, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
   await ask(port, "/livez");
   await within(20_000, "the port to stop", opened[0]?.stop() ?? Promise.resolve());

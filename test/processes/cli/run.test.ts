@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
@@ -49,7 +51,7 @@ function start(file: string, flags: readonly string[] = []): Started {
   }
   const said = (word: string): Promise<string> =>
     within(
-      10_000,
+      30_000,
       `${word} in the log`,
       new Promise((resolve) => {
         const look = (): void => {
@@ -108,11 +110,45 @@ test("what cannot start says why and ends, it does not stay behind without servi
     process.execPath,
     ["bin/watchkeeper.js", "run", "--config", file],
     {
-      timeout: 10_000,
+      timeout: 30_000,
     },
   );
   assert.equal([status, signal], [2, null]);
   assert.match(stderr.toString(), 'absent.crt": does not exist');
+});
+
+test("a port that somebody else has is told in one line, by its listener, before anything is dialled", async () => {
+  const other = net.createServer().listen(0, "127.0.0.1");
+  await within(5000, "the other to listen", once(other, "listening"));
+  const { port } = other.address() as net.AddressInfo;
+  const file = join(directory, "taken.yaml");
+  writeFileSync(
+    file,
+    readFileSync(configFile("base.yaml"), "utf8").replace("127.0.0.1:0", `127.0.0.1:${port}`),
+  );
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["bin/watchkeeper.js", "run", "--config", file],
+    { timeout: 30_000 },
+  );
+  other.close();
+  assert.equal(
+    [status, stdout.toString(), stderr.toString()],
+    [2, "", `listener local: cannot listen on 127.0.0.1:${port}: already in use\n`],
+  );
+});
+
+test("a certificate that is not there is told with its listener", () => {
+  const file = join(directory, "no-certificate.yaml");
+  const text = readFileSync(configFile("base.yaml"), "utf8").replace(
+    'address: "127.0.0.1:0"}]',
+    'address: "127.0.0.1:0", tls: {certFile: absent.crt, keyFile: absent.key}}]',
+  );
+  writeFileSync(file, text);
+  const { stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", "run", "--config", file], {
+    timeout: 30_000,
+  });
+  assert.match(stderr.toString(), /^listener local: Cannot use "[^"]*absent\.crt": does not exist\n$/m);
 });
 
 test("a fault that nothing caught drains the process, which ends with 1 (D10)", async () => {
