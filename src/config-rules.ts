@@ -1,24 +1,69 @@
 /** What no schema can say: fields that must agree with each other. Pure. */
-import { type Address, isLoopback, parseAddress, parseBackendUrl } from "./address.ts";
+import { type Address, isLoopback, parseAddress, parseBackendUrl, textOf } from "./address.ts";
 import { passthroughBreaches } from "./config-passthrough.ts";
 import type { Written } from "./config-schema.ts";
 import { parseDuration } from "./duration.ts";
 import { type Breach, quote } from "./problem.ts";
 
-/** All rules' breaches at once. `written` has passed the schema. */
-export function checkRules(written: Written): readonly Breach[] {
-  return [
-    ...repeatedNames("/listeners", written.listeners),
-    ...repeatedNames("/upstream/backends", written.upstream.backends ?? []),
-    ...fallbackBreaches(written),
-    ...listenerBreaches(written),
-    ...proxyProtocolBreaches(written),
-    ...identityBreaches(written),
-    ...passthroughBreaches(written),
-    ...backendBreaches(written),
-    ...discoveryBreaches(written),
-    ...pingBreaches(written),
-  ];
+export type Rule = {
+  /** JSON pointers to all that it reads, with what is beneath; "*" is every entry of a list. */
+  readonly reads: readonly string[];
+  readonly breaches: (written: Written) => readonly Breach[];
+};
+
+/** A rule of fields that are not what they should be would find anything: it is asked when they are. */
+export const rules: readonly Rule[] = [
+  { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
+  {
+    reads: ["/upstream/backends/*/name"],
+    breaches: ({ upstream }) => repeatedNames("/upstream/backends", upstream.backends ?? []),
+  },
+  { reads: ["/upstream/backends"], breaches: repeatedUrls },
+  {
+    reads: ["/upstream/backends/*/name", "/upstream/discovery/fallback/name"],
+    breaches: fallbackBreaches,
+  },
+  {
+    reads: ["/listeners/*/address", "/listeners/*/tls", "/listeners/*/mode", "/admin"],
+    breaches: listenerBreaches,
+  },
+  { reads: ["/listeners/*/proxyProtocol"], breaches: proxyProtocolBreaches },
+  {
+    reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", "/upstream/tls"],
+    breaches: identityBreaches,
+  },
+  { reads: ["/listeners", "/upstream/backends", "/upstream/lanes"], breaches: passthroughBreaches },
+  {
+    reads: ["/listeners/*/address", "/upstream/backends", "/upstream/discovery", "/upstream/tls"],
+    breaches: backendBreaches,
+  },
+  { reads: ["/upstream/discovery", "/upstream/proxyProtocol"], breaches: discoveryBreaches },
+  { reads: ["/health/ping"], breaches: pingBreaches },
+];
+
+/** All rules' breaches at once, but of those that read what is amiss, by JSON pointers. */
+export function checkRules(written: Written, amiss: readonly string[] = []): readonly Breach[] {
+  const isAmiss = (read: string): boolean => amiss.some((pointer) => touches(pointer, read));
+  return rules.filter(({ reads }) => !reads.some(isAmiss)).flatMap(({ breaches }) => breaches(written));
+}
+
+/** Is one of them around, or in, the other? */
+function touches(pointer: string, read: string): boolean {
+  const [one, other] = [pointer.split("/"), read.split("/")];
+  return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
+}
+
+/** Twice the same apiserver: no fault of it could be told from the other's, and each would be asked twice. */
+function repeatedUrls({ upstream: { backends = [] } }: Written): Breach[] {
+  const places = backends.map(({ url }) => {
+    const address = parseBackendUrl(url);
+    return address === undefined ? url : textOf(address);
+  });
+  return backends.flatMap(({ url }, index) => {
+    const first = places.indexOf(places[index] ?? "");
+    const message = `is ${quote(url)}, which is where backend ${quote(backends[first]?.name)} is`;
+    return first < index ? [{ pointer: `/upstream/backends/${index}/url`, message }] : [];
+  });
 }
 
 function repeatedNames(pointer: string, named: readonly { readonly name: string }[]): Breach[] {

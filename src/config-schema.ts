@@ -6,7 +6,7 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
 import { isHost, isNetwork, parseAddress, parseBackendUrl } from "./address.ts";
 import { parseDuration } from "./duration.ts";
-import { didYouMean, type Problem, quote } from "./problem.ts";
+import { didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
 /** What the schema vouches for: the file's own shape, durations still as text. */
@@ -108,22 +108,51 @@ ajv.addKeyword({
 });
 const validate = ajv.compile<Written>(schema);
 
+export type Checked = {
+  /** As its type says but for what is amiss, defaults filled in; undefined: no configuration of ours at all. */
+  readonly written: Written | undefined;
+  readonly problems: readonly Problem[];
+  /** JSON pointers to what the problems are about. */
+  readonly amiss: readonly string[];
+};
+
 /** Fills the defaults into `document.value` itself. */
-export function checkSchema(document: YamlDocument): Written | readonly Problem[] {
+export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
-  if (validate(value)) return value;
+  if (validate(value)) return { written: value, problems: [], amiss: [] };
   const errors = validate.errors ?? [];
   // Of a file that is no configuration of ours at all, every other key would be unknown: one line says more.
   const foreign = errors.filter((error) => isAboutKind(error));
-  return (foreign.length > 0 ? foreign : errors)
-    .map((error) => problemOf(error, document))
-    .toSorted(inReadingOrder);
+  const told = foreign.length > 0 ? foreign : errors.filter((error) => !isToldBetter(error, errors));
+  return {
+    written: foreign.length === 0 && mayBeRead(value) ? value : undefined,
+    problems: told.map((error) => problemOf(error, document)),
+    amiss: errors.map(pointerOf),
+  };
 }
 
-function inReadingOrder(one: Problem, other: Problem): number {
-  const [line = 0, column = 0] = one.at.split(":").slice(-2).map(Number);
-  const [otherLine = 0, otherColumn = 0] = other.at.split(":").slice(-2).map(Number);
-  return line - otherLine || column - otherColumn;
+/** Taken for what it says to be, by those who look only where nothing is amiss. */
+function mayBeRead(value: unknown): value is Written {
+  return typeof value === "object" && value !== null;
+}
+
+/** A field's own "type" is said once more beside its definition's, for editors; that one has a name for what it must be. */
+function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
+  if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
+  return errors.some(
+    (other) =>
+      other.keyword === "type" &&
+      other.instancePath === instancePath &&
+      other.parentSchema?.["title"] !== undefined,
+  );
+}
+
+/** What it is about: of an unknown key the one that was probably meant, which is missing then. */
+function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
+  if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
+  if (keyword !== "additionalProperties") return instancePath;
+  const key = String(params["additionalProperty"]);
+  return pointerTo(instancePath, nearestOf(key, Object.keys(parentSchema?.["properties"] ?? {})) ?? key);
 }
 
 function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
@@ -144,31 +173,43 @@ function problemOf(error: ErrorObject, document: YamlDocument): Problem {
     const field = fieldOf(pointerTo(instancePath, String(params["missingProperty"])));
     return { at: document.positionOf(instancePath), field, message: "is missing" };
   }
-  const say = demands[keyword] ?? demandOfPackage;
-  const message = data === null ? "is empty: fill it in or remove its key" : `must ${say(error)}`;
+  const say = demands[keyword] ?? ((other) => String(other.message));
+  const message = data === null ? "is empty: fill it in or remove its key" : say(error);
   return { at: document.positionOf(instancePath), field: fieldOf(instancePath), message };
 }
 
 type Demand = (error: ErrorObject) => string;
 
-const demandTitle: Demand = ({ parentSchema, data }) => `be ${parentSchema?.["title"]}, is ${quote(data)}`;
+const demandTitle: Demand = ({ parentSchema, data }) =>
+  `must be ${parentSchema?.["title"]}, is ${quote(data)}`;
 
-/** Counts and numbers: the package's own words, "be <= 250" or "NOT have fewer than 1 items". */
-const demandOfPackage: Demand = ({ message = "", data }) =>
-  message.replace(/^must /, "") + (typeof data === "number" ? `, is ${data}` : "");
+const numbers = ["no", "one"];
+const countOf = (limit: unknown): string => numbers[Number(limit)] ?? String(limit);
 
-/** What follows "must", by the schema's keyword. */
+/** What is said of a field, by the schema's keyword. */
 const demands: Readonly<Record<string, Demand>> = {
   pattern: demandTitle,
   format: demandTitle,
-  const: ({ params, data }) => `be ${quote(params["allowedValue"])}, is ${quote(data)}`,
+  const: ({ params, data }) => `must be ${quote(params["allowedValue"])}, is ${quote(data)}`,
   between: ({ parentSchema, data }) =>
-    `be between ${parentSchema?.["between"].join(" and ")}, is ${quote(data)}`,
-  type: ({ params, data }) => `be ${nouns[String(params["type"])]}, is ${quote(data)}`,
+    `must be between ${parentSchema?.["between"].join(" and ")}, is ${quote(data)}`,
+  type: (error) => {
+    // The whole file has a title, too, and that is its kind.
+    const isNamed = error.instancePath !== "" && error.parentSchema?.["title"] !== undefined;
+    if (isNamed) return demandTitle(error);
+    return `must be ${nouns[String(error.params["type"])]}, is ${quote(error.data)}`;
+  },
+  minItems: ({ params }) => `needs at least ${countOf(params["limit"])}`,
+  maxItems: ({ params, data }) =>
+    `may have ${params["limit"]} at most, has ${Array.isArray(data) ? data.length : 0}`,
+  minimum: ({ params, data }) => `must be at least ${params["limit"]}, is ${quote(data)}`,
+  maximum: ({ params, data }) => `must be at most ${params["limit"]}, is ${quote(data)}`,
+  minLength: () => "must not be empty",
+  maxLength: ({ params }) => `may have ${params["limit"]} characters at most`,
   enum: ({ params, data }) => {
     const allowed: readonly string[] = params["allowedValues"];
     const list = allowed.map((value) => quote(value)).join(", ");
-    return `be ${allowed.length > 1 ? "one of " : ""}${list}, is ${quote(data)}${didYouMean(String(data), allowed)}`;
+    return `must be ${allowed.length > 1 ? "one of " : ""}${list}, is ${quote(data)}${didYouMean(String(data), allowed)}`;
   },
 };
 

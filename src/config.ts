@@ -20,7 +20,7 @@ import {
 import { parseDuration } from "./duration.ts";
 import { Failure } from "./failure.ts";
 import { limits } from "./limits.ts";
-import { isProblems, type Problem } from "./problem.ts";
+import { inReadingOrder, isProblems, type Problem } from "./problem.ts";
 import { readText } from "./read-text.ts";
 import { watchFiles } from "./watch-files.ts";
 import { fieldOf, readYaml } from "./yaml-document.ts";
@@ -142,15 +142,15 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
   const document = readYaml(text, file);
   if (isProblems(document)) return document;
-  const written = checkSchema(document);
-  if (isProblems(written)) return written.slice(0, limits.configProblems);
-  const breaches = checkRules(written);
-  if (breaches.length === 0) return configOf(written, file);
-  return breaches.map(({ pointer, message }) => ({
+  const { written, problems, amiss } = checkSchema(document);
+  if (written === undefined) return problems;
+  const breaches = checkRules(written, amiss).map(({ pointer, message }) => ({
     at: document.positionOf(pointer),
     field: fieldOf(pointer),
     message,
   }));
+  if (problems.length + breaches.length === 0) return configOf(written, file);
+  return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, limits.configProblems);
 }
 
 /** A file that cannot be read is a problem like any other. */

@@ -16,6 +16,13 @@ export function lineOf({ at, field, message }: Problem): string {
   return line.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/g, "?");
 }
 
+/** As they stand in the file. */
+export function inReadingOrder(one: Problem, other: Problem): number {
+  const [line = 0, column = 0] = one.at.split(":").slice(-2).map(Number);
+  const [otherLine = 0, otherColumn = 0] = other.at.split(":").slice(-2).map(Number);
+  return line - otherLine || column - otherColumn;
+}
+
 /** Tells a file's value from its problems. */
 export function isProblems(outcome: unknown): outcome is readonly Problem[] {
   return Array.isArray(outcome);
@@ -30,13 +37,19 @@ export function quote(value: unknown): string {
 
 /** ` (did you mean "weight"?)`, or nothing when no candidate is near. */
 export function didYouMean(written: string, candidates: readonly string[]): string {
+  const nearest = nearestOf(written, candidates);
+  return nearest === undefined ? "" : ` (did you mean ${quote(nearest)}?)`;
+}
+
+/** Undefined when no candidate is near. */
+export function nearestOf(written: string, candidates: readonly string[]): string | undefined {
   // Longer than any name we have: no use to compare, and the comparison's cost grows with the product.
-  if (written.length > 40) return "";
+  if (written.length > 40) return undefined;
   const near = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
     .toSorted((one, other) => one.distance - other.distance);
-  return near[0] === undefined ? "" : ` (did you mean ${quote(near[0].candidate)}?)`;
+  return near[0]?.candidate;
 }
 
 /** Edits from one word to the other, two swapped neighbours counting as one: "wieght" is one away from "weight". */

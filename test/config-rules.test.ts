@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { checkRules } from "../src/config-rules.ts";
+import { checkRules, rules } from "../src/config-rules.ts";
 import type { Written } from "../src/config-schema.ts";
 
 const test = suite("config-rules");
@@ -56,8 +56,8 @@ function upstream(urls: readonly string[]): Written["upstream"] {
   };
 }
 
-function breaches(change: Partial<Written>): string[] {
-  return checkRules(written(change)).map(({ pointer, message }) => `${pointer} ${message}`);
+function breaches(change: Partial<Written>, amiss: readonly string[] = []): string[] {
+  return checkRules(written(change), amiss).map(({ pointer, message }) => `${pointer} ${message}`);
 }
 
 test("a sound configuration has no breach", () => {
@@ -67,6 +67,74 @@ test("a sound configuration has no breach", () => {
 test("names are unique", () => {
   const listeners = [listener("a", "127.0.0.1:1"), listener("a", "127.0.0.1:2")];
   assert.equal(breaches({ listeners }), ['/listeners/1/name is "a" again: entry 0 has that name']);
+});
+
+test("two backends with one url are one", () => {
+  const urls = [
+    "https://10.0.0.1:6443",
+    "https://10.0.0.2:6443",
+    "https://10.0.0.1:6443/",
+    "https://10.0.0.1",
+  ];
+  assert.equal(breaches({ upstream: upstream(urls) }), [
+    '/upstream/backends/2/url is "https://10.0.0.1:6443/", which is where backend "cp-0" is',
+  ]);
+});
+
+test("a rule is asked when all that it reads has passed the schema, whatever is amiss elsewhere", () => {
+  const listeners = [listener("a", "0.0.0.0:1"), listener("a", "127.0.0.2:2")];
+  const plain = "/listeners/0/address is";
+  const twice = "/listeners/1/name is";
+  const told = (...amiss: string[]): string[] =>
+    breaches({ listeners }, amiss).map((line) => line.split(" ").slice(0, 2).join(" "));
+  assert.equal(told("/drain/timeout"), [twice, plain]);
+  assert.equal(told("/listeners/1/address"), [twice]);
+  assert.equal(told("/listeners/0/name", "/upstream"), [plain]);
+  assert.equal(told("/listeners"), []);
+});
+
+/** Hands out a value, and notes the path of all that is read of it. */
+function spied<T extends object>(value: T, at: string, seen: Set<string>): T {
+  return new Proxy(value, {
+    get(target, key) {
+      const got: unknown = Reflect.get(target, key);
+      if (typeof key !== "string" || !Object.hasOwn(target, key) || key === "length") return got;
+      const path = `${at}/${/^\d+$/.test(key) ? "*" : key}`;
+      if (typeof got === "object" && got !== null) return spied(got, path, seen);
+      seen.add(path);
+      return got;
+    },
+  });
+}
+
+test("no rule reads what it does not say that it reads", () => {
+  const seen = new Map<string, Set<string>>();
+  const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
+  const every = written({
+    listeners: [
+      {
+        ...listener("a", "[::]:1", { tls: { ...tls, clientCAFile: "c" } }),
+        identity: { clientCerts: "impersonate" },
+      },
+      listener("b", "[::]:2", { mode: "passthrough", routes: [{ serverNames: ["x"], backends: ["cp-0"] }] }),
+    ],
+    upstream: {
+      ...upstream(["https://10.0.0.1:6443", "https://10.0.0.2:6443"]),
+      tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair },
+      discovery: { from: "dns", interval: "1s", name: "x", fallback: { name: "f", url: "https://10.0.0.3" } },
+    },
+  });
+  for (const { reads, breaches: run } of rules) {
+    const read = new Set<string>();
+    run(spied(every, "", read));
+    seen.set(reads.join(), read);
+    for (const path of read)
+      assert.ok(
+        reads.some((said) => path === said || path.startsWith(`${said}/`)),
+        `${path} is read by the rule of ${reads.join()}`,
+      );
+  }
+  assert.ok([...seen.values()].every((read) => read.size > 0));
 });
 
 test("a PROXY header needs somebody who may write it, and nobody is trusted for nothing", () => {

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import schema from "../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
 import { checkSchema, type Written } from "../src/config-schema.ts";
-import { isProblems, lineOf } from "../src/problem.ts";
+import { inReadingOrder, isProblems, lineOf } from "../src/problem.ts";
 import { readYaml } from "../src/yaml-document.ts";
 
 const test = suite("config-schema");
@@ -13,8 +13,10 @@ const least = `${head}listeners: [{name: a, address: "127.0.0.1:1"}]\nupstream: 
 function check(text: string): Written | string[] {
   const document = readYaml(text, "a.yaml");
   if (isProblems(document)) throw new Error(document.map((problem) => lineOf(problem)).join("\n"));
-  const outcome = checkSchema(document);
-  return isProblems(outcome) ? outcome.map((problem) => lineOf(problem)) : outcome;
+  const { written, problems } = checkSchema(document);
+  return written === undefined || problems.length > 0
+    ? problems.toSorted(inReadingOrder).map((problem) => lineOf(problem))
+    : written;
 }
 
 /** Every key of the type; the compiler refuses this value when the type gains or loses one. */
@@ -176,14 +178,36 @@ logging:
     'a.yaml:4:27: listeners[0].address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is ":8443"',
     'a.yaml:4:42: listeners[0].mode must be one of "http", "passthrough", is "through"',
     'a.yaml:4:71: listeners[0].trustedForwarders[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
-    "a.yaml:6:13: upstream.backends must NOT have fewer than 1 items",
-    "a.yaml:7:20: upstream.lanes.streams must be <= 250, is 300",
+    "a.yaml:6:13: upstream.backends needs at least one",
+    "a.yaml:7:20: upstream.lanes.streams must be at most 250, is 300",
     'a.yaml:7:31: upstream.lanes.warm must be a whole number, is "x"',
     'a.yaml:8:12: upstream.sharing must be one of "lanes", "none", is "lane" (did you mean "lanes"?)',
     'a.yaml:9:27: health.ping.interval must be between 50ms and 1m, is "10ms"',
     'a.yaml:9:44: health.ping.deadAfter must be a duration such as "500ms", "2s" or "1m30s", is "soon"',
     "a.yaml:10:9: logging is empty: fill it in or remove its key",
   ]);
+});
+
+test("what is no text where a duration, a name or an address belongs is told once, as what it must be", () => {
+  assert.equal(check(`${least}drain: {timeout: 60}\nadmin: {address: 7480}\nmetadata: {name: 5}\n`), [
+    'a.yaml:5:18: drain.timeout must be a duration such as "500ms", "2s" or "1m30s", is 60',
+    'a.yaml:6:18: admin.address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is 7480',
+    'a.yaml:7:18: metadata.name must be a name of lower-case letters, digits and dashes, such as "cp-1", is 5',
+  ]);
+});
+
+test("where something is amiss is told for those who read it: fields, missing ones, and what was meant", () => {
+  const amiss = (text: string): readonly string[] => {
+    const document = readYaml(text, "a.yaml");
+    return isProblems(document) ? [] : checkSchema(document).amiss;
+  };
+  assert.equal(amiss(least), []);
+  assert.equal(amiss(`${least}drain: {timeout: x, readyDealy: 1s, odd: 1}\n`).toSorted(), [
+    "/drain/odd",
+    "/drain/readyDelay",
+    "/drain/timeout",
+  ]);
+  assert.equal(amiss(`${head}listeners: [{name: a}]\nupstream: {}\n`), ["/listeners/0/address"]);
 });
 
 test("a file of another kind gets one line about that, not one for each of its keys", () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { isMap, isPair, isSeq, parseDocument, visit } from "yaml";
 import { wallClock } from "../src/clock.ts";
 import { type Config, loadConfig, parseConfig, watchConfig } from "../src/config.ts";
 import { isProblems, lineOf, type Problem } from "../src/problem.ts";
@@ -27,6 +28,15 @@ function configOf(outcome: Config | readonly Problem[]): Config {
 
 function linesOf(outcome: Config | readonly Problem[]): string[] {
   return isProblems(outcome) ? outcome.map((problem) => lineOf(problem)) : [];
+}
+
+/** Of the node below these: keys and indices. */
+function pathOf(ancestors: readonly unknown[]): (string | number)[] {
+  return ancestors.flatMap((one, at): (string | number)[] => {
+    const below = ancestors[at + 1];
+    if (isPair(one)) return [String(one.key)];
+    return isSeq(one) && isMap(below) ? [one.items.indexOf(below)] : [];
+  });
 }
 
 test("every sample loads, and names the schema for editors", () => {
@@ -67,6 +77,36 @@ test("paths start at the file's directory, durations are milliseconds, addresses
 test("rules that fields break together are told with their place", () => {
   const outcome = parseConfig(sample.replace("name: cp-2", "name: cp-1"), "a.yaml");
   assert.match(linesOf(outcome)[0] ?? "", /^a\.yaml:\d+:13: upstream\.backends\[1\]\.name is "cp-1" again/);
+});
+
+test("what the schema and what the rules have against a file is told at once, in its order", () => {
+  const text = sample
+    .replace("name: cp-2", "name: cp-1")
+    .replace('"[::]:8443"', '"[::]:8443"\n    trustedForwarder: []')
+    .concat("drain: {timeout: 60}\n");
+  const lines = linesOf(parseConfig(text, "a.yaml")).map((line) => line.replace(/^a\.yaml:\d+:\d+: /, ""));
+  assert.is(lines.length, 3);
+  assert.match(lines[0] ?? "", 'unknown field "trustedForwarder" (did you mean "trustedForwarders"?)');
+  assert.match(lines[1] ?? "", 'upstream.backends[1].name is "cp-1" again');
+  assert.match(lines[2] ?? "", "drain.timeout must be a duration");
+});
+
+test("whatever stands in the place of a value, the answer is problems, and no rule trips over it", () => {
+  const { contents } = parseDocument(sample);
+  const paths: (readonly (string | number)[])[] = [];
+  visit(contents, {
+    Scalar: (_key, _node, ancestors) => void paths.push(pathOf(ancestors)),
+    Map: (_key, _node, ancestors) => void paths.push(pathOf(ancestors)),
+    Seq: (_key, _node, ancestors) => void paths.push(pathOf(ancestors)),
+  });
+  assert.ok(paths.length > 20);
+  for (const path of paths)
+    for (const odd of [5, true, "", "x y", [], [5], {}, { x: 1 }, null]) {
+      const document = parseDocument(sample);
+      if (path.length > 0) document.setIn(path, odd);
+      for (const line of linesOf(parseConfig(String(document), "a.yaml")))
+        assert.match(line, /^a\.yaml:\d+:\d+: /);
+    }
 });
 
 test("discovery is one of four, its paths start at the file's directory", () => {
