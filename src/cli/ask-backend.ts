@@ -1,6 +1,6 @@
 /** Asks one backend, over a socket of its own, what a lane would need of it: TLS that verifies, HTTP/2, readiness. */
 import http2 from "node:http2";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../clock.ts";
 import type { BackendConfig } from "../config.ts";
@@ -13,6 +13,8 @@ export type Question = {
   /** PEM; not needed for a plain backend. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
+  /** Where `ca` was read, for what is said when it does not fit. */
+  readonly caFile?: string | undefined;
   /** Which PROXY header it asks for; left out: none. */
   readonly proxyProtocol?: "v1" | "v2" | undefined;
   readonly clock: Clock;
@@ -30,7 +32,7 @@ export type Answer = {
 export function askBackend(question: Question): Promise<Answer | Failure> {
   const { backend, clock, withinMs } = question;
   const startedAt = clock.now();
-  const session = http2.connect(urlOf(backend), connectionOptions(question));
+  const session = http2.connect(urlOf(backend), { createConnection: () => openedFor(question) });
   return new Promise((resolve) => {
     let notAfter: number | undefined;
     const end = (outcome: Answer | Failure): void => {
@@ -59,21 +61,9 @@ function urlOf({ host, port, isEncrypted }: BackendConfig): string {
   return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
 }
 
-/** With a PROXY header the connection is opened as a lane would be. */
-function connectionOptions(question: Question): http2.SecureClientSessionOptions {
-  const { backend, ca, serverName = backend.host, proxyProtocol } = question;
-  if (proxyProtocol === undefined) return tlsOptions(question);
-  const tlsOf = backend.isEncrypted ? { ca, serverName } : undefined;
-  return { createConnection: () => openSocket({ ...backend, tls: tlsOf, proxyProtocol }, "h2") };
-}
-
-function tlsOptions({ backend, ca, serverName = backend.host }: Question): http2.SecureClientSessionOptions {
-  if (!backend.isEncrypted) return {};
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    minVersion: "TLSv1.2",
-    // An IP address is no SNI name (RFC 6066 §3), but the certificate is checked against it all the same.
-    servername: isIP(serverName) === 0 ? serverName : "",
-    checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
-  };
+/** Opened as a lane would be. */
+function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: Question): Socket {
+  const told = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
+  const tlsOf = backend.isEncrypted ? { ca, serverName: serverName ?? backend.host, told } : undefined;
+  return openSocket({ ...backend, tls: tlsOf, proxyProtocol }, "h2");
 }

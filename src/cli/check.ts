@@ -12,8 +12,8 @@ import { type Answer, askBackend } from "./ask-backend.ts";
 
 const usage = "usage: watchkeeper check --config FILE [--offline]\n";
 
-/** What was found, of what; a warning does not change the exit code. */
-type Finding = { readonly mark: "✓" | "!" | "✗"; readonly subject: string; readonly text: string };
+/** What was found, of what; a warning does not change the exit code, nor does what was not looked for. */
+type Finding = { readonly mark: "✓" | "!" | "✗" | "–"; readonly subject: string; readonly text: string };
 
 const withinMs = 3000;
 const soonMs = 30 * 86_400_000;
@@ -27,8 +27,7 @@ export async function check(args: string[]): Promise<number> {
   const ca = config.upstream.tls === undefined ? undefined : loadCa(config.upstream.tls.caFile);
   const findings = [summaryOf(config, options.file), ...caFindings(config, ca)];
   findings.push(...(await Promise.all(config.listeners.map((listener) => listenerFinding(listener)))));
-  // Without a CA every https backend would fail for that one reason, which has been told.
-  if (!options.isOffline && !(ca instanceof Failure))
+  if (!options.isOffline)
     findings.push(
       ...(await Promise.all(config.upstream.backends.map((one) => backendFinding(one, config, ca)))),
     );
@@ -85,12 +84,17 @@ async function listenerFinding({ name, tls, mode }: ListenerConfig): Promise<Fin
 async function backendFinding(
   backend: BackendConfig,
   config: Config,
-  ca: string | undefined,
+  loaded: string | undefined | Failure,
 ): Promise<Finding> {
   const subject = `backend ${backend.name}`;
+  const ca = loaded instanceof Failure ? undefined : loaded;
+  // It would fail for that one reason, which has been told.
+  if (loaded instanceof Failure && backend.isEncrypted)
+    return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config.upstream;
-  const serverName = tls?.serverName;
-  const answer = await askBackend({ backend, ca, serverName, proxyProtocol, clock: wallClock, withinMs });
+  const { serverName, caFile } = tls ?? {};
+  const clock = wallClock;
+  const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });
   if (answer instanceof Failure) return { mark: "✗", subject, text: `${backend.url}: ${answer.message}` };
   const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
   const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]

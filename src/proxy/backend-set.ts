@@ -5,7 +5,7 @@
 import { networkInterfaces } from "node:os";
 import { type Address, isLoopback, textOf } from "../address.ts";
 import type { Clock } from "../clock.ts";
-import type { Config, DiscoveryConfig } from "../config.ts";
+import type { Config, DiscoveryConfig, UpstreamTls } from "../config.ts";
 import { Failure } from "../failure.ts";
 import { sourceOf } from "../health/discover.ts";
 import type { Found, Question } from "../health/discovered.ts";
@@ -14,6 +14,7 @@ import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { Authority } from "./authority.ts";
 import type { BackendAddress } from "./connect.ts";
+import type { Trusted } from "./distrust.ts";
 import type { Expiry } from "./hosts.ts";
 import { proveAuthority } from "./proof.ts";
 
@@ -179,7 +180,7 @@ export class BackendSet {
         name: one.name,
         host,
         port,
-        tls: isEncrypted ? { ca, serverName: tls?.serverName ?? name } : undefined,
+        tls: isEncrypted ? { ca, serverName: tls?.serverName ?? name, told: toldOf(tls) } : undefined,
         proxyProtocol,
       };
     };
@@ -191,6 +192,10 @@ export class BackendSet {
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
     this.#parts.onChange(Array.from(this.#addresses.keys()));
   }
+}
+
+function toldOf(tls: UpstreamTls | undefined): Trusted["told"] {
+  return tls && { caFile: tls.caFile, isNamed: tls.serverName !== undefined };
 }
 
 /** As the journal and the metrics name it. */

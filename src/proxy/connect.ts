@@ -4,6 +4,7 @@ import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { retell, type Trusted, wrongName } from "./distrust.ts";
 import { type HeaderVersion, writeHeader } from "./proxy-header.ts";
 import type { Ends } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
@@ -14,7 +15,7 @@ export type BackendAddress = {
   readonly host: string;
   readonly port: number;
   /** Undefined: plain h2c, which config allows on loopback only. */
-  readonly tls: { readonly ca: string | undefined; readonly serverName: string } | undefined;
+  readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
   /** It stands behind a load balancer of its own, and must be told whose each connection is. */
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
@@ -31,14 +32,19 @@ export function openSocket(
 ): net.Socket {
   if (address.tls === undefined) return openTcp(address, { ends });
   const { ca, serverName } = address.tls;
+  const trusted = address.tls;
   const options: tls.ConnectionOptions = {
     secureContext: contextFor(ca, pair),
     // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
     servername: net.isIP(serverName) === 0 ? serverName : "",
-    checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
+    checkServerIdentity: (_name, certificate) =>
+      wrongName(tls.checkServerIdentity(serverName, certificate), trusted, certificate),
     ALPNProtocols: [alpn],
   };
-  return openTls(address, options, ends);
+  const socket = openTls(address, options, ends);
+  // The first to hear of it, so that everybody else hears it in our words.
+  socket.prependListener("error", (reason) => retell(reason, trusted));
+  return socket;
 }
 
 /**

@@ -86,9 +86,13 @@ test("a backend of another authority, or with another name, is a Failure", async
   const port = await listening(answering(200));
   const other = await createAuthority({ name: "other", clock: wallClock });
   assert.match(problemOf(await ask(port, { ca: other.certificate })), /unable to verify|self-signed/);
+  assert.is(
+    problemOf(await ask(port, { ca: other.certificate, caFile: "/etc/ca.crt" })),
+    "its certificate is not signed by upstream.tls.caFile /etc/ca.crt",
+  );
   assert.match(
     problemOf(await ask(port, { serverName: "example.com" })),
-    /does not match certificate's altnames/,
+    /^its certificate is not for "example.com" .*, but for DNS:/,
   );
 });
 

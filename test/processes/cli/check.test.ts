@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/clock.ts";
-import type { Pair } from "../../../src/proxy/pki.ts";
+import { createAuthority, type Pair } from "../../../src/proxy/pki.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
@@ -125,8 +125,17 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   assert.equal(lines.slice(1), [
     '✗ upstream CA: Cannot use "ca.crt": no certificate among its 5 characters',
     '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key is not that of the certificate of "CN=watchkeeper"',
+    "– backend cp-1: not asked (no CA)",
   ]);
   assert.is(code, 1);
+  writeFileSync(
+    join(directory, "ca.crt"),
+    (await createAuthority({ name: "other", clock: wallClock })).certificate,
+  );
+  assert.is(
+    (await check("--config", file)).lines.at(-1),
+    "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by upstream.tls.caFile ca.crt",
+  );
 });
 
 test("wrong usage shows the right one", async () => {

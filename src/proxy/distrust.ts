@@ -1,0 +1,47 @@
+/**
+ * Why a backend's certificate will not do, in the words of the configuration: the keys that an operator may have got
+ * wrong, instead of Node's advice on how to start Node. Pure.
+ */
+/** What a certificate is held against. */
+export type Trusted = {
+  readonly serverName: string;
+  /** Where that and the authorities are from; left out: no file is named. */
+  readonly told?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
+};
+
+/** OpenSSL's codes for a chain that leads to none of the authorities. */
+const unsigned: readonly string[] = [
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "CERT_SIGNATURE_FAILURE",
+];
+
+/** As long as a line may be; whoever answers there writes what he likes into his certificate. */
+const mostChars = 160;
+
+/** Node's word on a socket, put into ours in its place: whoever hears of it hears that. Other errors stay as they are. */
+export function retell(reason: Error, { told }: Trusted): void {
+  const code = "code" in reason ? String(reason.code) : "";
+  if (unsigned.includes(code) && told !== undefined)
+    reason.message = `its certificate is not signed by upstream.tls.caFile ${told.caFile}`;
+  // Behind the semicolon Node gives advice on its own command line.
+  else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
+}
+
+/** Node's word on a certificate's names (undefined: it is for that one), in ours; the Error keeps Node's code. */
+export function wrongName(
+  reason: Error | undefined,
+  { serverName, told }: Trusted,
+  { subjectaltname = "" }: { readonly subjectaltname?: string },
+): Error | undefined {
+  if (reason === undefined) return undefined;
+  const names =
+    subjectaltname.length > mostChars ? `${subjectaltname.slice(0, mostChars)}...` : subjectaltname;
+  const asked = told?.isNamed === true ? "upstream.tls.serverName" : "the host of its url";
+  const advice = told?.isNamed === false ? "; upstream.tls.serverName may ask for another name" : "";
+  reason.message = `its certificate is not for "${serverName}" (${asked}), but for ${names || "no name"}${advice}`;
+  return reason;
+}
