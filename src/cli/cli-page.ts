@@ -1,5 +1,6 @@
 /** docs/cli.md, made of the table of commands: a test sees to it that it is current. Pure. */
 import { allCommands, type CommandSpec, flagOf, type Option, usageOf } from "./commands.ts";
+import { aboutOf } from "./help.ts";
 
 export function cliPage(): string {
   return `${head}${allCommands.map(([name, spec]) => section(name, spec)).join("\n")}`;
@@ -22,8 +23,8 @@ function fenced(lines: readonly string[]): string {
 }
 
 function optionRow(option: Option): string {
-  const { short, about } = option;
-  return `| ${short === undefined ? "" : `\`-${short}\`, `}\`${flagOf(option)}\` | ${upper(about)} |\n`;
+  const { short } = option;
+  return `| ${short === undefined ? "" : `\`-${short}\`, `}\`${flagOf(option)}\` | ${upper(aboutOf(option))} |\n`;
 }
 
 function upper(text: string): string {

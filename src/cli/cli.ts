@@ -1,7 +1,8 @@
 /** Runs a command of the table. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
 import { failureFrom } from "../failure.ts";
-import { allCommands, type CommandName, commands, isCommand, usageOf } from "./commands.ts";
+import { type CommandName, commands, isCommand } from "./commands.ts";
 import { isSuccessor } from "./handover.ts";
+import { helpOf, overview } from "./help.ts";
 
 /** Each loads what it needs and no more: `version` should not wait for the whole proxy. */
 const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> = {
@@ -26,16 +27,6 @@ const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> =
   version: async (args) => withoutArguments(args) ?? (await import("./version.ts")).version(),
 };
 
-function usage(): string {
-  const rows = allCommands.map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`);
-  return `usage: watchkeeper COMMAND [options]\n\n${rows.join("\n")}\n\nwatchkeeper COMMAND --help says more of one.\n`;
-}
-
-function usageText(name: CommandName): string {
-  const spec = commands[name];
-  return `${`usage: watchkeeper ${name} ${usageOf(spec)}`.trimEnd()}\n\n  ${spec.summary}\n`;
-}
-
 function complain(text: string): number {
   process.stderr.write(text);
   return 2;
@@ -48,7 +39,7 @@ function withoutArguments([first]: string[]): number | undefined {
 
 async function runCommand(name: CommandName, args: string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
-    process.stdout.write(usageText(name));
+    process.stdout.write(helpOf(name, commands[name]));
     return 0;
   }
   try {
@@ -58,7 +49,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
-    return complain(`${failureFrom(reason, "client").message}\n${usageText(name)}`);
+    return complain(`${failureFrom(reason, "client").message}\n${helpOf(name, commands[name])}`);
   }
 }
 
@@ -66,10 +57,10 @@ function main([name = "", ...args]: string[]): Promise<number> {
   if (isCommand(name)) return runCommand(name, args);
   if (["--version", "-v"].includes(name)) return main(["version"]);
   if (["help", "--help", "-h"].includes(name)) {
-    process.stdout.write(usage());
+    process.stdout.write(overview());
     return Promise.resolve(0);
   }
-  return Promise.resolve(complain(`${name === "" ? "" : `Unknown command "${name}"\n\n`}${usage()}`));
+  return Promise.resolve(complain(`${name === "" ? "" : `Unknown command "${name}"\n\n`}${overview()}`));
 }
 
 process.channel?.unref();

@@ -14,6 +14,8 @@ export type Option = {
   /** The only values there are. */
   readonly choices?: readonly string[];
   readonly about: string;
+  /** What holds where it is left out. */
+  readonly usual?: string;
 };
 
 export type CommandSpec = {
@@ -44,7 +46,8 @@ const config: Option = {
 const admin: Option = {
   name: "admin",
   value: "ADDRESS",
-  about: "where the JSON API is: 127.0.0.1:7480, or what WATCHKEEPER_ADMIN says",
+  about: "where the JSON API is",
+  usual: "what WATCHKEEPER_ADMIN says, or 127.0.0.1:7480",
 };
 const formats = ["table", "wide", "json"] as const;
 const output: Option = {
@@ -52,13 +55,19 @@ const output: Option = {
   short: "o",
   value: "FORMAT",
   choices: formats,
-  about: "table (as it is left out), wide or json",
+  about: "table, wide or json",
+  usual: "table",
 };
-const why: Option = { name: "why", value: "TEXT", about: "a reason, for the proxy's log" };
+const why: Option = {
+  name: "why",
+  value: "TEXT",
+  about: "a reason, for the proxy's log",
+  usual: "none",
+};
 const plainOutput: Option = {
   ...output,
   choices: ["table", "json"],
-  about: "table (as it is left out) or json",
+  about: "table or json",
 };
 
 export const commands = {
@@ -66,48 +75,81 @@ export const commands = {
     summary: "show it at work, no cluster needed",
     words: "",
     options: [
-      { name: "port", value: "N", about: "where the demo's proxy listens" },
-      { name: "once", about: "play it once, and end" },
-      { name: "faults", value: "LIST", about: "which faults it plays, with commas between them" },
+      {
+        name: "port",
+        value: "N",
+        about: "where the demo's proxy listens",
+        usual: "8443, or any if that is taken",
+      },
+      { name: "once", about: "end when the story is told" },
+      {
+        name: "faults",
+        value: "LIST",
+        about: "which it plays, of hole, freeze and restart, with commas between them; none for none",
+        usual: "all of them",
+      },
     ],
+    exits: "1: it could not be played, or watchkeeper's client felt a fault",
   },
   run: {
     summary: "serve, as a configuration file says",
     words: "",
-    options: [config, { name: "pid-file", value: "FILE", about: "where its process id is written" }],
+    options: [
+      config,
+      { name: "pid-file", value: "FILE", about: "where its process id is written", usual: "nowhere" },
+    ],
+    exits: "1: it ended for a fault of its own",
   },
   sidecar: {
     summary: "serve one pod, without a configuration",
     words: "",
     options: [
       { name: "print-config", about: "print what it would serve with, and end" },
-      { name: "port", value: "N", about: "where it listens" },
-      { name: "metrics-port", value: "N", about: "where metrics and probes are" },
-      { name: "direct", value: "DIR", about: "where the pod's own token and CA are" },
-      { name: "shared", value: "DIR", about: "where the other containers look for theirs" },
-      { name: "state", value: "DIR", about: "what is kept over a restart" },
+      { name: "port", value: "N", about: "where it listens", usual: "7443" },
+      { name: "metrics-port", value: "N", about: "where metrics and probes are", usual: "7481" },
+      {
+        name: "direct",
+        value: "DIR",
+        about: "where the pod's own token and CA are",
+        usual: "/var/run/secrets/watchkeeper",
+      },
+      {
+        name: "shared",
+        value: "DIR",
+        about: "where the other containers look for theirs",
+        usual: "/var/run/secrets/kubernetes.io/serviceaccount",
+      },
+      { name: "state", value: "DIR", about: "what is kept over a restart", usual: "/var/run/watchkeeper" },
     ],
+    exits: "1: it ended for a fault of its own",
   },
   manifest: {
     summary: "print a workload with a sidecar in it",
     words: "sidecar",
     choices: ["sidecar"],
     options: [
-      { name: "file", short: "f", value: "FILE", isRequired: true, about: "the workload's YAML" },
-      { name: "image", value: "IMAGE", about: "watchkeeper's image" },
-      { name: "port", value: "N", about: "where the sidecar listens" },
-      { name: "metrics-port", value: "N", about: "where its metrics and probes are" },
+      { name: "file", short: "f", value: "FILE", isRequired: true, about: "the workload's YAML; - is stdin" },
+      { name: "image", value: "IMAGE", about: "watchkeeper's image", usual: "watchkeeper:VERSION" },
+      { name: "port", value: "N", about: "where the sidecar listens", usual: "7443" },
+      { name: "metrics-port", value: "N", about: "where its metrics and probes are", usual: "7481" },
     ],
+    exits: "1: the workload cannot have a sidecar",
   },
   try: {
     summary: "serve the current kubectl context on this machine",
     words: "",
     options: [
-      { name: "kubeconfig", value: "FILE", about: "whose clusters it knows" },
-      { name: "context", value: "NAME", about: "which one of its contexts" },
-      { name: "port", value: "N", about: "where it listens" },
+      {
+        name: "kubeconfig",
+        value: "FILE",
+        about: "where the clusters are from",
+        usual: "as kubectl finds it",
+      },
+      { name: "context", value: "NAME", about: "which one of its contexts", usual: "its current one" },
+      { name: "port", value: "N", about: "where it listens", usual: "7443, or any if that is taken" },
       { name: "discover", about: "find the apiservers behind its address" },
     ],
+    exits: "1: it could not serve",
   },
   check: {
     summary: "say whether a configuration would serve",
@@ -121,10 +163,15 @@ export const commands = {
     words: "init|csr",
     choices: ["init", "csr"],
     options: [
-      { name: "dir", value: "DIR", about: "where the files are written" },
+      { name: "dir", value: "DIR", about: "where the files are written", usual: "pki" },
       { name: "host", value: "NAME", isMultiple: true, about: "a name or an address that clients use" },
-      { name: "signer", value: "NAME", about: "of Kubernetes, for whom a request is written" },
-      { name: "name", value: "NAME", about: "what the certificate calls itself" },
+      {
+        name: "signer",
+        value: "NAME",
+        about: "csr: who of Kubernetes is to sign it",
+        usual: "none, and csr needs one",
+      },
+      { name: "name", value: "NAME", about: "what the certificate calls itself", usual: "watchkeeper" },
     ],
     exits: "1: nothing was written",
   },
@@ -141,13 +188,20 @@ export const commands = {
     options: [
       admin,
       output,
-      { name: "query", short: "q", value: "TEXT", about: "only rows with this in a text column" },
+      {
+        name: "query",
+        short: "q",
+        value: "TEXT",
+        about: "only rows with this in a text column",
+        usual: "all",
+      },
       {
         name: "sort",
         value: "COLUMN",
         about: 'by which column; the largest first with "-" before it (--sort=-bytes)',
+        usual: "as docs/admin-api.md says",
       },
-      { name: "limit", value: "N", about: "rows at most: 100, or up to 50000" },
+      { name: "limit", value: "N", about: "rows at most, up to 50000", usual: "100" },
       { name: "no-headers", about: "rows alone" },
     ],
     exits: "1: there is nothing of that NAME",
@@ -172,8 +226,8 @@ export const commands = {
       admin,
       plainOutput,
       { name: "once", about: "measure once, print it, and end" },
-      { name: "interval", value: "SECONDS", about: "between two looks: 2, from 1 to 60" },
-      { name: "rows", value: "N", about: "how many of them: 20, up to 500" },
+      { name: "interval", value: "SECONDS", about: "between two looks, from 1 to 60", usual: "2" },
+      { name: "rows", value: "N", about: "how many of them, up to 500", usual: "20" },
     ],
   },
   drain: {
@@ -206,8 +260,13 @@ export const commands = {
     words: "",
     options: [
       admin,
-      { name: "to", value: "PATH", about: "a .tar file, or a folder that is not there yet" },
-      { name: "metrics", value: "ADDRESS", about: "where metrics are: 127.0.0.1:7481" },
+      {
+        name: "to",
+        value: "PATH",
+        about: "a .tar file, or a folder that is not there yet",
+        usual: "watchkeeper-TIME.tar",
+      },
+      { name: "metrics", value: "ADDRESS", about: "where metrics are", usual: "127.0.0.1:7481" },
       { name: "names", about: "keep names and addresses, which are replaced else" },
     ],
     exits: "1: it was not written",

@@ -1,0 +1,50 @@
+/** What `--help` says: the list of commands, and one command whole. Made of the table of commands. Pure. */
+import { allCommands, type CommandSpec, flagOf, type Option, usageOf } from "./commands.ts";
+
+export function overview(): string {
+  const rows = allCommands.map(([name, { summary }]): Row => [name, summary]);
+  return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help says more of one.\n`;
+}
+
+/** Of one command: how it is called, what it takes, a line for each option, how it ends. */
+export function helpOf(name: string, spec: CommandSpec): string {
+  const { summary, options, examples = [] } = spec;
+  return [
+    `${`usage: watchkeeper ${name} ${usageOf(spec)}`.trimEnd()}\n\n  ${summary}\n`,
+    options.length === 0 ? "" : `options:\n${columns(options.map(optionRow))}`,
+    `exit codes:\n${columns(exitsOf(spec))}`,
+    examples.length === 0 ? "" : `examples:\n${examples.map((line) => `  ${line}\n`).join("")}`,
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+/** What an option is for, and what holds where it is left out. */
+export function aboutOf({ about, usual }: Option): string {
+  return usual === undefined ? about : `${about}; left out: ${usual}`;
+}
+
+type Row = readonly [name: string, text: string];
+
+function optionRow(option: Option): Row {
+  const { short } = option;
+  return [`${short === undefined ? "    " : `-${short}, `}${flagOf(option)}`, aboutOf(option)];
+}
+
+function exitsOf({ options, exits }: CommandSpec): Row[] {
+  const [, bad] = exits?.split("1: ") ?? [];
+  const asks = options.some(({ name }) => name === "admin");
+  const reads = options.some(({ name }) => name === "config");
+  return [
+    ["0", "all is well, or it was done"],
+    ...(bad === undefined ? [] : [["1", bad] as const]),
+    ["2", reads ? "it was not understood, or the configuration is not valid" : "it was not understood"],
+    ...(asks ? [["3", "nobody answers at the address of the JSON API"] as const] : []),
+  ];
+}
+
+/** The second one begins where the longest of the first has ended. */
+function columns(rows: readonly Row[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}\n`).join("");
+}
