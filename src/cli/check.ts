@@ -96,11 +96,15 @@ async function backendFinding(
   const clock = wallClock;
   const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });
   if (answer instanceof Failure) return { mark: "✗", subject, text: `${backend.url}: ${answer.message}` };
+  return { subject, ...said(backend, answer) };
+}
+
+function said(backend: BackendConfig, answer: Answer): Pick<Finding, "mark" | "text"> {
   const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
   const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
     .filter((part) => part !== undefined)
     .join(", ");
-  return { mark: isAlive(answer) ? (expiry?.mark ?? "✓") : "✗", subject, text };
+  return { mark: isAlive(answer) ? (expiry?.mark ?? "✓") : "✗", text };
 }
 
 /** Where anonymous requests are switched off, the refusal comes from a living apiserver. */

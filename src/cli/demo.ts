@@ -21,18 +21,26 @@ export async function demo(args: string[]): Promise<number> {
     process.stderr.write(`${options.message}\n${usage}`);
     return 2;
   }
+  // Before there is anything to take away: its files and its apiservers would outlive a signal that nobody hears.
+  const signals = untilSignal();
   const started = await Demo.start(options.port);
   if (started instanceof Failure) {
+    signals.forget();
     process.stderr.write(`Cannot start the demo: ${started.message}\n`);
     return 1;
   }
+  const isOver = (): boolean => signals.first.aborted;
+  if (isOver()) {
+    await started.stop(signals.second);
+    signals.forget();
+    return 0;
+  }
   introduce(started);
-  const signals = untilSignal();
   const client = started.client();
   const story = new Story({ client, clock: wallClock, say });
   const failure = await tell(started, story, { ...options, signal: signals.first });
   if (failure !== undefined) process.stderr.write(`The story went wrong: ${failure.message}\n`);
-  if (!options.once && !signals.first.aborted) {
+  if (!options.once && !isOver()) {
     say("\nIt goes on, a write every two seconds (Ctrl-C ends the demo).");
     signals.first.addEventListener("abort", () => story.end());
     await story.goOn();
@@ -51,7 +59,7 @@ async function tell(
 ): Promise<Failure | undefined> {
   const failure = await story.begin();
   if (failure !== undefined) return failure;
-  if (!once) invite(started);
+  if (!once) invite(started, faults.length > 0);
   if (faults.length === 0 || signal.aborted) return undefined;
   say("\nOne apiserver after the other fails, the one that serves most. The same client, 20 GETs a second");
   say("and 4 watches, runs through watchkeeper and through a naive proxy (node:http2, piped):");
@@ -99,9 +107,9 @@ function introduce({ address, adminAddress, pageAddress, backendPorts }: Demo): 
   say("\nA client writes and watches through the proxy:");
 }
 
-function invite({ kubeconfig }: Demo): void {
+function invite({ kubeconfig }: Demo, hasFaults: boolean): void {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`;
-  say("\nTry it yourself, now and all through what follows:");
+  say(`\nTry it yourself${hasFaults ? ", now and all through what follows" : ""}:`);
   say(`  ${kubectl} get configmaps -w`);
   say(`  ${kubectl} create configmap hello --from-literal=from=me`);
 }

@@ -72,7 +72,7 @@ function configText(
   const backends = backendPorts.map(
     (backendPort, index) => `    - name: apiserver-${index + 1}\n      url: https://127.0.0.1:${backendPort}`,
   );
-  return `# Made by "watchkeeper demo": two apiservers in its own process, the proxy in front of them.
+  return `# Made by "watchkeeper demo": two apiservers, each a process of its own, the proxy in front of them.
 apiVersion: watchkeeper.dev/v1alpha1
 kind: WatchkeeperConfiguration
 metadata:
