@@ -32,7 +32,10 @@ export type Written = {
   };
   readonly drain: { readonly readyDelay: string; readonly timeout: string };
   readonly admin: { readonly address: string; readonly metricsAddress: string };
-  readonly logging: { readonly format: "json" | "text"; readonly accessLog: "off" | "errors" | "all" };
+  readonly logging: {
+    readonly format: "json" | "text";
+    readonly accessLog: "off" | "errors" | "longrunning" | "all";
+  };
 };
 
 export type WrittenPair = {

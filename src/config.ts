@@ -56,7 +56,10 @@ export type Config = {
   };
   readonly drain: { readonly readyDelayMs: number; readonly timeoutMs: number };
   readonly admin: { readonly address: Address; readonly metricsAddress: Address };
-  readonly logging: { readonly format: "json" | "text"; readonly accessLog: "off" | "errors" | "all" };
+  readonly logging: {
+    readonly format: "json" | "text";
+    readonly accessLog: "off" | "errors" | "longrunning" | "all";
+  };
 };
 
 export type UpstreamTls = {

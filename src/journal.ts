@@ -47,6 +47,32 @@ export type Entry =
       readonly userAgent?: string;
       readonly backend?: string;
     }
+  /** A request is over; told as far as `logging.accessLog` asks for it. */
+  | {
+      readonly kind: "exchange.ended";
+      readonly client: string;
+      readonly agent: string;
+      /** Who it says that it is. */
+      readonly subject: string;
+      readonly verb: string;
+      /** Without its query. */
+      readonly path: string;
+      /** Of a watch. */
+      readonly resource: string;
+      /** Who answered, or was asked last. */
+      readonly backend: string;
+      /** 0: nobody answered. */
+      readonly code: number;
+      readonly end: string;
+      /** Of the answer. */
+      readonly bytes: number;
+      /** Of a watch: events passed on, the version from which it would have gone on, how often it went elsewhere. */
+      readonly events: number;
+      readonly version: string;
+      readonly moves: number;
+      readonly durationMs: number;
+      readonly auditId: string;
+    }
   | {
       readonly kind: "tunnel.opened";
       readonly client: string;

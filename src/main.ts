@@ -125,6 +125,7 @@ class Watchkeeper implements Running {
       lanes: config.upstream.lanes,
       bufferBytes: getHeapStatistics().heap_size_limit * limits.bufferShare,
       sharing: config.upstream.sharing,
+      accessLog: config.logging.accessLog,
       ...config.watches,
       // Looked up at each dial, so that a reloaded CA or address holds from the next lane on.
       connect: (backend, owner, trust) => {

@@ -18,7 +18,7 @@ export type LogOptions = {
   readonly out: Out;
   readonly clock: Clock;
   readonly format: "json" | "text";
-  readonly accessLog: "off" | "errors" | "all";
+  readonly accessLog: "off" | "errors" | "longrunning" | "all";
 };
 
 type Value = string | number | readonly string[];
@@ -101,7 +101,8 @@ const calmEnds = ["ended", "client left"];
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
   if (entry.kind === "exchange.failed" || entry.kind === "passthrough.refused") return accessLog !== "off";
   if (entry.kind !== "passthrough.ended") return true;
-  return accessLog === "all" || (accessLog === "errors" && !calmEnds.includes(entry.reason));
+  if (accessLog === "all" || accessLog === "longrunning") return true;
+  return accessLog === "errors" && !calmEnds.includes(entry.reason);
 }
 
 function fieldsOf(entry: Entry): [string, Value][] {

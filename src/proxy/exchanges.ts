@@ -1,5 +1,6 @@
 /** All live exchanges, for drain and for whoever wants to see them, and how the finished ones ended. */
 import { Histogram, requestBounds } from "../histogram.ts";
+import type { AccessTeller } from "./access.ts";
 import type { Kind } from "./classify.ts";
 import type { ExchangeEnd } from "./exchange-owner.ts";
 import type { Order } from "./order.ts";
@@ -39,6 +40,8 @@ export class Exchanges {
   };
   /** Of plain requests, in seconds, by verb. */
   readonly durations = new Map<string, Histogram>();
+  /** Hears of each that is over. */
+  onEnd: AccessTeller | undefined;
   readonly #counts = new Map<string, Count>();
   /** Where the last one was counted: most are like the one before, and need no key. */
   #lastCount: Count | undefined;
@@ -71,6 +74,7 @@ export class Exchanges {
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
+    this.onEnd?.(exchange, end, now);
     if (exchange.order.kind === "watch") this.#watchEnded(exchange);
     const last = this.#lastCount;
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;

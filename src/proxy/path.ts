@@ -12,6 +12,7 @@ import { Probers, type ProbersParts } from "../health/probers.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { Standings } from "../watch/stale.ts";
+import { type AccessLevel, accessTeller } from "./access.ts";
 import { Balance } from "./balance.ts";
 import { Caches } from "./caches.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -46,6 +47,8 @@ export type PathOptions = {
   readonly bookmarks?: "always" | "as-asked";
   /** "observe" unless said otherwise. */
   readonly timeTravelGuard?: GuardMode;
+  /** Which requests are told of when they are over; "off" unless said otherwise. */
+  readonly accessLog?: AccessLevel;
   /** Octets that may wait in this process altogether. */
   readonly bufferBytes: number;
   readonly ping: PulseTimes;
@@ -137,6 +140,7 @@ export class Path {
     this.timeTravel = new TimeTravel({ clock, journal, mode: options.timeTravelGuard ?? "observe" });
     this.replays = new Loops(clock, journal);
     this.talk = new Talk(clock, journal);
+    this.exchanges.onEnd = accessTeller(options.accessLog ?? "off", journal);
     this.serve = createServe(this);
   }
 

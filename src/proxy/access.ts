@@ -1,0 +1,67 @@
+/**
+ * One entry of the journal for each request that is over, as far as the operator wants them (`logging.accessLog`): who
+ * asked what of whom, what it came to, and why it ended. No body, no query and no credential is in it.
+ */
+import type { Config } from "../config.ts";
+import type { Entry, Journal } from "../journal.ts";
+import type { ExchangeEnd } from "./exchange-owner.ts";
+import type { Exchange } from "./relay.ts";
+
+export type AccessLevel = Config["logging"]["accessLog"];
+
+/** Hears of every exchange that is over; `now` is a clock reading. */
+export type AccessTeller = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
+
+/** Undefined when nothing is to be told: nobody pays for it then. */
+export function accessTeller(level: AccessLevel, journal: Journal): AccessTeller | undefined {
+  const isWanted = wanted[level];
+  if (isWanted === undefined) return undefined;
+  return (exchange, end, now) => {
+    if (isWanted(exchange, end)) journal.write(entryOf(exchange, end, now));
+  };
+}
+
+const isLong = ({ order }: Exchange): boolean => order.kind !== "plain";
+
+/** What we refuse ourselves is told as "exchange.failed". */
+const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
+
+const wanted: Readonly<Record<AccessLevel, ((exchange: Exchange, end: ExchangeEnd) => boolean) | undefined>> =
+  {
+    off: undefined,
+    errors: isError,
+    longrunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
+    all: () => true,
+  };
+
+function entryOf(
+  { order, status, backend, sentBytes, watching }: Exchange,
+  end: ExchangeEnd,
+  now: number,
+): Entry {
+  const { client, caller, verb, resource, fields, auditId, at } = order;
+  return {
+    kind: "exchange.ended",
+    client: client.address,
+    agent: caller.agent,
+    subject: caller.subject.name,
+    verb,
+    path: pathOf(fields),
+    resource,
+    backend,
+    code: status,
+    end,
+    bytes: sentBytes,
+    events: watching?.progress.events ?? 0,
+    version: watching?.progress.resumeVersion ?? "",
+    moves: watching?.legs.moves ?? 0,
+    durationMs: Math.round(now - at),
+    auditId,
+  };
+}
+
+/** A query may hold a token. */
+function pathOf(fields: Exchange["order"]["fields"]): string {
+  const path = fields.find(({ name }) => name === ":path")?.value ?? "";
+  return path.split("?", 1)[0] ?? "";
+}
