@@ -38,7 +38,8 @@ test.before(async () => {
     files,
     listenerTls: "clientCAFile: clients.crt",
     listener: "identity: {clientCerts: front-proxy}",
-    upstreamTls: "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key}",
+    upstreamTls:
+      "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key, usernameHeaders: [X-Remote-User, X-My-User]}",
   });
 });
 test.after(async () => {
@@ -86,6 +87,20 @@ for (const [version, ask] of [
     assert.match(await asks({ pair: past }), /^401 .*expired/);
   });
 }
+
+test("h2: no name that was configured passes in its trailers, and whatever else is said there does (A38)", async () => {
+  const socket = await shake({ ...tlsOptions(proxy, alice), ALPNProtocols: ["h2"] });
+  const session = http2.connect(proxy.url, { createConnection: () => socket });
+  const stream = session.request({ ":path": "/api", ":method": "POST" }, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "x-my-user": "root", "x-sum": "1" }));
+  stream.end("{}");
+  stream.resume();
+  await within(5000, "the answer", once(stream, "end"));
+  const { who, trailers } = judge.seen.at(-1) ?? { who: "", trailers: {} };
+  assert.is(who, "front-proxy alice devs|a, b");
+  assert.equal({ ...trailers }, { "x-sum": "1" });
+  session.destroy();
+});
 
 test("A47: nothing of a handshake can be resumed, so nobody inherits a certificate", async () => {
   for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {

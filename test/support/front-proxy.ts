@@ -34,6 +34,8 @@ export type Seen = {
   /** The common name of the certificate on its socket; "" without one. */
   readonly shown: string;
   readonly headers: IncomingHttpHeaders;
+  /** There once the answer has ended. */
+  trailers: object;
   /** "front-proxy alice devs|a, b", "bearer x" or "anonymous". */
   readonly who: string;
 };
@@ -69,10 +71,16 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
       (request.httpVersionMajor === 2 ? request.stream.session?.socket : undefined) ?? request.socket;
     const shown = commonNameOn(socket);
     // node:http2 joins repeated fields; the raw ones are as they came.
-    const one = { shown, headers: request.headers, who: whoOf(shown, request.rawHeaders) };
+    const one: Seen = {
+      shown,
+      headers: request.headers,
+      trailers: {},
+      who: whoOf(shown, request.rawHeaders),
+    };
     if (request.url !== "/readyz") seen.push(one);
     request.resume();
     request.on("end", () => {
+      one.trailers = request.trailers;
       response.setHeader("content-type", "text/plain");
       // A certificate of an authority that it does not know, or one that has ended, is an error there (x509.go).
       if (shown !== "" && !isAuthorized(socket)) response.statusCode = 401;

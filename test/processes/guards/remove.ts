@@ -1,0 +1,30 @@
+/**
+ * Loaded before a test (`node --import`): takes one guard out of the sources on their way in, as REMOVED says. A piece
+ * that is not there exactly once ends the process with a code of its own: a removal that does not apply proves nothing.
+ */
+import { registerHooks } from "node:module";
+import type { Mutation } from "../../simulation/mutated.ts";
+
+/** No test ends with it. */
+const misfit = 97;
+
+const removals = JSON.parse(process.env["REMOVED"] ?? "[]") as readonly Mutation[];
+
+registerHooks({
+  load(url, context, next) {
+    const result = next(url, context);
+    const here = removals.filter(({ file }) => url.endsWith(`/src/${file}`));
+    if (here.length === 0) return result;
+    const { source } = result;
+    let text = typeof source === "string" ? source : new TextDecoder().decode(source);
+    for (const { file, find, replace } of here) {
+      const parts = text.split(find);
+      if (parts.length !== 2) {
+        process.stderr.write(`${parts.length - 1} times "${find}" in src/${file}\n`);
+        process.exit(misfit);
+      }
+      text = parts.join(replace);
+    }
+    return { ...result, source: text };
+  },
+});

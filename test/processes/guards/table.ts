@@ -1,0 +1,309 @@
+/** The guards of rows A39 to A50 (docs/attacks.md), each with the test that must fail without it. */
+import type { Mutation } from "../../simulation/mutated.ts";
+
+export type Guard = {
+  readonly row: string;
+  /** Completes "without it ...". */
+  readonly without: string;
+  readonly removal: Mutation | readonly Mutation[];
+  readonly test: string;
+  /** A piece of the title of a test there that must fail. */
+  readonly fails: string;
+};
+
+const identity = "test/proxy/identity.test.ts";
+const identify = "test/proxy/identify.test.ts";
+const hosts = "test/proxy/hosts.test.ts";
+const through = "test/proxy/identity-through.test.ts";
+const tls = "test/attacks/whole/tls.test.ts";
+const certificates = "test/proxy/certificates.test.ts";
+
+export const guards: readonly Guard[] = [
+  {
+    row: "A39",
+    without: "a client's X-Remote-* goes up beside ours",
+    removal: {
+      file: "proxy/identity.ts",
+      find: "return words.has(name) || prefixes.some((prefix) => name.startsWith(prefix));",
+      replace: "return false;",
+    },
+    test: identity,
+    fails: "what could pass for an identity is dropped in any spelling",
+  },
+  {
+    row: "A39",
+    without: "an underscore goes past the rule",
+    removal: {
+      file: "proxy/identity.ts",
+      find: 'return name.includes("_") ? name.replaceAll("_", "-") : name;',
+      replace: "return name;",
+    },
+    test: identity,
+    fails: "what could pass for an identity is dropped in any spelling",
+  },
+  {
+    row: "A39",
+    without: "only the usual names are dropped, not the configured ones",
+    removal: {
+      file: "proxy/identity.ts",
+      find: "new Set([...names.user, ...names.uid, ...names.group].map((name) => plain(name)))",
+      replace: "new Set<string>()",
+    },
+    test: identity,
+    fails: "under the names that the apiserver was told",
+  },
+  {
+    row: "A39",
+    without: "nothing of the client's own is dropped on the way",
+    removal: {
+      file: "proxy/identify.ts",
+      find: "if (vouched?.drops(field) === true) continue;",
+      replace: "",
+    },
+    test: through,
+    fails: "a certificate is its user and groups, whatever else its holder says",
+  },
+  {
+    row: "A38, A39",
+    without: "a trailer says what a header may not",
+    removal: {
+      file: "proxy/relay.ts",
+      find: "fields.filter((field) => !vouched.drops(field))",
+      replace: "fields",
+    },
+    test: through,
+    fails: "passes in its trailers",
+  },
+  {
+    row: "A40",
+    without: "Connection takes an identity away",
+    removal: {
+      file: "proxy/h1-request.ts",
+      find: "if (forbidden !== undefined) return",
+      replace: "if (forbidden === options) return",
+    },
+    test: "test/proxy/h1-request.test.ts",
+    fails: "Connection cannot take away",
+  },
+  {
+    row: "A41",
+    without: "who is impersonated by us asks to be a third",
+    removal: {
+      file: "proxy/identify.ts",
+      find: "if (!fields.some((field) => identity.isPresumptuous(field))) return identity;",
+      replace: "return identity;",
+    },
+    test: identify,
+    fails: "where we impersonate, nobody asks to be a third",
+  },
+  {
+    row: "A42",
+    without: "a connection made for one host asks for another's",
+    removal: {
+      file: "proxy/identify.ts",
+      find: "if (!client.mayAsk(request.authority))",
+      replace: "if (client.port < 0)",
+    },
+    test: hosts,
+    fails: "another host's name is asked for in vain (421)",
+  },
+  {
+    row: "A42",
+    without: "those for whom we vouch travel on lanes of others",
+    removal: {
+      file: "proxy/serve.ts",
+      find: "const of = order.vouched?.trust ?? trust.classOf(this.#credential);",
+      replace: "const of = trust.classOf(this.#credential);",
+    },
+    test: "test/proxy/lane-row.test.ts",
+    fails: "never meet on a lane (D9)",
+  },
+  {
+    row: "A43",
+    without: "the unknown travel on the lanes of the proven",
+    removal: {
+      file: "proxy/trust.ts",
+      find: 'credential.provenUntil > this.#clock.now() ? "proven" : "unproven";',
+      replace: 'credential.provenUntil >= 0 ? "proven" : "proven";',
+    },
+    test: "test/attacks/whole/unauthenticated.test.ts",
+    fails: "A43",
+  },
+  {
+    row: "A43",
+    without: "invented bearers push out those that are good",
+    removal: {
+      file: "proxy/trust.ts",
+      find: "if (status !== 401 && !this.#bearers.has(credential.key))",
+      replace: "if (!this.#bearers.has(credential.key))",
+    },
+    test: "test/proxy/trust.test.ts",
+    fails: "push out none that was (A43)",
+  },
+  {
+    row: "A44",
+    without: "lanes go on under a certificate that was replaced",
+    removal: {
+      file: "proxy/lanes.ts",
+      find: "if (row.key.trust === trust && outdate(row)) this.#dial(row);",
+      replace: "",
+    },
+    test: "test/proxy/lane-row.test.ts",
+    fails: "A44",
+  },
+  {
+    row: "A44",
+    without: "a client's certificate counts after its end",
+    removal: {
+      file: "proxy/identify.ts",
+      find: "if (identity.notAfter <= wallMs)",
+      replace: "if (identity.notAfter <= 0)",
+    },
+    test: identify,
+    fails: "an expired or unproven certificate",
+  },
+  {
+    row: "A44",
+    without: "nobody is sent away before the certificate ends",
+    removal: {
+      file: "proxy/listen.ts",
+      find: "this.#sendAway(({ leavesAt: due }) => due <= wall);",
+      replace: "void wall;",
+    },
+    test: through,
+    fails: "shortly before its certificate ends a client is sent away",
+  },
+  {
+    row: "A45",
+    without: "TLS 1.1 is spoken, with what it has",
+    // Either alone would keep it out: no cipher that is left works before 1.2.
+    removal: [
+      {
+        file: "proxy/server-context.ts",
+        find: 'minVersion: "TLSv1.2",',
+        replace: 'minVersion: "TLSv1",',
+      },
+      { file: "proxy/server-context.ts", find: '].join(":"),', replace: '].join(":") && "ALL:@SECLEVEL=0",' },
+    ],
+    test: certificates,
+    fails: "(A45)",
+  },
+  {
+    row: "A45",
+    without: "whatever OpenSSL has is agreed on",
+    removal: { file: "proxy/server-context.ts", find: '].join(":"),', replace: '].join(":") && "ALL",' },
+    test: tls,
+    fails: "A45",
+  },
+  {
+    row: "A46",
+    without: "a client renegotiates",
+    removal: {
+      file: "proxy/server-context.ts",
+      find: "constants.SSL_OP_NO_RENEGOTIATION | ",
+      replace: "",
+    },
+    test: tls,
+    fails: "A46",
+  },
+  {
+    row: "A47",
+    without: "there are tickets where certificates count",
+    removal: {
+      file: "proxy/server-context.ts",
+      find: "export function serverTlsOptions(asksWho = false): tls.SecureContextOptions {",
+      replace:
+        "export function serverTlsOptions(isAsking = false): tls.SecureContextOptions { const asksWho = isAsking && isAsking !== isAsking;",
+    },
+    test: through,
+    fails: "A47",
+  },
+  {
+    row: "A48",
+    without: "a capital letter leads past a client CA",
+    removal: {
+      file: "proxy/hosts.ts",
+      find: 'name.toLowerCase().replace(/\\.$/, "")',
+      replace: 'name.replace(/\\.$/, "")',
+    },
+    test: hosts,
+    fails: "A48",
+  },
+  {
+    row: "A48",
+    without: "a dot behind a name leads to another host",
+    removal: {
+      file: "proxy/hosts.ts",
+      find: 'name.toLowerCase().replace(/\\.$/, "")',
+      replace: "name.toLowerCase()",
+    },
+    test: hosts,
+    fails: "another host's name is asked for in vain",
+  },
+  {
+    row: "A49",
+    without: "only h2 is agreed on",
+    removal: {
+      file: "proxy/handshake.ts",
+      find: 'ALPNProtocols: ["h2", "http/1.1"],',
+      replace: 'ALPNProtocols: ["h2"],',
+    },
+    test: tls,
+    fails: "A49",
+  },
+  {
+    row: "A50",
+    without: "a pair is taken unread, as Node takes it",
+    removal: {
+      file: "proxy/serving-pair.ts",
+      find: "if (leaf === undefined) return notAPair(certificates, key);",
+      replace: "",
+    },
+    test: certificates,
+    fails: "another's key is refused once",
+  },
+  {
+    row: "A50",
+    without: "an expired certificate is served",
+    removal: {
+      file: "proxy/serving-pair.ts",
+      find: "const failure = outOfDate(chain, wallMs);",
+      replace: "const failure = outOfDate([], wallMs);",
+    },
+    test: certificates,
+    fails: "an expired certificate is refused once",
+  },
+  {
+    row: "A50",
+    without: "a new CA counts unproven",
+    removal: {
+      file: "proxy/authority.ts",
+      find: "const failure = outlived(ca, clock.wall()) ?? (await prove(ca));",
+      replace: "const failure = outlived(ca, clock.wall()); await prove(ca);",
+    },
+    test: "test/proxy/authority.test.ts",
+    fails: "a CA that no backend's certificate leads to waits until one does",
+  },
+  {
+    row: "A50",
+    without: "a new pair counts unproven",
+    removal: {
+      file: "proxy/certificates.ts",
+      find: "isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair);",
+      replace: "(await prove?.(loaded.pair)) && undefined;",
+    },
+    test: certificates,
+    fails: "a pair to which somebody objects waits",
+  },
+  {
+    row: "A50",
+    without: "what is wrong is told again at each look",
+    removal: {
+      file: "proxy/certificates.ts",
+      find: "if (failure.message !== this.#refused || this.#current === undefined)",
+      replace: "if (failure.message !== undefined)",
+    },
+    test: certificates,
+    fails: "is refused once",
+  },
+];
