@@ -2,7 +2,6 @@
  * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
  * running proxy comes out, or why there is none.
  */
-import { getHeapStatistics } from "node:v8";
 import { textOf } from "./address.ts";
 import { type Readiness, readinessOf } from "./admin/probes.ts";
 import { Windows } from "./admin/windows.ts";
@@ -12,28 +11,13 @@ import { changedParts } from "./config-changes.ts";
 import type { Descriptors } from "./descriptors.ts";
 import { adminName } from "./descriptors.ts";
 import { Failure } from "./failure.ts";
-import type { Probe } from "./health/prober.ts";
-import { Expiries, loopbackName } from "./health/probes/certificate.ts";
-import { createReadyProbe } from "./health/probes/ready.ts";
-import { keyOf, readRetransmissions } from "./health/probes/retransmissions.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
-import { BackendSet } from "./proxy/backend-set.ts";
-import { connectLane, connectThrough, connectUpgrade, openSocket, openUntrusting } from "./proxy/connect.ts";
-import { Credentials, vouchedIn } from "./proxy/credentials.ts";
-import { type DialUpgradeParts, dialUpgrade } from "./proxy/dial-upgrade.ts";
+import { Cluster } from "./proxy/cluster.ts";
 import { drain } from "./proxy/drain.ts";
 import type { Exchanges } from "./proxy/exchanges.ts";
-import { createH1 } from "./proxy/h1.ts";
-import { HungTunnels } from "./proxy/hung-tunnels.ts";
-import { identify } from "./proxy/identify.ts";
 import { Listeners } from "./proxy/listeners.ts";
 import { Operations } from "./proxy/operations.ts";
-import { Passthrough } from "./proxy/passthrough.ts";
-import { Path } from "./proxy/path.ts";
-import { respond } from "./proxy/respond.ts";
-import { settle } from "./proxy/settle.ts";
-import { type SpliceParts, Splices } from "./proxy/splice.ts";
 import { ownVersion } from "./version.ts";
 
 /** A proxy that serves. */
@@ -70,127 +54,27 @@ export type Surroundings = {
 
 /** Opens every listener and the admin port, or says why it cannot. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
-  // Its readers come with the proxy, which it may not outlive: nothing is told before it is started.
-  let proxy: Watchkeeper | undefined;
-  const backends = BackendSet.of(config, {
-    clock: wallClock,
-    journal: around.journal,
-    onChange: (names) => proxy?.reconcile(names),
-    isReady: (name) => proxy?.isReady(name) === true,
-  });
-  if (backends instanceof Failure) return backends;
-  proxy = new Watchkeeper(config, backends, around);
+  const cluster = Cluster.of(config, around.journal);
+  if (cluster instanceof Failure) return cluster;
+  const proxy = new Watchkeeper(config, cluster, around);
   return (await proxy.start()) ?? proxy;
 }
-
-type OnHung = SpliceParts["onHung"];
 
 class Watchkeeper implements Running {
   #config: Config;
   readonly #around: Surroundings;
-  readonly #path: Path;
-  readonly #splices: Splices;
-  readonly #passthrough: Passthrough;
+  readonly #cluster: Cluster;
   readonly #listeners: Listeners;
-  readonly #backends: BackendSet;
-  readonly #expiries: Expiries;
-  readonly #credentials: Credentials;
   readonly #windows: Windows;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
-  constructor(config: Config, backends: BackendSet, around: Surroundings) {
-    const { journal } = around;
-    this.#credentials = new Credentials({
-      clock: wallClock,
-      journal,
-      onSwap: (trust) => this.#path.upstreams.renew(trust),
-      ready: () => backends.ready,
-    });
-    const { keepalive, ping, probe } = config.health;
+  constructor(config: Config, cluster: Cluster, around: Surroundings) {
     this.#config = config;
     this.#around = around;
-    this.#backends = backends;
-    this.#windows = new Windows(journal);
-    this.#expiries = new Expiries({
-      clock: wallClock,
-      journal,
-      openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
-    });
-    this.#path = new Path({
-      clock: wallClock,
-      journal,
-      ping,
-      probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
-      lanes: config.upstream.lanes,
-      bufferBytes: getHeapStatistics().heap_size_limit * limits.bufferShare,
-      sharing: config.upstream.sharing,
-      accessLog: config.logging.accessLog,
-      ...config.watches,
-      // Looked up at each dial, so that a reloaded CA or address holds from the next lane on.
-      connect: (backend, owner, trust) => {
-        const pair = this.#credentials.pairFor(trust);
-        return connectLane(backends.addressOf(backend), owner, { journal, keepalive, pair });
-      },
-      vouched: vouchedIn(config),
-    });
-    const hung = new HungTunnels({ clock: wallClock, read: readRetransmissions });
-    const onHung: OnHung = (sockets, run) => hung.watch(sockets.map(keyOf), run);
-    this.#splices = this.#createSplices(journal, onHung);
-    this.#passthrough = this.#createPassthrough(journal, onHung);
-    this.#listeners = this.#createListeners(journal);
-  }
-
-  #createProbe(path: string): Probe {
-    return createReadyProbe({
-      path,
-      open: (backend) => openSocket(this.#backends.addressOf(backend), "http/1.1"),
-      seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
-    });
-  }
-
-  #createListeners(journal: Journal): Listeners {
-    const { clock, turn, buffered, serve } = this.#path;
-    const h1 = createH1({
-      serve,
-      clock,
-      journal,
-      splice: (request, socket, head, client) => this.#splices.splice(request, socket, head, client),
-    });
-    const parts = { clock, turn, buffered, journal, serve, h1, passthrough: this.#passthrough };
-    return new Listeners(parts, this.#config.health.keepalive, this.#around.inherited);
-  }
-
-  #createPassthrough(journal: Journal, onHung: OnHung): Passthrough {
-    const { backends, upstreams, hold } = this.#path;
-    const { keepalive } = this.#config.health;
-    return new Passthrough({
-      clock: wallClock,
-      journal,
-      backends,
-      upstreams,
-      hold,
-      onHung,
-      connect: (backend, ends) => connectThrough(this.#backends.addressOf(backend), ends, keepalive),
-    });
-  }
-
-  #createSplices(journal: Journal, onHung: OnHung): Splices {
-    const { backends, upstreams } = this.#path;
-    const { keepalive } = this.#config.health;
-    const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
-      const pair = this.#credentials.pairFor(trust);
-      return connectUpgrade(this.#backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
-    };
-    const tunnels = (backend: string): number => this.#splices.openOn(backend);
-    return new Splices({
-      identify: (request, client) => identify(request, client, wallClock.wall()),
-      respond,
-      clock: wallClock,
-      journal,
-      onHung,
-      dialUpgrade: (client, trust) => dialUpgrade(client, { backends, upstreams, tunnels, connect, trust }),
-    });
+    this.#cluster = cluster;
+    this.#windows = new Windows(around.journal);
+    this.#listeners = new Listeners(cluster.entry, config.health.keepalive, around.inherited);
   }
 
   get addresses(): ReadonlyMap<string, string> {
@@ -206,7 +90,7 @@ class Watchkeeper implements Running {
   }
 
   get exchanges(): Exchanges {
-    return this.#path.exchanges;
+    return this.#cluster.path.exchanges;
   }
 
   /** Opens every listener, or none. */
@@ -215,28 +99,22 @@ class Watchkeeper implements Running {
     // Listening sockets that were passed in have a queue, in which somebody may stand.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
-      (await this.#takeCredentials(this.#config)) ??
+      (await this.#cluster.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
       (await this.#listeners.reconcile(this.#config.listeners)) ??
       (await this.#openWindows());
     // Only now, so that a port that somebody else has is the only thing that is told; not before our own certificates
     // are there, for lanes are dialled at once.
-    if (failure === undefined && !isAwaited) this.#backends.start();
+    if (failure === undefined && !isAwaited) this.#cluster.start();
     inherited?.closeRest();
     if (failure !== undefined) this.#cut();
     return failure;
   }
 
-  async #takeCredentials(config: Config): Promise<Failure | undefined> {
-    const take = await this.#credentials.prepare(config);
-    return take instanceof Failure ? take : take();
-  }
-
   async #awaitBackends(): Promise<Failure | undefined> {
-    this.#backends.start();
+    this.#cluster.start();
     const { isSuccessor } = this.#around;
-    const isReady = await settle(() => this.#path.backends.views, wallClock, limits.settleMs);
-    if (isReady || isSuccessor !== true) return undefined;
+    if ((await this.#cluster.settled()) || isSuccessor !== true) return undefined;
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
   }
 
@@ -248,26 +126,14 @@ class Watchkeeper implements Running {
   }
 
   async #take(config: Config): Promise<readonly string[] | Failure> {
-    const takeBackends = await this.#backends.prepare(config);
-    if (takeBackends instanceof Failure) return takeBackends;
-    // Before the listeners: whoever comes by a new one may need them at once.
-    const failure =
-      (await this.#takeCredentials(config)) ?? (await this.#listeners.reconcile(config.listeners));
+    const take = await this.#cluster.prepare(config);
+    if (take instanceof Failure) return take;
+    const failure = await this.#listeners.reconcile(config.listeners);
     if (failure !== undefined) return failure;
     const waiting = changedParts(this.#config, config);
     this.#config = config;
-    takeBackends();
+    take();
     return waiting;
-  }
-
-  reconcile(names: readonly string[]): void {
-    this.#path.reconcile(names);
-    this.#passthrough.reconcile(names, this.#config.drain.timeoutMs);
-    this.#expiries.reconcile(names);
-  }
-
-  isReady(backend: string): boolean {
-    return this.#path.backends.views.some(({ name, state }) => name === backend && state === "ready");
   }
 
   get descriptors(): ReadonlyMap<string, number> {
@@ -286,9 +152,9 @@ class Watchkeeper implements Running {
     const parts = {
       clock: wallClock,
       journal: this.#around.journal,
-      exchanges: this.#path.exchanges,
-      queuedBytes: () => this.#path.buffered.bytes,
-      upgrades: () => this.#splices.openCount + this.#passthrough.openCount,
+      exchanges: this.exchanges,
+      queuedBytes: () => this.#cluster.path.buffered.bytes,
+      upgrades: () => this.#cluster.tunnelCount,
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
@@ -299,17 +165,15 @@ class Watchkeeper implements Running {
 
   #cut(): void {
     this.#windows.stop();
-    this.#backends.stop();
-    this.#credentials.stop();
-    this.#splices.cut();
-    this.#passthrough.cut();
+    this.#cluster.stop();
     this.#listeners.cut();
-    this.#path.reconcile([]);
+    this.#cluster.path.reconcile([]);
   }
 
   #openWindows(): Promise<Failure | undefined> {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
-    const { upstreams, exchanges, backends, hedges, hold, moves, timeTravel, talk, standings } = this.#path;
+    const { path, backends: set, passthrough } = this.#cluster;
+    const { upstreams, exchanges, backends, hedges, hold, moves, timeTravel, talk, standings } = path;
     return this.#windows.open({
       name: this.#config.name,
       addresses: this.#config.admin,
@@ -325,21 +189,16 @@ class Watchkeeper implements Running {
       hold,
       talk,
       standings,
-      upgrades: () => this.#splices.openCount,
-      passthrough: this.#passthrough,
+      upgrades: () => this.#cluster.splices.openCount,
+      passthrough,
       sessions: () => this.#listeners.sessionCount,
       handshakeErrors: () => this.#listeners.handshakeErrors,
-      queuedBytes: () => this.#path.buffered.bytes,
+      queuedBytes: () => path.buffered.bytes,
       config: () => this.#configState,
-      discovery: () => this.#backends.record,
-      detectors: (name) => this.#path.detectors(name),
-      addressOf: (name) => textOf(this.#backends.addressOf(name)),
-      certificates: () => [
-        ...this.#listeners.certificates,
-        ...this.#backends.certificates,
-        ...this.#credentials.certificates.map((one) => ({ purpose: "client", ...one })),
-        ...this.#expiries.all,
-      ],
+      discovery: () => set.record,
+      detectors: (name) => path.detectors(name),
+      addressOf: (name) => textOf(set.addressOf(name)),
+      certificates: () => [...this.#listeners.certificates, ...this.#cluster.certificates],
       droppedLogLines,
       operations: new Operations({ journal, backends, exchanges, moves, reload: this.#around.readAgain }),
       ready: () => this.#ready(),
@@ -348,7 +207,7 @@ class Watchkeeper implements Running {
 
   /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
   #ready(): readonly Readiness[] {
-    const states = this.#path.backends.views.map(({ state }) => state);
+    const states = this.#cluster.path.backends.views.map(({ state }) => state);
     return readinessOf({ states, lost: this.#listeners.lost, isDraining: this.#isDraining });
   }
 }

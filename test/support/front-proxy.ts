@@ -160,6 +160,9 @@ export function shake(options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
   });
 }
 
+/** Where a proxy is, and who vouches for it. */
+export type Place = Pick<TestProxy, "url" | "port" | "ca">;
+
 export type Asking = {
   readonly pair?: Pair | undefined;
   readonly headers?: Record<string, string | string[]>;
@@ -168,12 +171,15 @@ export type Asking = {
   readonly authority?: string;
 };
 
-export function tlsOptions({ ca, port }: TestProxy, pair: Pair | undefined): tls.ConnectionOptions {
+export function tlsOptions(
+  { ca, port }: Pick<Place, "ca" | "port">,
+  pair: Pair | undefined,
+): tls.ConnectionOptions {
   return { ca, port, ...(pair === undefined ? {} : { cert: pair.certificate, key: pair.key }) };
 }
 
 /** Status and body of an answer over a session of its own. */
-export async function askH2(proxy: TestProxy, asking: Asking): Promise<string> {
+export async function askH2(proxy: Place, asking: Asking): Promise<string> {
   const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
   const socket = await shake({ ...tlsOptions(proxy, pair), servername, ALPNProtocols: ["h2"] });
   const session = http2.connect(proxy.url, { createConnection: () => socket });
@@ -187,7 +193,7 @@ export async function askH2(proxy: TestProxy, asking: Asking): Promise<string> {
 }
 
 /** The same over HTTP/1.1. */
-export async function askH1(proxy: TestProxy, asking: Asking): Promise<string> {
+export async function askH1(proxy: Place, asking: Asking): Promise<string> {
   const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
   const request = https.request({
     ...tlsOptions(proxy, pair),

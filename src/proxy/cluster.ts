@@ -1,0 +1,225 @@
+/**
+ * One cluster with all that belongs to it alone: its backends and who vouches for them, as whom we come to them, what is
+ * known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
+ * Listeners lead into it, windows look into it.
+ */
+import { getHeapStatistics } from "node:v8";
+import { wallClock } from "../clock.ts";
+import type { Config } from "../config.ts";
+import { Failure } from "../failure.ts";
+import type { Probe } from "../health/prober.ts";
+import { Expiries, loopbackName } from "../health/probes/certificate.ts";
+import { createReadyProbe } from "../health/probes/ready.ts";
+import { keyOf, readRetransmissions } from "../health/probes/retransmissions.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { BackendSet } from "./backend-set.ts";
+import { connectLane, connectThrough, connectUpgrade, openSocket, openUntrusting } from "./connect.ts";
+import { Credentials, vouchedIn } from "./credentials.ts";
+import { type DialUpgradeParts, dialUpgrade } from "./dial-upgrade.ts";
+import { createH1 } from "./h1.ts";
+import type { Expiry } from "./hosts.ts";
+import { HungTunnels } from "./hung-tunnels.ts";
+import { identify } from "./identify.ts";
+import type { ListenParts } from "./listen.ts";
+import { Passthrough } from "./passthrough.ts";
+import { Path } from "./path.ts";
+import { respond } from "./respond.ts";
+import { settle } from "./settle.ts";
+import { type SpliceParts, Splices } from "./splice.ts";
+
+type OnHung = SpliceParts["onHung"];
+
+export class Cluster {
+  readonly path: Path;
+  readonly backends: BackendSet;
+  readonly splices: Splices;
+  readonly passthrough: Passthrough;
+  readonly #journal: Journal;
+  readonly #credentials: Credentials;
+  readonly #expiries: Expiries;
+  #config: Config;
+
+  private constructor(config: Config, backends: BackendSet, journal: Journal) {
+    this.#config = config;
+    this.#journal = journal;
+    this.backends = backends;
+    this.#credentials = new Credentials({
+      clock: wallClock,
+      journal,
+      onSwap: (trust) => this.path.upstreams.renew(trust),
+      ready: () => backends.ready,
+    });
+    this.#expiries = new Expiries({
+      clock: wallClock,
+      journal,
+      openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
+    });
+    this.path = this.#createPath();
+    const hung = new HungTunnels({ clock: wallClock, read: readRetransmissions });
+    const onHung: OnHung = (sockets, run) => hung.watch(sockets.map(keyOf), run);
+    this.splices = this.#createSplices(onHung);
+    this.passthrough = this.#createPassthrough(onHung);
+  }
+
+  /** Undertakes nothing before it is started. */
+  static of(config: Config, journal: Journal): Cluster | Failure {
+    // Its backends come first, and tell nothing before they are started.
+    let cluster: Cluster | undefined;
+    const backends = BackendSet.of(config, {
+      clock: wallClock,
+      journal,
+      onChange: (names) => cluster?.reconcile(names),
+      isReady: (name) => cluster?.isReady(name) === true,
+    });
+    if (backends instanceof Failure) return backends;
+    cluster = new Cluster(config, backends, journal);
+    return cluster;
+  }
+
+  #createPath(): Path {
+    const { health, upstream, watches, logging } = this.#config;
+    const { keepalive, ping, probe } = health;
+    return new Path({
+      clock: wallClock,
+      journal: this.#journal,
+      ping,
+      probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
+      lanes: upstream.lanes,
+      bufferBytes: getHeapStatistics().heap_size_limit * limits.bufferShare,
+      sharing: upstream.sharing,
+      accessLog: logging.accessLog,
+      ...watches,
+      // Looked up at each dial, so that another CA or address holds from the next lane on.
+      connect: (backend, owner, trust) => {
+        const pair = this.#credentials.pairFor(trust);
+        return connectLane(this.backends.addressOf(backend), owner, {
+          journal: this.#journal,
+          keepalive,
+          pair,
+        });
+      },
+      vouched: vouchedIn(this.#config),
+    });
+  }
+
+  #createProbe(path: string): Probe {
+    return createReadyProbe({
+      path,
+      open: (backend) => openSocket(this.backends.addressOf(backend), "http/1.1"),
+      seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
+    });
+  }
+
+  #createPassthrough(onHung: OnHung): Passthrough {
+    const { backends, upstreams, hold } = this.path;
+    const { keepalive } = this.#config.health;
+    return new Passthrough({
+      clock: wallClock,
+      journal: this.#journal,
+      backends,
+      upstreams,
+      hold,
+      onHung,
+      connect: (backend, ends) => connectThrough(this.backends.addressOf(backend), ends, keepalive),
+    });
+  }
+
+  #createSplices(onHung: OnHung): Splices {
+    const { backends, upstreams } = this.path;
+    const { keepalive } = this.#config.health;
+    const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
+      const pair = this.#credentials.pairFor(trust);
+      return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
+    };
+    const tunnels = (backend: string): number => this.splices.openOn(backend);
+    return new Splices({
+      identify: (request, client) => identify(request, client, wallClock.wall()),
+      respond,
+      clock: wallClock,
+      journal: this.#journal,
+      onHung,
+      dialUpgrade: (client, trust) => dialUpgrade(client, { backends, upstreams, tunnels, connect, trust }),
+    });
+  }
+
+  /** What a listener hands its sockets to. */
+  get entry(): ListenParts {
+    const { clock, turn, buffered, serve } = this.path;
+    const journal = this.#journal;
+    const h1 = createH1({
+      serve,
+      clock,
+      journal,
+      splice: (request, socket, head, client) => this.splices.splice(request, socket, head, client),
+    });
+    return { clock, turn, buffered, journal, serve, h1, passthrough: this.passthrough };
+  }
+
+  /** Loads what it shows to backends, or says why it cannot; before it is started, for lanes are dialled at once. */
+  load(): Promise<Failure | undefined> {
+    return this.#takeCredentials(this.#config);
+  }
+
+  /** Dials its backends, and looks for others. */
+  start(): void {
+    this.backends.start();
+  }
+
+  /** Resolves when a backend is ready, or with false after `limits.settleMs`. */
+  settled(): Promise<boolean> {
+    return settle(() => this.path.backends.views, wallClock, limits.settleMs);
+  }
+
+  /**
+   * Another configuration's backends and certificates, or why they are not taken. Its certificates count at once: whoever
+   * comes by a new listener may need them; its backends, when the returned function is called.
+   */
+  async prepare(config: Config): Promise<(() => void) | Failure> {
+    const take = await this.backends.prepare(config);
+    if (take instanceof Failure) return take;
+    const failure = await this.#takeCredentials(config);
+    if (failure !== undefined) return failure;
+    return () => {
+      this.#config = config;
+      take();
+    };
+  }
+
+  async #takeCredentials(config: Config): Promise<Failure | undefined> {
+    const take = await this.#credentials.prepare(config);
+    return take instanceof Failure ? take : take();
+  }
+
+  reconcile(names: readonly string[]): void {
+    this.path.reconcile(names);
+    this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
+    this.#expiries.reconcile(names);
+  }
+
+  isReady(backend: string): boolean {
+    return this.path.backends.views.some(({ name, state }) => name === backend && state === "ready");
+  }
+
+  /** Of purpose "backend-ca", "client" (ours for backends), "backend" and "backend-loopback" (theirs). */
+  get certificates(): readonly Expiry[] {
+    return [
+      ...this.backends.certificates,
+      ...this.#credentials.certificates.map((one) => ({ purpose: "client", ...one })),
+      ...this.#expiries.all,
+    ];
+  }
+
+  /** Upgrades and passthrough connections that are open, or asking for it. */
+  get tunnelCount(): number {
+    return this.splices.openCount + this.passthrough.openCount;
+  }
+
+  /** Looks for nothing and takes nothing new from its files any more; ends what no listener's end would. */
+  stop(): void {
+    this.backends.stop();
+    this.#credentials.stop();
+    this.splices.cut();
+    this.passthrough.cut();
+  }
+}
