@@ -1,7 +1,7 @@
 /** The search for a watch's next backend: why and since when, who was asked in vain, and what is waited for. */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import { Incident } from "../watch/incident.ts";
+import { Attempts } from "../watch/attempts.ts";
 import type { AskReason, EndReason } from "./watch-reasons.ts";
 
 const nobody: readonly string[] = [];
@@ -15,7 +15,7 @@ export class Pursuit {
   #tried: readonly string[] = nobody;
   #triedAt = 0;
   /** Most watches never have one. */
-  #incident: Incident | undefined;
+  #attempts: Attempts | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
   #refusal: Buffer | undefined;
@@ -54,8 +54,8 @@ export class Pursuit {
   /** May somebody be asked once more? Counts it if so. */
   mayTry(): boolean {
     if (this.isClosed) return false;
-    this.#incident ??= new Incident();
-    return this.#incident.mayTry(this.#clock.now());
+    this.#attempts ??= new Attempts();
+    return this.#attempts.mayTry(this.#clock.now());
   }
 
   /**
@@ -63,14 +63,14 @@ export class Pursuit {
    * little longer each time, so that nobody is dialled in a loop.
    */
   unsent(): number {
-    this.#incident?.uncount();
+    this.#attempts?.uncount();
     this.#unsentCount += 1;
     return (this.#unsentCount - 1) * limits.unsentPauseMs;
   }
 
   /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
   get leftMs(): number {
-    return this.#incident?.leftMs(this.#clock.now()) ?? limits.resumeMs;
+    return this.#attempts?.leftMs(this.#clock.now()) ?? limits.resumeMs;
   }
 
   /** Is its time over, even if nobody could be asked? */
@@ -80,13 +80,13 @@ export class Pursuit {
 
   /** Did a backend say that the version is too old? */
   get isExpired(): boolean {
-    return this.#incident?.isExpired === true;
+    return this.#attempts?.isExpired === true;
   }
 
   /** `refusal`: its word, when that is the answer to the client's own request. Then the search begins with it. */
   expired(backend: string, refusal: Buffer | undefined): void {
-    this.#incident ??= new Incident();
-    this.#incident.expire(this.#clock.now());
+    this.#attempts ??= new Attempts();
+    this.#attempts.expire(this.#clock.now());
     if (refusal === undefined) return;
     this.#refusal = refusal;
     this.begin("expired", backend);
@@ -104,7 +104,7 @@ export class Pursuit {
 
   /** Has nothing new come since the watch was resumed? */
   get isFruitless(): boolean {
-    return this.#incident?.isFruitful === false;
+    return this.#attempts?.isFruitful === false;
   }
 
   /** Did its backend end it without a reason, and did nothing new come of asking anew? Other moves do not count. */
@@ -126,14 +126,14 @@ export class Pursuit {
     this.stop();
     this.#declinedUntil = 0;
     this.#unsentCount = 0;
-    this.#incident?.resumed(this.#clock.now());
+    this.#attempts?.resumed(this.#clock.now());
   }
 
   progressed(): void {
     this.#tried = nobody;
     // Another backend knew its version: what the first one said is no answer any more.
     this.#refusal = undefined;
-    this.#incident?.progressed();
+    this.#attempts?.progressed();
   }
 
   // --- one wait at a time ---

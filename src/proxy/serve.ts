@@ -91,7 +91,7 @@ export function createServe(parts: ServeParts): Serve {
     const { fields, auditId, vouched } = isRefused ? unknown(request) : identified;
     const asking = { info, target: request.path, client, fields };
     const recall = isRefused || !end ? undefined : parts.timeTravel.recall(asking);
-    const asked = end ? watchOf(parts, asking, recall) : undefined;
+    const asked = end ? watchAsked(parts, asking, recall) : undefined;
     const credential = credentialOf(parts, request, client, vouched);
     const order: Order = {
       client,
@@ -141,7 +141,7 @@ function unknown({ fields }: RequestHead): Pick<Order, "fields" | "auditId" | "v
 }
 
 /** Undefined for anything else. */
-function watchOf(
+function watchAsked(
   { clock, bookmarks }: ServeParts,
   asking: Asking,
   recall: Recall | undefined,

@@ -1,7 +1,7 @@
 /** What a watch asks its next backend for, and the head that it is answered with. */
 import { Field, role } from "../h2/field.ts";
 import { firstValue } from "../watch/query.ts";
-import { aggregatedGroups, recognise } from "../watch/recognise.ts";
+import { aggregatedGroups, versionsOf } from "../watch/versions-of.ts";
 import { type WatchRequest, watchRequestOf } from "../watch/request.ts";
 import { type Answer, bookmarkedTarget, replayTarget, resumeTarget } from "../watch/resume.ts";
 import type { RequestInfo } from "./classify.ts";
@@ -41,7 +41,7 @@ export function watchOrderOf(target: string, info: RequestInfo, at: number, reca
   const query = target.slice(target.indexOf("?") + 1);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
   const isWhole = namespace === "" && name === "" && !isSelected;
-  const { isRepeating, isForeign } = recognise(group, resource, aggregated);
+  const { isRepeating, isForeign } = versionsOf(group, resource, aggregated);
   return {
     request: watchRequestOf(target),
     target,
@@ -57,7 +57,7 @@ export function watchOrderOf(target: string, info: RequestInfo, at: number, reca
 
 /** Is it another server's, so that its versions mean nothing to us? */
 export function isForeignResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
-  return recognise(group, resource, aggregated).isForeign;
+  return versionsOf(group, resource, aggregated).isForeign;
 }
 
 /** Versions are compared within one of these only. */

@@ -26,7 +26,7 @@ export const aggregatedGroups: readonly string[] = [
 ];
 
 /** `aggregated`: the groups that an APIService sends to another server, as far as they are known. */
-export function recognise(group: string, resource: string, aggregated: ReadonlySet<string>): Watched {
+export function versionsOf(group: string, resource: string, aggregated: ReadonlySet<string>): Watched {
   return {
     isRepeating: resource === "events" && events.has(group),
     isForeign: aggregated.has(group) || !(group.includes(".") || own.has(group)),

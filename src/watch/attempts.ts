@@ -1,11 +1,11 @@
 /**
- * How often a watch may be asked for anew: a few times for each incident and not without end, so that a cluster that
+ * How often a watch may be asked for anew: a few times for each loss and not without end, so that a cluster that
  * cannot serve it lets the client know (watch.md §5.2).
  */
 import { limits } from "../limits.ts";
 
-export class Incident {
-  /** The present incident: since when, and how often it was asked; -1 when there is none. */
+export class Attempts {
+  /** The present loss of its backend: since when, and how often it was asked; -1 when there is none. */
   #since = -1;
   #attempts = 0;
   /** When a backend took the watch; -1 when none has. */
@@ -51,7 +51,7 @@ export class Incident {
     return this.#fruitless >= limits.fruitlessResumes && isRecent;
   }
 
-  /** For how long this incident may still be tried. */
+  /** For how long it may still be tried. */
   leftMs(now: number): number {
     return this.#since < 0 ? limits.resumeMs : limits.resumeMs - (now - this.#since);
   }
@@ -66,7 +66,7 @@ export class Incident {
     this.#fruitless += 1;
   }
 
-  /** Something new came: the incident is over. */
+  /** Something new came: the loss is over. */
   progressed(): void {
     this.#since = -1;
     this.#fruitless = 0;
