@@ -1,9 +1,9 @@
 /** What a watch asks its next backend for, and the head that it is answered with. */
 import { Field, role } from "../h2/field.ts";
 import { firstValue } from "../watch/query.ts";
-import { aggregatedGroups, versionsOf } from "../watch/versions-of.ts";
 import { type WatchRequest, watchRequestOf } from "../watch/request.ts";
 import { type Answer, bookmarkedTarget, replayTarget, resumeTarget } from "../watch/resume.ts";
+import { aggregatedGroups, versionsOf } from "../watch/versions-of.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Order } from "./order.ts";
 import type { Recall } from "./time-travel.ts";
