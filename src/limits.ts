@@ -478,6 +478,14 @@ export const limits = {
   /** Rows that one command shows; rows of a list in a bundle, which is a file of some MB then. */
   cliRows: 50_000,
   bundleRows: 5000,
+  /** Entries of the journal that whoever comes back may still be told: some minutes of a busy proxy, a MiB. */
+  eventsKept: 2000,
+  /** Who listens to them at once; what one has not taken yet; and how often it is shown that we are there. */
+  eventStreams: 16,
+  eventBacklogBytes: MiB,
+  eventBeatMs: 15_000,
+  /** How often \`tap\` comes back to a proxy that was lost, a second apart: a restart takes less. */
+  tapAttempts: 10,
   /** What an operation may say: a reason. And who asks for it, and why, as the journal keeps it. */
   apiBodyBytes: 4 * KiB,
   operatorChars: 128,

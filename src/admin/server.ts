@@ -3,7 +3,13 @@
  * and no names of clients; the API's is bound to loopback and tells all (but secrets). Both take no bodies, and cannot be
  * made to keep the data path waiting.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { ListenOptions, Socket } from "node:net";
 import { isBoundAt, textOf } from "../address.ts";
 import { type Clock, wallClock } from "../clock.ts";
@@ -11,10 +17,11 @@ import { descriptorOf } from "../descriptors.ts";
 import { cannotListen, type Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import type { EventStreams } from "./event-stream.ts";
 import { isLocalHost } from "./local-host.ts";
 import { replyToPost } from "./posting.ts";
 import { answerTo, complaintOf, type Readiness } from "./probes.ts";
-import type { Posts, Reply, Route, Routes } from "./reply.ts";
+import { failed, type Posts, type Reply, type Route, type Routes } from "./reply.ts";
 
 export type AdminOptions = {
   readonly host: string;
@@ -41,6 +48,10 @@ export type Admin = {
 const plain = "text/plain; charset=utf-8";
 const strangers: Reply = { status: 421, type: plain, text: "421 this port is for its own host\n" };
 
+/** Not written when there is room for one more: what follows has no end. */
+const eventsPath = "/api/v1/events";
+const eventReply: Reply = failed(503, "Too many listen already");
+
 /** Metrics and probes: listens until it is stopped, or says why it cannot. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
@@ -55,11 +66,18 @@ export type ApiOptions = {
   readonly routes: Routes;
   /** Where something can be done; nowhere if it is left out. */
   readonly posts?: Posts;
+  readonly events?: EventStreams;
 };
 
-/** The JSON API: as above, and what can be changed over it (posting.ts). A page that somebody else's script has made the browser ask for is refused (A56). */
+/**
+ * The JSON API: as above, what can be changed over it (posting.ts), and what happens, as it happens. A page that somebody
+ * else's script has made the browser ask for is refused (A56).
+ */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
-  return open({ ...options, listener: "admin", isLocal: true });
+  const { events, routes: others } = options;
+  const routes: Routes = (path) =>
+    path === eventsPath && events !== undefined ? () => eventReply : others(path);
+  return open({ ...options, routes, listener: "admin", isLocal: true });
 }
 
 type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
@@ -134,25 +152,35 @@ function reusing(make: () => Promise<string>, clock: Clock): () => Promise<strin
 type Parts = {
   readonly routes: Routes;
   readonly posts?: Posts;
+  readonly events?: EventStreams;
   readonly journal: Journal;
   /** Is whoever names another host than this one refused (DNS rebinding)? */
   readonly isLocal: boolean;
 };
 
 async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
-  const { status, type, text, policy = "default-src 'none'", location } = await replyTo(request, parts);
-  response.writeHead(status, {
+  const reply = await replyTo(request, parts);
+  const isStream = reply === eventReply && request.method === "GET";
+  if (isStream && parts.events?.serve(request, response) === true) return;
+  const mayPost = parts.posts?.(pathOf(request)) !== undefined;
+  response.writeHead(reply.status, {
+    ...headOf(reply),
+    ...(reply.status === 405 ? { allow: mayPost ? "POST" : "GET, HEAD" } : {}),
+  });
+  response.end(reply.text);
+}
+
+function headOf({ status, type, text, policy = "default-src 'none'", location }: Reply): OutgoingHttpHeaders {
+  return {
     "content-type": type,
     "content-length": Buffer.byteLength(text),
     "cache-control": "no-cache, private",
     "x-content-type-options": "nosniff",
     "content-security-policy": policy,
-    ...(status === 405 ? { allow: parts.posts?.(pathOf(request)) === undefined ? "GET, HEAD" : "POST" } : {}),
     ...(location === undefined ? {} : { location }),
     // Of a body that was refused nothing more is read.
     ...(status === 413 ? { connection: "close" } : {}),
-  });
-  response.end(text);
+  };
 }
 
 async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {

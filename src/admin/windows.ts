@@ -15,6 +15,8 @@ import { createApi } from "./api.ts";
 import { apiPages } from "./api-pages.ts";
 import { ApiPort } from "./api-port.ts";
 import { BackendHistory } from "./backend-history.ts";
+import { EventRing } from "./event-ring.ts";
+import { EventStreams } from "./event-stream.ts";
 import { figuresOf } from "./figures.ts";
 import type { JsonObject } from "./listing.ts";
 import { createMetrics } from "./metrics.ts";
@@ -48,6 +50,7 @@ export class Windows {
   readonly #journal: Journal;
   readonly #incidents: Incidents;
   readonly #history: BackendHistory;
+  readonly #ring: EventRing;
   #expiryWatch: ExpiryWatch | undefined;
   #own: OwnFigureSource | undefined;
   #admin: Admin | undefined;
@@ -57,6 +60,7 @@ export class Windows {
     this.#journal = journal;
     this.#incidents = new Incidents(this.#clock, journal);
     this.#history = new BackendHistory(journal);
+    this.#ring = new EventRing(journal, timesOf(this.#clock));
   }
 
   /** Where metrics and probes are. */
@@ -93,7 +97,8 @@ export class Windows {
     this.#expiryWatch.start();
     const routes = this.#routes(parts, snapshot);
     const posts = operationPosts(parts.operations);
-    this.#api = new ApiPort({ ...addresses.address, journal, routes, posts }, this.#clock);
+    const events = new EventStreams(this.#ring, this.#clock);
+    this.#api = new ApiPort({ ...addresses.address, journal, routes, posts, events }, this.#clock);
     await this.#api.start();
     return undefined;
   }
@@ -105,6 +110,7 @@ export class Windows {
 
   stop(): void {
     this.#own?.stop();
+    this.#ring.stop();
     this.#incidents.stop();
     this.#expiryWatch?.stop();
   }

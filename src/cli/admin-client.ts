@@ -4,6 +4,7 @@ import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { quote } from "../problem.ts";
 import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
+import { type ServerSentEvent, SseReader } from "./sse.ts";
 
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
@@ -75,6 +76,44 @@ export class AdminClient {
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
     const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
     return text instanceof Failure ? text : rowOf(parsed(text) ?? {});
+  }
+
+  /** Hears events until the stream ends, for whatever reason, which is returned; `stop` ends it. */
+  follow(
+    path: string,
+    { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
+    hear: (told: ServerSentEvent) => void,
+  ): Promise<Failure> {
+    const { promise, resolve } = Promise.withResolvers<Failure>();
+    const headers = lastId === "" ? {} : { "last-event-id": lastId };
+    const asked = request(new URL(path, this.#origin), { agent: false, signal, headers });
+    asked.on("error", (error) => resolve(this.#unreachable(error)));
+    asked.on("response", (response) => {
+      if (response.statusCode === 200) this.#hear(response, hear, resolve);
+      else void read(response).then((heard) => resolve(this.#refused(heard)));
+    });
+    asked.end();
+    return promise;
+  }
+
+  #hear(
+    response: IncomingMessage,
+    hear: (told: ServerSentEvent) => void,
+    ended: (why: Failure) => void,
+  ): void {
+    const reader = new SseReader();
+    response.on("error", (error) => ended(this.#unreachable(error)));
+    response.on("close", () => ended(this.#unreachable(new Error("the proxy closed the stream"))));
+    response.on("data", (chunk: Buffer) => {
+      const events = reader.push(chunk);
+      for (const told of events ?? []) hear(told);
+      if (events === undefined) response.destroy(new Error("an event without an end"));
+    });
+  }
+
+  #refused(heard: Heard): Failure {
+    const judged = this.#judged(heard);
+    return judged instanceof Failure ? judged : this.#strange();
   }
 
   /** As it is. */

@@ -35,7 +35,7 @@ const head = `# The command line
 
 Made from the table of commands: \`node test/cli/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` says the same.
 
-Commands for a running proxy (status, get, explain, top, bundle; drain, undrain, move, reload) ask its [JSON API](admin-api.md) at \`--admin\`, at
+Commands for a running proxy (status, get, explain, top, tap, bundle; drain, undrain, move, reload) ask its [JSON API](admin-api.md) at \`--admin\`, at
 \`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. It is on loopback: for a proxy elsewhere \`ssh -L 7480:127.0.0.1:7480 HOST\`, or
 \`kubectl port-forward POD 7480\`. Data goes to stdout, words for people to stderr. \`-o json\` prints what the API answers.
 What comes from clients is shown without any character that a terminal would obey.

@@ -18,6 +18,7 @@ const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> =
   get: async (args) => (await import("./get.ts")).get(args),
   explain: async (args) => (await import("./explain.ts")).explain(args),
   top: async (args) => (await import("./top.ts")).top(args),
+  tap: async (args) => (await import("./tap.ts")).tap(args),
   drain: async (args) => (await import("./operate.ts")).operate("drain", args),
   undrain: async (args) => (await import("./operate.ts")).operate("undrain", args),
   move: async (args) => (await import("./operate.ts")).operate("move", args),

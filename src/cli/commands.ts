@@ -230,6 +230,20 @@ export const commands = {
       { name: "rows", value: "N", about: "how many of them, up to 500", usual: "20" },
     ],
   },
+  tap: {
+    summary: "what happens, as it happens",
+    words: "[KIND]",
+    options: [
+      admin,
+      plainOutput,
+      { name: "for", value: "SECONDS", about: "end after so long: up to 86400; left out: a signal ends it" },
+    ],
+    examples: [
+      "watchkeeper tap",
+      "watchkeeper tap backend. --for 60",
+      "watchkeeper tap exchange. -o json | jq .path",
+    ],
+  },
   drain: {
     summary: "let a backend go: nothing new, its watches move at leisure, exec stays",
     words: "BACKEND",
