@@ -45,6 +45,8 @@ export class EndJudge {
   /** When something befell a backend last, or was over; and each of them. */
   #befellAt = Number.NEGATIVE_INFINITY;
   readonly #befellEachAt = new Map<SimulatedApiserver, number>();
+  /** Since when those that serve nobody have not. */
+  readonly #hiddenSince = new Map<SimulatedApiserver, number>();
   #isNobody = false;
   #nobodyUntil = Number.NEGATIVE_INFINITY;
 
@@ -91,6 +93,8 @@ export class EndJudge {
     const { apiservers, findings } = this.#parts;
     this.#befellAt = findings.world.now();
     this.#befellEachAt.set(backend, this.#befellAt);
+    if (backend.serves("", Number.POSITIVE_INFINITY)) this.#hiddenSince.delete(backend);
+    else if (!this.#hiddenSince.has(backend)) this.#hiddenSince.set(backend, this.#befellAt);
     if (this.#isNobody) this.#nobodyUntil = findings.world.now();
     this.#isNobody = !apiservers.some((apiserver) => apiserver.serves("", Number.POSITIVE_INFINITY));
   }
@@ -200,11 +204,7 @@ export class EndJudge {
     const since = this.#parts.findings.world.now() - budgetMs;
     return this.#parts.apiservers
       .filter((one) => one.knows(resource, version))
-      .every(
-        (one) =>
-          !one.serves(resource, version) &&
-          (this.#befellEachAt.get(one) ?? Number.POSITIVE_INFINITY) <= since,
-      );
+      .every((one) => (this.#hiddenSince.get(one) ?? Number.POSITIVE_INFINITY) <= since);
   }
 
   /** One backend's refusal is no reason while another, that was not asked, would take it; 403 is everybody's. */
