@@ -120,7 +120,10 @@ export class Attempts {
   #judgeMove(call: WatchCall, ask: Ask, attempt: Attempt, earlier: readonly Attempt[]): void {
     const wrong = (what: string): void => this.#wrong(call, ask, what);
     const query = new URLSearchParams(ask.path.slice(ask.path.indexOf("?")));
-    attempt.isRenewal = isRenewal(attempt, query, earlier);
+    const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
+    // With as little time left as a renewal takes, it is one only while what it renews is open.
+    const open = leftMs > 2 * limits.renewalMs ? earlier : earlier.filter(({ hasEnded }) => !hasEnded);
+    attempt.isRenewal = isRenewal(attempt, query, open);
     if (attempt.isRenewal) this.#findings.count("renewals");
     else this.#judgeTime(call, query, wrong);
     const isReplay =
