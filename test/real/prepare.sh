@@ -18,10 +18,15 @@ fi
 cache=${WATCHKEEPER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/watchkeeper}
 if ! ls "$cache"/prometheus-*/promtool >/dev/null 2>&1; then
   folder=$(mktemp -d)
-  (cd "$folder" && apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb .)
-  version=$("$folder/usr/bin/promtool" --version 2>&1 | sed -n 's/^promtool, version \([0-9.]*\).*/\1/p')
-  mkdir -p "$cache/prometheus-$version"
-  cp "$folder/usr/bin/promtool" "$folder/usr/bin/prometheus" "$cache/prometheus-$version/"
+  # A machine that had all packages above has perhaps no list of packages yet.
+  fetch() { (cd "$folder" && apt-get download -qq prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb .); }
+  if fetch || { apt-get update -qq && fetch; }; then
+    version=$("$folder/usr/bin/promtool" --version 2>&1 | sed -n 's/^promtool, version \([0-9.]*\).*/\1/p')
+    mkdir -p "$cache/prometheus-$version"
+    cp "$folder/usr/bin/promtool" "$folder/usr/bin/prometheus" "$cache/prometheus-$version/"
+  else
+    echo "Cannot fetch Debian's prometheus: what needs it will skip" >&2
+  fi
   rm -r "$folder"
 fi
 
