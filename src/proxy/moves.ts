@@ -121,7 +121,7 @@ export class Moves {
   renew(watching: Watching): void {
     const { leg, legs } = watching;
     if (leg === undefined || legs.other !== undefined || !watching.mayHaveTwo) return;
-    if (this.isDoubtful(leg.backend)) return;
+    if (this.isDoubtful(leg.backend) || !legs.mayBeRenewed) return;
     this.renewals += 1;
     this.#send(watching.ask(leg.backend, "renewed"), undefined);
   }

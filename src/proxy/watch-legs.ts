@@ -114,9 +114,13 @@ export class WatchLegs implements EventTaker {
 
   /** Has nothing shown since `at` (a clock reading) that it is complete up to there, and could a bookmark? */
   isOlderThan(at: number): boolean {
-    const { progress, asked } = this.#parts;
+    return this.#parts.progress.lastEventAt < at && this.mayBeRenewed;
+  }
+
+  /** Would it have a bookmark if it were asked for once more, and the time for that? */
+  get mayBeRenewed(): boolean {
     const isShort = (this.times.leftMs ?? limits.renewalMs) < limits.renewalMs;
-    return progress.lastEventAt < at && !isShort && mayHaveBookmarks(asked);
+    return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
   /** Has the first missed its bookmarks, although its client reads? */

@@ -186,4 +186,18 @@ test("a client whose time is nearly over is left alone", () => {
   assert.is(watch.from.asked.length, 1);
 });
 
+for (const [what, resource, query, count] of [
+  ["a watch that has bookmarks is asked for one", "/api/v1/configmaps", "&allowWatchBookmarks=true", 1],
+  ["a watch of Events has none, and is not", "/api/v1/events", "", 0],
+  ["a watch that is about to end is not", "/api/v1/configmaps", "&timeoutSeconds=2", 0],
+] as const) {
+  test(`when its next backend has forgotten its version, ${what}`, () => {
+    const watch = new PlayedWatch({ resource, query: `resourceVersion=7${query}` });
+    watch.serve(watch.from, "+8a ~9a");
+    const [exchange] = watch.path.exchanges.live;
+    if (exchange?.watching !== undefined) watch.path.moves.renew(exchange.watching);
+    assert.is(watch.path.moves.renewals, count);
+  });
+}
+
 test.run();
