@@ -236,7 +236,7 @@ export const commands = {
     options: [
       admin,
       plainOutput,
-      { name: "for", value: "SECONDS", about: "end after so long: up to 86400; left out: a signal ends it" },
+      { name: "for", value: "SECONDS", about: "end after so long: up to 86400", usual: "a signal ends it" },
     ],
     examples: [
       "watchkeeper tap",
