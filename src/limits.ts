@@ -99,8 +99,12 @@ export const limits = {
   /** TLS done to first SETTINGS (A22), a frame begun to its end (A18). */
   prefaceMs: 10_000,
   frameMs: 30_000,
-  /** Between a PONG to the first GOAWAY and the second: Go's server waits for a second in all. */
-  goAwayGraceMs: 500,
+  /**
+   * Between a PONG to the first GOAWAY and the second, as long as Go's server waits in all: a client whose process had no
+   * time to read the first would have its next request refused. And how long a PONG is waited for.
+   */
+  goAwayGraceMs: 1000,
+  goAwayPongMs: 3000,
   /** A session without a stream is sent away in two steps (A25). */
   idleSessionMs: 300_000,
 

@@ -85,7 +85,8 @@ export class Downstream implements WireOwner {
     if (this.session.openCount > 0) this.#idleSince = now;
     else if (now - this.#idleSince > limits.idleSessionMs) this.drain();
     // A client that does not answer the PING of the first step gets the second one all the same.
-    if (this.#drainingSince !== undefined && now - this.#drainingSince > 1000) this.session.goAway();
+    if (this.#drainingSince !== undefined && now - this.#drainingSince > limits.goAwayPongMs)
+      this.session.goAway();
   }
 
   #changed(): void {

@@ -6,12 +6,12 @@
 import { spawn } from "node:child_process";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Mutation } from "../simulation/mutated.ts";
-import { type Guard, guards } from "./guards/table.ts";
+import type { Mutation } from "../../simulation/mutated.ts";
+import { type Guard, guards } from "../guards/table.ts";
 
 const test = suite("processes/guards");
 
-const hook = new URL("guards/remove.ts", import.meta.url).href;
+const hook = new URL("../guards/remove.ts", import.meta.url).href;
 const killMs = 120_000;
 const wanted = process.env["GUARD"] ?? "";
 
