@@ -11,6 +11,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { within } from "../support/within.ts";
 import { Tunnel } from "./load/tunnel.ts";
 import { order, type Server } from "./rig/ask.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
@@ -84,7 +85,8 @@ class Follower {
 
   static async start(url: string): Promise<Follower> {
     const follower = new Follower(url);
-    await follower.#synced.promise;
+    const ended = follower.#ended.promise.then(() => Promise.reject(new Error("client-go ended")));
+    await within(60_000, "client-go to list", Promise.race([follower.#synced.promise, ended]));
     return follower;
   }
 

@@ -1,5 +1,5 @@
 /** Kubeconfigs are written as JSON, which every client reads as YAML. */
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 
 export type Access = { readonly url: string; readonly caFile: string; readonly token: string };
 
@@ -14,7 +14,9 @@ export function kubeconfig({ url, caFile, token }: Access): string {
   });
 }
 
+/** Aside, and renamed: a client that was started a moment ago may be about to read the one before. */
 export function writeKubeconfig(file: string, access: Access): string {
-  writeFileSync(file, kubeconfig(access), { mode: 0o600 });
+  writeFileSync(`${file}.new`, kubeconfig(access), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
   return file;
 }
