@@ -4,7 +4,8 @@
  * flows on, as TCP's retransmissions bring it when a real hole heals.
  */
 import net from "node:net";
-import { type Failure, failureFrom } from "../failure.ts";
+import type { Failure } from "../failure.ts";
+import { bindLoopback } from "./bind.ts";
 
 export class Hose {
   readonly #targetPort: () => number;
@@ -23,14 +24,8 @@ export class Hose {
   }
 
   /** Binds a free loopback port and returns it. */
-  async start(): Promise<number | Failure> {
-    const failure = await new Promise<Failure | undefined>((resolve) => {
-      this.#server.once("error", (error) => resolve(failureFrom(error, "proxy")));
-      this.#server.listen(0, "127.0.0.1", () => resolve(undefined));
-    });
-    if (failure !== undefined) return failure;
-    const bound = this.#server.address();
-    return typeof bound === "object" && bound !== null ? bound.port : 0;
+  start(): Promise<number | Failure> {
+    return bindLoopback(this.#server);
   }
 
   pinch(): void {

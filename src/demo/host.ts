@@ -2,13 +2,14 @@
 import type http from "node:http";
 import tls from "node:tls";
 import { wallClock } from "../clock.ts";
-import { type Failure, failureFrom } from "../failure.ts";
+import type { Failure } from "../failure.ts";
 import { Turn } from "../h2/turn.ts";
 import type { Journal } from "../journal.ts";
 import type { Pair } from "../proxy/pki.ts";
 import { wireOf } from "../proxy/socket.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { Answer, Ask } from "./ask.ts";
+import { bindLoopback } from "./bind.ts";
 import { createH1Host } from "./h1-host.ts";
 import { ApiserverSession } from "./session.ts";
 
@@ -46,14 +47,8 @@ export class Host {
   }
 
   /** Binds a loopback port, any free one if none is named, and returns it. */
-  async start(port = 0): Promise<number | Failure> {
-    const failure = await new Promise<Failure | undefined>((resolve) => {
-      this.#server.once("error", (error) => resolve(failureFrom(error, "proxy")));
-      this.#server.listen(port, "127.0.0.1", () => resolve(undefined));
-    });
-    if (failure !== undefined) return failure;
-    const bound = this.#server.address();
-    return typeof bound === "object" && bound !== null ? bound.port : 0;
+  start(port = 0): Promise<number | Failure> {
+    return bindLoopback(this.#server, port);
   }
 
   /** Ends its watches between two events, then every socket. */

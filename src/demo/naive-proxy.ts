@@ -5,8 +5,9 @@
  */
 import http2 from "node:http2";
 import type { Clock } from "../clock.ts";
-import { type Failure, failureFrom } from "../failure.ts";
+import type { Failure } from "../failure.ts";
 import type { Pair } from "../proxy/pki.ts";
+import { bindLoopback } from "./bind.ts";
 
 const checkMs = 2_000;
 const checkWithinMs = 2_000;
@@ -42,15 +43,9 @@ export class NaiveProxy {
   }
 
   /** Binds a free loopback port and returns it. */
-  async start(): Promise<number | Failure> {
+  start(): Promise<number | Failure> {
     for (const backend of this.#backends) backend.start();
-    const failure = await new Promise<Failure | undefined>((resolve) => {
-      this.#server.once("error", (error) => resolve(failureFrom(error, "proxy")));
-      this.#server.listen(0, "127.0.0.1", () => resolve(undefined));
-    });
-    if (failure !== undefined) return failure;
-    const bound = this.#server.address();
-    return typeof bound === "object" && bound !== null ? bound.port : 0;
+    return bindLoopback(this.#server);
   }
 
   stop(): void {

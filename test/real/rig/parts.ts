@@ -125,6 +125,4 @@ export function testWith(test: Test, needs: readonly Need[]): Case {
 }
 
 /** A result worth reading when all went well; the runner repeats such lines. */
-export function figure(text: string): void {
-  process.stdout.write(`\nfigure: ${text}\n`);
-}
+export { figure } from "../../support/figure.ts";
