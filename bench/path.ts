@@ -7,8 +7,8 @@
  */
 
 import { wallClock } from "../src/clock.ts";
-import { putFrameHeader, u8, u24, u32 } from "../src/h2/bytes.ts";
-import { Field } from "../src/h2/field.ts";
+import { u8, u24, u32 } from "../src/h2/bytes.ts";
+import type { Field } from "../src/h2/field.ts";
 import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame.ts";
 import { HpackEncoder } from "../src/h2/hpack-encoder.ts";
 import { Journal } from "../src/journal.ts";
@@ -17,6 +17,7 @@ import { Downstream } from "../src/proxy/downstream.ts";
 import { Path } from "../src/proxy/path.ts";
 import type { Wire, WireOwner } from "../src/proxy/wire.ts";
 import { encode } from "../test/support/hpack.ts";
+import { fieldsOf, frame, increment, setting } from "./octets.ts";
 
 const clients = 8;
 const streams = 16;
@@ -38,35 +39,12 @@ function settle(): void {
   }
 }
 
-function frame(type: number, flags: number, id: number, payload: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);
-  putFrameHeader(bytes, 0, payload.length, type, flags, id);
-  payload.copy(bytes, frameHeaderBytes);
-  return bytes;
-}
-
-function settings(id: number, value: number): Buffer {
-  const entry = Buffer.alloc(6);
-  entry.writeUInt16BE(id, 0);
-  entry.writeUInt32BE(value, 2);
-  return frame(frameType.SETTINGS, 0, 0, entry);
-}
-
-function increment(octets: number): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(octets, 0);
-  return frame(frameType.WINDOW_UPDATE, 0, 0, payload);
-}
-
 /** Calls `hear` for each frame of what was written; the preface, if any, has been cut off. */
 function read(buffers: readonly Buffer[], hear: (type: number, flags: number, id: number) => void): void {
   const bytes = buffers.length === 1 ? (buffers[0] ?? body) : Buffer.concat(buffers);
   for (let at = 0; at < bytes.length; at += frameHeaderBytes + u24(bytes, at))
     hear(u8(bytes, at + 3), u8(bytes, at + 4), u32(bytes, at + 5));
 }
-
-const fieldsOf = (pairs: readonly (readonly [string, string])[]): Field[] =>
-  pairs.map(([name, value]) => new Field(name, value));
 
 /** A backend that answers every request with two kilobytes. */
 function backend(owner: WireOwner): Wire {
@@ -80,7 +58,7 @@ function backend(owner: WireOwner): Wire {
   const [first, next] = [encode(encoder, head), encode(encoder, head)];
   let answered = 0;
   let isNew = true;
-  arrivals.push(() => owner.receive(settings(3, 100)));
+  arrivals.push(() => owner.receive(setting(3, 100)));
   return {
     write(buffers, written) {
       const out: Buffer[] = [];
@@ -138,9 +116,9 @@ function client(path: Path, number: number): () => void {
   const known = { port: 1, listener: "bench", alpn: "h2", isTls: true } as const;
   const options = { ...known, address: `10.0.0.${number}`, isTrustedForwarder: false };
   const down = new Downstream(new Client(options), path, () => wire);
-  down.receive(Buffer.concat([clientPreface, settings(4, 1 << 30), increment(1 << 24)]));
+  down.receive(Buffer.concat([clientPreface, setting(4, 1 << 30), increment(0, 1 << 24)]));
   return () => {
-    const out: Buffer[] = octets > 1 << 20 ? [increment(octets)] : [];
+    const out: Buffer[] = octets > 1 << 20 ? [increment(0, octets)] : [];
     if (out.length > 0) octets = 0;
     for (; open < streams; open++, nextId += 2) {
       const block = nextId === 1 ? first : (blocks[nextId % blocks.length] ?? first);

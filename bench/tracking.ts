@@ -7,8 +7,7 @@
  * node bench/tracking.ts
  */
 import { wallClock } from "../src/clock.ts";
-import { putFrameHeader, u8, u24, u32 } from "../src/h2/bytes.ts";
-import { Field } from "../src/h2/field.ts";
+import { u8, u24, u32 } from "../src/h2/bytes.ts";
 import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame.ts";
 import { HpackEncoder } from "../src/h2/hpack-encoder.ts";
 import { Journal } from "../src/journal.ts";
@@ -18,6 +17,7 @@ import { Path } from "../src/proxy/path.ts";
 import type { Wire, WireOwner } from "../src/proxy/wire.ts";
 import { encode } from "../test/support/hpack.ts";
 import { field, protobufEvent, protobufMetadata } from "../test/support/watch-bytes.ts";
+import { fieldsOf, frame, increment, setting } from "./octets.ts";
 
 const watches = 64;
 const rounds = 9;
@@ -87,31 +87,10 @@ function settle(): void {
   }
 }
 
-function frame(type: number, flags: number, id: number, payload: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);
-  putFrameHeader(bytes, 0, payload.length, type, flags, id);
-  payload.copy(bytes, frameHeaderBytes);
-  return bytes;
-}
-
-function number(octets: number, value: number): Buffer {
-  const bytes = Buffer.alloc(octets);
-  bytes.writeUInt32BE(value, octets - 4);
-  return bytes;
-}
-
-const setting = (id: number, value: number): Buffer =>
-  frame(frameType.SETTINGS, 0, 0, number(6, value).fill(id, 1, 2));
-const increment = (id: number, octets: number): Buffer =>
-  frame(frameType.WINDOW_UPDATE, 0, id, number(4, octets));
-
 function read(bytes: Buffer, hear: (type: number, length: number, id: number) => void): void {
   for (let at = 0; at < bytes.length; at += frameHeaderBytes + u24(bytes, at))
     hear(u8(bytes, at + 3), u24(bytes, at), u32(bytes, at + 5));
 }
-
-const fieldsOf = (pairs: readonly (readonly [string, string])[]): Field[] =>
-  pairs.map(([key, value]) => new Field(key, value));
 
 /** One client with its watches on one lane, and what arrives on that each turn. */
 class Rig {

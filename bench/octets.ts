@@ -1,0 +1,29 @@
+/** What the benchmarks without sockets say to the path: frames and fields, octet by octet. */
+import { putFrameHeader } from "../src/h2/bytes.ts";
+import { Field } from "../src/h2/field.ts";
+import { frameHeaderBytes, frameType } from "../src/h2/frame.ts";
+
+export function frame(type: number, flags: number, id: number, payload: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);
+  putFrameHeader(bytes, 0, payload.length, type, flags, id);
+  payload.copy(bytes, frameHeaderBytes);
+  return bytes;
+}
+
+/** RFC 9113 §6.5: SETTINGS with one setting. */
+export function setting(id: number, value: number): Buffer {
+  const entry = Buffer.alloc(6);
+  entry.writeUInt16BE(id, 0);
+  entry.writeUInt32BE(value, 2);
+  return frame(frameType.SETTINGS, 0, 0, entry);
+}
+
+/** RFC 9113 §6.9: `octets` more may come on stream `id`, or in all of the session on 0. */
+export function increment(id: number, octets: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(octets, 0);
+  return frame(frameType.WINDOW_UPDATE, 0, id, payload);
+}
+
+export const fieldsOf = (pairs: readonly (readonly [string, string])[]): Field[] =>
+  pairs.map(([name, value]) => new Field(name, value));
