@@ -7,6 +7,7 @@ import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Entry, Journal } from "../journal.ts";
 import type { Embedded, FaultKind } from "./embedded.ts";
+import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
@@ -45,10 +46,11 @@ export class Faults {
   #begunAt = 0;
   #felt: Failure | undefined;
   #isOver = false;
-  #wake = (): void => {};
+  readonly #pause: Pause;
 
   constructor(parts: FaultsParts) {
     this.#parts = parts;
+    this.#pause = new Pause(parts.clock);
     this.#forget = parts.journal.subscribe((entry) => this.#heard(entry));
   }
 
@@ -56,7 +58,7 @@ export class Faults {
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
-    await this.#pause(warmMs);
+    await this.#pause.of(warmMs);
     for (const fault of faults) {
       if (this.#isOver) return undefined;
       const failure = await this.#one(fault);
@@ -73,7 +75,7 @@ export class Faults {
   end(): void {
     this.#isOver = true;
     this.#forget();
-    this.#wake();
+    this.#pause.wake();
   }
 
   async #one(fault: FaultKind): Promise<Failure | undefined> {
@@ -85,7 +87,7 @@ export class Faults {
     this.#begunAt = clock.now();
     this.#told(victim.name, deeds[fault].begins);
     await victim.strike(fault);
-    await this.#pause(faultMs);
+    await this.#pause.of(faultMs);
     const failure = await victim.heal(fault);
     if (failure !== undefined) return failure;
     this.#told(victim.name, deeds[fault].heals);
@@ -102,8 +104,8 @@ export class Faults {
     const until = clock.now() + returnMs;
     const isSettled = (): boolean =>
       this.#isReady(victim) && clients.watchkeeper.waiting + clients.naive.waiting === 0;
-    await this.#pause(calmMs);
-    while (!this.#isOver && !isSettled() && clock.now() < until) await this.#pause(lookMs);
+    await this.#pause.of(calmMs);
+    while (!this.#isOver && !isSettled() && clock.now() < until) await this.#pause.of(lookMs);
     return !this.#isOver;
   }
 
@@ -141,16 +143,6 @@ export class Faults {
     if (this.#begunAt === 0 || this.#isOver) return;
     const s = (this.#parts.clock.now() - this.#begunAt) / 1_000;
     this.#parts.say(`${s.toFixed(2).padStart(7)} s  ${who.padEnd(names.watchkeeper.length)}  ${what}`);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#parts.clock.after(ms, resolve);
-      this.#wake = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 }
 

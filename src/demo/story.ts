@@ -6,6 +6,7 @@ import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { DemoClient } from "./client.ts";
 import { type Json, mapOf, textOf } from "./json.ts";
+import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
 /** Writes that get a line of their own; after them there is one line per `summaryMs`. */
@@ -33,10 +34,11 @@ export class Story {
   #reopened = 0;
   #isOver = false;
   /** Cuts the present pause short. */
-  #wake = (): void => {};
+  readonly #pause: Pause;
 
   constructor(parts: StoryParts) {
     this.#parts = parts;
+    this.#pause = new Pause(parts.clock);
   }
 
   /** Tells the first writes one by one; the Failure says what did not work. */
@@ -49,7 +51,7 @@ export class Story {
     for (let count = 0; count < toldWrites; count += 1) {
       const failure = await this.#write();
       if (failure !== undefined) return failure;
-      await this.#pause(writeMs);
+      await this.#pause.of(writeMs);
     }
     return this.#settle();
   }
@@ -58,7 +60,7 @@ export class Story {
   async goOn(): Promise<void> {
     let toldAt = this.#parts.clock.now();
     for (;;) {
-      await this.#pause(calmWriteMs);
+      await this.#pause.of(calmWriteMs);
       if (this.#isOver) return;
       const failure = await this.#write();
       if (failure !== undefined) this.#parts.say(`  write   failed: ${failure.message}`);
@@ -70,7 +72,7 @@ export class Story {
 
   end(): void {
     this.#isOver = true;
-    this.#wake();
+    this.#pause.wake();
   }
 
   #summary(): string {
@@ -129,20 +131,10 @@ export class Story {
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + patienceMs;
-    while (this.#sentAt.size > 0 && clock.now() < until) await this.#pause(10);
+    while (this.#sentAt.size > 0 && clock.now() < until) await this.#pause.of(10);
     say(`  so far  ${this.#summary()}`);
     if (this.#sentAt.size === 0) return undefined;
     return new Failure("backend-lost", "proxy", `${this.#sentAt.size} events did not come`);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#parts.clock.after(ms, resolve);
-      this.#wake = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 }
 

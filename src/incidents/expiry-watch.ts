@@ -6,6 +6,7 @@ import { type Clock, timestampOf } from "../clock.ts";
 import { type ExpiryLevel, levelOf, thresholdOf } from "../expiry.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { Looks } from "../looks.ts";
 
 type Certificate = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 
@@ -21,23 +22,19 @@ export class ExpiryWatch {
   readonly #parts: ExpiryWatchParts;
   /** Those that were told to end; as few as there are certificates. */
   readonly #told = new Map<string, Told>();
-  #stop: (() => void) | undefined;
+  readonly #looks: Looks;
 
   constructor(parts: ExpiryWatchParts) {
     this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.expiryLookMs, () => this.#look());
   }
 
   start(): void {
-    this.#stop ??= this.#parts.clock.after(limits.expiryLookMs, () => {
-      this.#stop = undefined;
-      this.start();
-      this.#look();
-    });
+    this.#looks.start();
   }
 
   stop(): void {
-    this.#stop?.();
-    this.#stop = undefined;
+    this.#looks.stop();
   }
 
   #look(): void {

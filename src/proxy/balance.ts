@@ -5,9 +5,9 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import { Looks } from "../looks.ts";
 import type { Client } from "./client.ts";
 import type { Exchanges } from "./exchanges.ts";
-import { Looks } from "./looks.ts";
 import type { Moves } from "./moves.ts";
 import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
 import type { Watching } from "./watching.ts";

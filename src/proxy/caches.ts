@@ -6,9 +6,9 @@
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { Looks } from "../looks.ts";
 import { type Doubt, isStalled, type Standings } from "../watch/stale.ts";
 import type { Exchanges } from "./exchanges.ts";
-import { Looks } from "./looks.ts";
 import type { Moves } from "./moves.ts";
 import type { Renewals } from "./renewals.ts";
 import type { Watching } from "./watching.ts";

@@ -5,6 +5,7 @@
 import type { Field } from "../h2/field.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
 import { limits } from "../limits.ts";
+import { PassingSide } from "./passing-side.ts";
 
 /** One request's body, as far as it is small, and what is to be done with it once the answer is 2xx. */
 export class BodyCopy {
@@ -76,34 +77,17 @@ class CopiedBody implements SideOwner {
 }
 
 /** What the client is told, of which the status is heard. */
-class HeardSide implements Side {
-  readonly #down: Side;
+class HeardSide extends PassingSide {
   readonly #copy: BodyCopy;
 
   constructor(down: Side, copy: BodyCopy) {
-    this.#down = down;
+    super(down);
     this.#copy = copy;
   }
 
-  sendHeaders(fields: readonly Field[], end: boolean): void {
+  override sendHeaders(fields: readonly Field[], end: boolean): void {
     const [first] = fields;
     if (first?.name === ":status") this.#copy.answered(Number(first.value));
-    this.#down.sendHeaders(fields, end);
-  }
-
-  sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    this.#down.sendData(bytes, start, end, endStream);
-  }
-
-  reset(code: number): void {
-    this.#down.reset(code);
-  }
-
-  grant(count: number): void {
-    this.#down.grant(count);
-  }
-
-  get queuedBytes(): number {
-    return this.#down.queuedBytes;
+    super.sendHeaders(fields, end);
   }
 }

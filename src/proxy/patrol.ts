@@ -4,8 +4,8 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
+import { Looks } from "../looks.ts";
 import type { Exchanges } from "./exchanges.ts";
-import { Looks } from "./looks.ts";
 import type { Watching } from "./watching.ts";
 
 /** A fault of ours costs this watch, not those behind it. */

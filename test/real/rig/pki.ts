@@ -17,6 +17,11 @@ export type Leaf = {
 /** An empty request section: openssl's own default would make every certificate a CA. */
 const emptyConfig = "[req]\ndistinguished_name = dn\n[dn]\n";
 
+/** openssl's words for a new key without a passphrase. */
+function newKey({ keyFile }: Pair): string[] {
+  return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", keyFile];
+}
+
 export class Pki {
   readonly folder: string;
   readonly ca: Pair;
@@ -31,18 +36,9 @@ export class Pki {
 
   #openssl(name: string, subject: string, extensions: readonly string[], issuer?: Pair): Pair {
     const pair = { certFile: join(this.folder, `${name}.crt`), keyFile: join(this.folder, `${name}.key`) };
-    const key = [
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-keyout",
-      pair.keyFile,
-    ];
     const signed = issuer === undefined ? [] : ["-CA", issuer.certFile, "-CAkey", issuer.keyFile];
-    const args = ["req", "-x509", ...key, ...signed, "-out", pair.certFile, "-days", "30", "-subj", subject];
-    args.push("-config", join(this.folder, "openssl.cnf"));
+    const args = ["req", "-x509", ...newKey(pair), ...signed, "-out", pair.certFile, "-days", "30"];
+    args.push("-subj", subject, "-config", join(this.folder, "openssl.cnf"));
     for (const extension of extensions) args.push("-addext", extension);
     this.#run(name, args);
     return pair;
@@ -82,16 +78,7 @@ export class Pki {
         `[any]\norganizationName = optional\ncommonName = supplied\n` +
         `[leaf]\nbasicConstraints = critical,CA:FALSE\nkeyUsage = critical,digitalSignature\nextendedKeyUsage = clientAuth\n`,
     );
-    const key = [
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-keyout",
-      pair.keyFile,
-    ];
-    this.#run(name, ["req", "-new", ...key, "-out", request, "-subj", subject, "-config", config]);
+    this.#run(name, ["req", "-new", ...newKey(pair), "-out", request, "-subj", subject, "-config", config]);
     const dates = [
       "-startdate",
       asn1Date(Date.now() - 60_000),

@@ -1,5 +1,5 @@
 /** One look after another, as far apart, from `start` to `stop`; both may be called again. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "./clock.ts";
 
 export class Looks {
   readonly #clock: Clock;

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Looks } from "../../src/proxy/looks.ts";
-import { manualClock } from "../support/clock.ts";
+import { Looks } from "../src/looks.ts";
+import { manualClock } from "./support/clock.ts";
 
-const test = suite("proxy/looks");
+const test = suite("looks");
 
 test("it looks again and again until it is stopped, and may be started anew", () => {
   const clock = manualClock();

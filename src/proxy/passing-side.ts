@@ -1,0 +1,31 @@
+/** A side before another one that passes everything on: for those that hear or read something of it on the way. */
+import type { Field } from "../h2/field.ts";
+import type { Side } from "../h2/side.ts";
+
+export class PassingSide implements Side {
+  readonly #down: Side;
+
+  constructor(down: Side) {
+    this.#down = down;
+  }
+
+  sendHeaders(fields: readonly Field[], end: boolean): void {
+    this.#down.sendHeaders(fields, end);
+  }
+
+  sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#down.sendData(bytes, start, end, endStream);
+  }
+
+  reset(code: number): void {
+    this.#down.reset(code);
+  }
+
+  grant(count: number): void {
+    this.#down.grant(count);
+  }
+
+  get queuedBytes(): number {
+    return this.#down.queuedBytes;
+  }
+}
