@@ -27,6 +27,7 @@ const slowFolders = [
   "test/processes/",
   "test/attacks/whole/",
   "test/incidents/whole/",
+  "test/fuzz/",
 ];
 
 type Outcome = {

@@ -1,0 +1,119 @@
+/** Events of watches, as JSON and as protobuf: cut anywhere they are the same, at the same octets. */
+import { type EventDecoder, isOpaque, needsMore } from "../../../src/watch/event.ts";
+import { JsonEvents } from "../../../src/watch/json-events.ts";
+import { ProtobufEvents } from "../../../src/watch/protobuf-events.ts";
+import { compareVersions, isVersion, versionBefore } from "../../../src/watch/version.ts";
+import { adversarialJson } from "../../support/adversarial-json.ts";
+import { seeded } from "../../support/random.ts";
+import { field, framed, jsonEvent, protobufEvent, protobufMetadata } from "../../support/watch-bytes.ts";
+import { piecesOf, same, type Target } from "../target.ts";
+
+type Told = readonly (readonly [at: number, event: string])[];
+
+/** What goes into a request for more must be a version, and one that others come before. */
+function check(version: string): void {
+  if (version === "") return;
+  if (!isVersion(version)) throw new Error(`version ${version}`);
+  if (version !== "0" && compareVersions(versionBefore(version), version) >= 0) throw new Error("not before");
+}
+
+/** Every event with the octet behind it, up to the first that nobody can read. */
+function eventsOf(decoder: EventDecoder, pieces: readonly Buffer[]): Told {
+  const told: (readonly [number, string])[] = [];
+  let before = 0;
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; ) {
+      const next = decoder.next(piece, at, piece.length);
+      if (next === isOpaque) return told;
+      if (next === needsMore) break;
+      if (next <= at || next > piece.length)
+        throw new Error(`${next} is no place between ${at} and ${piece.length}`);
+      if (!decoder.isWhole) throw new Error("an event has ended, and is not whole");
+      const { type, version, endsInitialEvents, code, reason, oldest, key } = decoder;
+      check(version);
+      told.push([
+        before + next,
+        JSON.stringify({ type, version, endsInitialEvents, code, reason, oldest, key }),
+      ]);
+      at = next;
+    }
+    before += piece.length;
+  }
+  return told;
+}
+
+const pod = { kind: "Pod", apiVersion: "v1", metadata: { name: "a", namespace: "b", resourceVersion: "17" } };
+const mark = { metadata: { resourceVersion: "18", annotations: { "k8s.io/initial-events-end": "true" } } };
+const status = { kind: "Status", code: 410, reason: "Expired", message: "too old resource version: 3 (9)" };
+const meta = protobufMetadata({ name: "a", namespace: "b", resourceVersion: "17" });
+const ended = protobufMetadata({
+  resourceVersion: "18",
+  annotations: { "k8s.io/initial-events-end": "true" },
+});
+const random = seeded(1);
+
+const json = [
+  Buffer.concat([jsonEvent("ADDED", pod), jsonEvent("DELETED", pod)]),
+  Buffer.concat([jsonEvent("BOOKMARK", mark), jsonEvent("ERROR", status)]),
+  jsonEvent("MODIFIED", {
+    kind: "Table",
+    apiVersion: "meta.k8s.io/v1",
+    metadata: {},
+    rows: [{ object: pod }],
+  }),
+  ...Array.from({ length: 6 }, () => adversarialJson(random)),
+];
+const protobuf = [
+  Buffer.concat([protobufEvent("ADDED", field(1, meta)), protobufEvent("MODIFIED", field(1, meta))]),
+  Buffer.concat([
+    protobufEvent("BOOKMARK", field(1, ended)),
+    protobufEvent("ERROR", Buffer.concat([field(3, "x"), field(6, 410)])),
+  ]),
+  framed(Buffer.from("not an event")),
+];
+
+export const events: Target = {
+  sources: [
+    "watch/json-events",
+    "watch/json-metadata",
+    "watch/json-parsed",
+    "watch/protobuf-events",
+    "watch/protobuf-metadata",
+    "watch/protobuf-parsed",
+    "watch/small-event",
+    "watch/version",
+  ],
+  seeds: [
+    ...json.map((bytes, at) => Buffer.concat([Buffer.from([2 * at]), bytes])),
+    ...protobuf.map((bytes, at) => Buffer.concat([Buffer.from([2 * at + 1]), bytes])),
+  ],
+  words: [
+    '{"type":"',
+    '","object":{',
+    '"metadata":{',
+    '"resourceVersion":"1"',
+    '"name":"',
+    '"namespace":"',
+    "BOOKMARK",
+    "ERROR",
+    "\\u0061",
+    "\\",
+    "}\n",
+    "}}\n",
+    '"kind":"Table"',
+    '"rows":[',
+    "[[[[",
+    "k8s\0",
+    Buffer.from([0x0a, 0x05]),
+    Buffer.from([0x12]),
+    Buffer.from([0x32, 0x02]),
+    Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f]),
+  ],
+  run(input) {
+    const shape = input[0] ?? 0;
+    const bytes = input.subarray(1);
+    const decoder = (): EventDecoder =>
+      shape % 2 === 0 ? new JsonEvents((shape & 2) !== 0) : new ProtobufEvents((shape & 2) !== 0);
+    same("whole and in pieces", eventsOf(decoder(), [bytes]), eventsOf(decoder(), piecesOf(bytes, shape)));
+  },
+};

@@ -1,0 +1,65 @@
+/** First octets: PROXY headers and ClientHellos. What is whole is so at one octet, and whatever follows. */
+import { readHello } from "../../../src/proxy/client-hello.ts";
+import { writeHeader } from "../../../src/proxy/proxy-header.ts";
+import { readHeader } from "../../../src/proxy/proxy-protocol.ts";
+import { extension, hello, nameExtension } from "../../support/hello.ts";
+import { same, type Target } from "../target.ts";
+
+const v2 = "0d0a0d0a000d0a515549540a";
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
+
+function check(
+  what: string,
+  read: (seen: Buffer) => { readonly state: string; readonly length?: number },
+  input: Buffer,
+): void {
+  const found = read(input);
+  if (found.state !== "whole") return;
+  const { length = 0 } = found;
+  if (length < 1 || length > input.length) throw new Error(`${what} of ${length} octets in ${input.length}`);
+  same(`${what} with what follows`, read(Buffer.concat([input, Buffer.from("more")])), found);
+  same(`${what} alone`, read(input.subarray(0, length)), found);
+  for (const cut of [1, length >> 1, length - 1])
+    if (read(input.subarray(0, cut)).state === "whole")
+      throw new Error(`${what} is whole at ${cut} and at ${length}`);
+}
+
+export const proxy: Target = {
+  sources: ["proxy/proxy-protocol", "proxy/client-hello", "proxy/proxy-header", "address"],
+  seeds: [
+    "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\nGET",
+    "PROXY TCP6 2001:db8::1 ::ffff:1.2.3.4 1 65535\r\n",
+    "PROXY UNKNOWN ffff::1\r\n",
+    hex(`${v2} 21 11 000c c0000201 c6336401 dc04 01bb`),
+    hex(`${v2} 20 00 0000`),
+    hex(`${v2} 21 21 0028 ${"20010db8".padEnd(32, "0")} ${"fe80".padEnd(32, "0")} 0001 0002 04000100`),
+    hello({ serverName: "kubernetes.default.svc", extensions: [extension(42, Buffer.alloc(0))] }),
+    hello({ recordBytes: 40, extensions: [nameExtension("a.example", "b.example")] }),
+  ],
+  words: [
+    "PROXY ",
+    "TCP4 ",
+    "TCP6 ",
+    "UNKNOWN",
+    "\r\n",
+    "::",
+    "0.0.0.0",
+    "65535",
+    "65536",
+    hex(v2),
+    hex("21"),
+    hex("000c"),
+    hex("160301"),
+    hex("01"),
+    hex("0000"),
+    hex("002a0000"),
+  ],
+  run(input) {
+    check("a PROXY header", readHeader, input);
+    check("a ClientHello", readHello, input);
+    const header = readHeader(input);
+    if (header.state !== "whole" || header.ends === undefined) return;
+    const written = readHeader(writeHeader("v2", header.ends));
+    same("read, written and read", written.state === "whole" ? written.ends : written.state, header.ends);
+  },
+};

@@ -1,0 +1,25 @@
+/** Fuzzes in a thread of its own, so that an input which never ends is seen and told by the other one. */
+import { parentPort, workerData } from "node:worker_threads";
+import { type FuzzOptions, type FuzzResult, fuzz } from "./fuzzer.ts";
+
+export type Job = Pick<FuzzOptions, "name" | "seconds" | "seed"> & {
+  readonly corpus: readonly Uint8Array[];
+  /** Its first word counts inputs; the second is the length of the present one, which follows. */
+  readonly shared: SharedArrayBuffer;
+};
+export type Done = { readonly result: FuzzResult };
+
+const job = workerData as Job;
+const words = new Int32Array(job.shared, 0, 2);
+const room = new Uint8Array(job.shared, 8);
+
+const result = await fuzz({
+  ...job,
+  corpus: job.corpus.map((input) => Buffer.from(input)),
+  about(input) {
+    room.set(input.subarray(0, room.length));
+    words[1] = Math.min(input.length, room.length);
+    Atomics.add(words, 0, 1);
+  },
+});
+parentPort?.postMessage({ result } satisfies Done, []);
