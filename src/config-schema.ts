@@ -31,7 +31,11 @@ export type Written = {
     readonly keepalive: { readonly idle: string; readonly interval: string; readonly count: number };
   };
   readonly drain: { readonly readyDelay: string; readonly timeout: string };
-  readonly admin: { readonly address: string; readonly metricsAddress: string };
+  readonly admin: {
+    readonly address: string;
+    readonly metricsAddress: string;
+    readonly operations: "on" | "off";
+  };
   readonly logging: {
     readonly format: "json" | "text";
     readonly accessLog: "off" | "errors" | "longrunning" | "all";

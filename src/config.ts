@@ -28,6 +28,8 @@ import { fieldOf, readYaml } from "./yaml-document.ts";
 /** What an operator decides. Paths are absolute, durations milliseconds, nothing is left out. */
 export type Config = {
   readonly file: string;
+  /** The file's own shape, with its defaults. */
+  readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
   readonly upstream: {
@@ -55,7 +57,12 @@ export type Config = {
     readonly keepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
   };
   readonly drain: { readonly readyDelayMs: number; readonly timeoutMs: number };
-  readonly admin: { readonly address: Address; readonly metricsAddress: Address };
+  readonly admin: {
+    readonly address: Address;
+    readonly metricsAddress: Address;
+    /** Does the API change anything? */
+    readonly operations: "on" | "off";
+  };
   readonly logging: {
     readonly format: "json" | "text";
     readonly accessLog: "off" | "errors" | "longrunning" | "all";
@@ -182,6 +189,7 @@ function configOf(written: Written, file: string): Config {
   const names = frontProxy && namesOf(frontProxy);
   return {
     file: resolve(file),
+    written,
     name: written.metadata.name,
     listeners: written.listeners.map((listener) => listenerOf(listener, names, pathOf)),
     upstream: {
@@ -214,6 +222,7 @@ function configOf(written: Written, file: string): Config {
     admin: {
       address: addressOf(written.admin.address),
       metricsAddress: addressOf(written.admin.metricsAddress),
+      operations: written.admin.operations,
     },
     logging: { ...written.logging },
   };

@@ -177,6 +177,7 @@ class Watchkeeper implements Running {
     return this.#windows.open({
       name: this.#config.name,
       addresses: this.#config.admin,
+      current: () => this.#config,
       inherited: inherited?.take(adminName),
       version: ownVersion(),
       journal,

@@ -20,7 +20,7 @@ function written(change: Partial<Written>): Written {
       keepalive: { idle: "5s", interval: "1s", count: 3 },
     },
     drain: { readyDelay: "5s", timeout: "60s" },
-    admin: { address: "127.0.0.1:7480", metricsAddress: "[::]:7481" },
+    admin: { address: "127.0.0.1:7480", metricsAddress: "[::]:7481", operations: "on" },
     logging: { format: "json", accessLog: "errors" },
     ...change,
   };
@@ -189,7 +189,7 @@ test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
   const metrics = (address: string): string[] =>
     breaches({
       listeners: [listener("a", "[::1]:1"), listener("b", "localhost:1")],
-      admin: { address: "127.0.0.1:7480", metricsAddress: address },
+      admin: { address: "127.0.0.1:7480", metricsAddress: address, operations: "on" },
     });
   assert.equal(metrics("0.0.0.0:2"), []);
   assert.is(metrics("0.0.0.0:1").length, 1);

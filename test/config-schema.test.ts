@@ -79,7 +79,7 @@ const every = {
     keepalive: { idle: "1s", interval: "1s", count: 1 },
   },
   drain: { readyDelay: "0s", timeout: "0s" },
-  admin: { address: "[::1]:2", metricsAddress: "[::]:1" },
+  admin: { address: "[::1]:2", metricsAddress: "[::]:1", operations: "on" },
   logging: { format: "json", accessLog: "off" },
 } satisfies Complete<Written>;
 

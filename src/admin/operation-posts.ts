@@ -19,13 +19,15 @@ const root = "/api/v1/";
 /** What is not there, is not possible just now, or was not taken. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-export function operationPosts(operations: Operations): Posts {
+/** `mode` is the configuration's `admin.operations`: where it is off everything is refused, and told. */
+export function operationPosts(operations: Operations, mode: "on" | "off"): Posts {
   return (path) => {
     if (!path.startsWith(root)) return undefined;
     for (const [pattern, operation, run] of runs) {
       const target = decoded(pattern.exec(path.slice(root.length))?.[1]);
-      if (target !== undefined)
-        return async (posted) => reply(operation, target, await run(operations, target, operatorOf(posted)));
+      if (target === undefined) continue;
+      if (mode === "off") return (posted) => refused(operations, operation, target, posted);
+      return async (posted) => reply(operation, target, await run(operations, target, operatorOf(posted)));
     }
     return undefined;
   };
@@ -44,6 +46,12 @@ function decoded(part: string | undefined): string | undefined {
 function operatorOf({ by, body }: Posted): Operator {
   const { why } = body;
   return { by, why: typeof why === "string" ? why.slice(0, limits.operatorChars) : "" };
+}
+
+function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {
+  const reason = 'The configuration has "admin.operations: off": nothing is changed over the API';
+  operations.refuse(operation, target, operatorOf(posted), reason);
+  return failed(403, reason);
 }
 
 function reply(operation: string, target: string, outcome: Outcome): Reply {

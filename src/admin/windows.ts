@@ -28,11 +28,14 @@ import type { Routes } from "./reply.ts";
 import { type Admin, startAdmin } from "./server.ts";
 import { type Live, snapshots } from "./snapshot.ts";
 import { timesOf } from "./times.ts";
+import { zPages } from "./z-pages.ts";
 
 export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
   /** The configuration's name. */
   readonly name: string;
   readonly addresses: Config["admin"];
+  /** The one that holds now. */
+  readonly current: () => Config;
   /** A listening socket that was passed in for metrics. */
   readonly inherited: number | undefined;
   readonly talk: Talk;
@@ -96,7 +99,7 @@ export class Windows {
     this.#expiryWatch = new ExpiryWatch({ clock: this.#clock, journal, certificates });
     this.#expiryWatch.start();
     const routes = this.#routes(parts, snapshot);
-    const posts = operationPosts(parts.operations);
+    const posts = operationPosts(parts.operations, addresses.operations);
     const events = new EventStreams(this.#ring, this.#clock);
     this.#api = new ApiPort({ ...addresses.address, journal, routes, posts, events }, this.#clock);
     await this.#api.start();
@@ -141,6 +144,8 @@ export class Windows {
     const figures = (): JsonObject => figuresOf(snapshot(), own.read());
     const api = createApi({ ...times, pages, incident: (id) => store.byId(id), figures });
     const page = pageRoutes();
-    return (path) => api(path) ?? page(path);
+    const { version, current } = parts;
+    const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
+    return (path) => api(path) ?? z(path) ?? page(path);
   }
 }

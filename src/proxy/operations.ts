@@ -51,12 +51,15 @@ export class Operations {
     return this.#tell("reload", "", operator, await this.#reload());
   }
 
-  #tell(operation: string, target: string, { by, why }: Operator, outcome: Outcome): Outcome {
+  /** Not done, for a reason that has nothing to do with what was asked for. */
+  refuse(operation: string, target: string, { by }: Operator, reason: string): void {
+    this.#parts.journal.write({ kind: "operation.refused", operation, target, by, reason });
+  }
+
+  #tell(operation: string, target: string, operator: Operator, outcome: Outcome): Outcome {
     const { journal } = this.#parts;
-    if (outcome instanceof Failure) {
-      const { message: reason } = outcome;
-      journal.write({ kind: "operation.refused", operation, target, by, reason });
-    } else journal.write({ kind: "operation.done", operation, target, by, why, outcome });
+    if (outcome instanceof Failure) this.refuse(operation, target, operator, outcome.message);
+    else journal.write({ kind: "operation.done", operation, target, ...operator, outcome });
     return outcome;
   }
 

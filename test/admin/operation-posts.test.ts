@@ -7,10 +7,15 @@ import { PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("admin/operation-posts");
 
-async function posted(path: PlayedPath, at: string, body: Record<string, unknown> = {}): Promise<string> {
+async function posted(
+  path: PlayedPath,
+  at: string,
+  body: Record<string, unknown> = {},
+  mode: "on" | "off" = "on",
+): Promise<string> {
   const { journal, backends, exchanges, moves } = path;
   const operations = new Operations({ journal, backends, exchanges, moves, reload: undefined });
-  const post = operationPosts(operations)(at);
+  const post = operationPosts(operations, mode)(at);
   if (post === undefined) return "no such path";
   const { status, text } = await post({ by: "alice at 127.0.0.1", body });
   return `${status} ${text.trimEnd()}`;
@@ -41,6 +46,19 @@ test("a watch is moved by its audit id", async () => {
   watch.serve(watch.from, "+8a =9");
   const id = path.exchanges.live[0]?.order.auditId ?? "";
   assert.match(await posted(path, `/api/v1/watches/${id}/move`), /^200 .*1 of 1/);
+});
+
+test("where operations are off all four are refused, and told with who asked", async () => {
+  const path = new PlayedPath(["a", "b"]);
+  const paths = ["backends/a/drain", "backends/a/undrain", "watches/x/move", "reload"];
+  for (const at of paths)
+    assert.match(await posted(path, `/api/v1/${at}`, {}, "off"), /^403 .*admin\.operations: off/, at);
+  const told = path.entries.filter(({ kind }) => kind === "operation.refused");
+  assert.equal(
+    told.map((entry) => entry.kind === "operation.refused" && `${entry.operation} by ${entry.by}`),
+    ["drain", "undrain", "move", "reload"].map((operation) => `${operation} by alice at 127.0.0.1`),
+  );
+  assert.is(path.backends.views.find(({ name }) => name === "a")?.state, "ready");
 });
 
 test("there are no other paths", async () => {

@@ -1,0 +1,66 @@
+/** Leader election as client-go does it: a Lease that is renewed, let go, and taken by the next. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Server } from "../rig/ask.ts";
+import { Client } from "./client.ts";
+
+const path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+/** client-go's own pace is 2 s; a tenth of its turns, so that half a minute sees some. */
+const renewMs = 2_000;
+const renewals = 4;
+
+/** What of a Lease is written back; its version is the one that was read: two never take it at once. */
+type Lease = { readonly metadata: object; readonly spec: Readonly<Record<string, unknown>> };
+
+export class Elections {
+  readonly #server: Server;
+  readonly #over: Promise<void>;
+  #isOver = false;
+  turns = 0;
+  renewed = 0;
+
+  constructor(server: Server) {
+    this.#server = server;
+    this.#over = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#over;
+  }
+
+  async #run(): Promise<void> {
+    const first = new Client(this.#server);
+    await first.ask({ method: "POST", path, body: leaseOf("") });
+    first.close();
+    for (; !this.#isOver; this.turns += 1) await this.#lead(`manager-${this.turns}`);
+  }
+
+  /** Each leader is a client of its own, and lets go before it leaves. */
+  async #lead(holder: string): Promise<void> {
+    const client = new Client(this.#server);
+    for (let times = 0; times < renewals && !this.#isOver; times += 1) {
+      await this.#write(client, holder);
+      await sleep(renewMs);
+    }
+    await this.#write(client, "");
+    client.close();
+  }
+
+  async #write(client: Client, holder: string): Promise<void> {
+    const { body } = await client.ask({ path: `${path}/leader` });
+    const { metadata } = JSON.parse(body.toString()) as Lease;
+    const lease = { ...leaseOf(holder), metadata };
+    const { status } = await client.ask({ method: "PUT", path: `${path}/leader`, body: lease });
+    if (status === 200) this.renewed += 1;
+  }
+}
+
+function leaseOf(holder: string): Lease & { readonly apiVersion: string; readonly kind: string } {
+  const now = new Date().toISOString().replace("Z", "000Z");
+  return {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name: "leader" },
+    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime: now, acquireTime: now },
+  };
+}
