@@ -1,5 +1,6 @@
 /** docs/cli.md, made of the table of commands: a test sees to it that it is current. Pure. */
-import { allCommands, type CommandSpec, flagOf, type Option, usageOf } from "./commands.ts";
+import { type CommandSpec, flagOf, type Option, usageOf } from "./command-spec.ts";
+import { allCommands } from "./commands.ts";
 import { aboutOf } from "./help.ts";
 
 export function cliPage(): string {

@@ -7,6 +7,7 @@ import { helpOf, overview } from "./help.ts";
 /** Each loads what it needs and no more: `version` should not wait for the whole proxy. */
 const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> = {
   demo: async (args) => (await import("./demo.ts")).demo(args),
+  incident: async (args) => (await import("./incident.ts")).incident(args),
   run: async (args) => (await import("./run.ts")).run(args),
   sidecar: async (args) => (await import("./sidecar.ts")).sidecar(args),
   manifest: async (args) => (await import("./manifest.ts")).manifest(args),

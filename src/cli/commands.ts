@@ -3,32 +3,7 @@
  * the API take. What each does is in the file of its name; cli.ts runs it.
  */
 
-export type Option = {
-  /** Without its dashes. */
-  readonly name: string;
-  readonly short?: string;
-  /** What stands for its value in a usage line; left out: it takes none. */
-  readonly value?: string;
-  readonly isRequired?: boolean;
-  readonly isMultiple?: boolean;
-  /** The only values there are. */
-  readonly choices?: readonly string[];
-  readonly about: string;
-  /** What holds where it is left out. */
-  readonly usual?: string;
-};
-
-export type CommandSpec = {
-  readonly summary: string;
-  /** What stands behind the name, besides options: "KIND [NAME]". */
-  readonly words: string;
-  /** What the first of those words may be, where that is a closed list. */
-  readonly choices?: readonly string[];
-  readonly options: readonly Option[];
-  /** What the exit codes mean here, beyond those that all commands share. */
-  readonly exits?: string;
-  readonly examples?: readonly string[];
-};
+import type { CommandSpec, Option } from "./command-spec.ts";
 
 /** What `get` lists: the API's own names. */
 export const kinds = ["backends", "watches", "clients", "locks", "certificates", "incidents"] as const;
@@ -90,6 +65,14 @@ export const commands = {
       },
     ],
     exits: "1: it could not be played, or watchkeeper's client felt a fault",
+  },
+  incident: {
+    summary: "tell one of five incidents while it happens, without watchkeeper and with it",
+    words: "000|001|002|003|004",
+    choices: ["000", "001", "002", "003", "004"],
+    options: [],
+    exits: "1: something did not hold with watchkeeper, or it could not be played",
+    examples: ["watchkeeper incident 004"],
   },
   run: {
     summary: "serve, as a configuration file says",
@@ -307,19 +290,4 @@ export const allCommands: readonly (readonly [name: CommandName, spec: CommandSp
 
 export function isCommand(name: string): name is CommandName {
   return Object.hasOwn(commands, name);
-}
-
-/** "KIND [NAME] [--admin ADDRESS]": what may stand behind a command's name. */
-export function usageOf({ words, options }: CommandSpec): string {
-  const parts = options.map((option) => {
-    const { isRequired = false, isMultiple = false } = option;
-    const flag = flagOf(option);
-    return `${isRequired ? flag : `[${flag}]`}${isMultiple ? "..." : ""}`;
-  });
-  return [words, ...parts].filter((part) => part !== "").join(" ");
-}
-
-/** "-o, --output FORMAT" without its short form: "--output FORMAT". */
-export function flagOf({ name, value }: Option): string {
-  return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

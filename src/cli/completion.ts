@@ -1,6 +1,7 @@
 /** `watchkeeper completion SHELL`: made of the table of commands. Pure, and asks nobody while it completes. */
 import { Failure } from "../failure.ts";
-import { allCommands, type CommandSpec, type Option } from "./commands.ts";
+import type { CommandSpec, Option } from "./command-spec.ts";
+import { allCommands } from "./commands.ts";
 import { given, usage } from "./options.ts";
 import { failed, type Screen, standardScreen } from "./screen.ts";
 

@@ -1,5 +1,6 @@
 /** What `--help` says: the list of commands, and one command whole. Made of the table of commands. Pure. */
-import { allCommands, type CommandSpec, flagOf, type Option, usageOf } from "./commands.ts";
+import { type CommandSpec, flagOf, type Option, usageOf } from "./command-spec.ts";
+import { allCommands } from "./commands.ts";
 
 export function overview(): string {
   const rows = allCommands.map(([name, { summary }]): Row => [name, summary]);

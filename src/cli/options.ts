@@ -2,7 +2,8 @@
 import { parseArgs } from "node:util";
 import { Failure } from "../failure.ts";
 import { quote } from "../problem.ts";
-import { type CommandName, type CommandSpec, commands } from "./commands.ts";
+import type { CommandSpec } from "./command-spec.ts";
+import { type CommandName, commands } from "./commands.ts";
 
 /** The options by name, and the words between them. */
 export class Given {

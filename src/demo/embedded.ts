@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import type { Failure } from "../failure.ts";
 import type { Pair } from "../proxy/pki.ts";
-import { Apiserver } from "./apiserver.ts";
+import { Apiserver, type Encoding } from "./apiserver.ts";
 import { ApiserverProcess } from "./apiserver-process.ts";
 import { Hose } from "./hose.ts";
 import type { Store } from "./store.ts";
@@ -16,6 +16,8 @@ export type EmbeddedOptions = {
   readonly store: Store;
   readonly clock: Clock;
   readonly pair: Pair;
+  /** As Apiserver takes it. */
+  readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
 export class Embedded {
@@ -24,9 +26,9 @@ export class Embedded {
   readonly #process: ApiserverProcess;
   readonly #hose: Hose;
 
-  constructor({ name, store, clock, pair }: EmbeddedOptions) {
-    this.name = name;
-    this.#apiserver = new Apiserver({ store, clock, name });
+  constructor({ pair, ...options }: EmbeddedOptions) {
+    this.name = options.name;
+    this.#apiserver = new Apiserver(options);
     this.#process = new ApiserverProcess({
       ...pair,
       handle: (ask, answer) => this.#apiserver.handle(ask, answer),

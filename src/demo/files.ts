@@ -26,15 +26,15 @@ export class DemoFiles {
     return this.authority.issue({ name, hosts });
   }
 
-  /** A configuration as an operator would write it; returns its path. */
-  writeConfig(backendPorts: readonly number[], port: number): string {
+  /** A configuration as an operator would write it, with more lines for its listener; returns its path. */
+  writeConfig(backendPorts: readonly number[], port: number, listener = ""): string {
     const { certificate, key } = this.issue("watchkeeper");
     const paths = {
-      ca: this.#write("ca.crt", this.authority.certificate),
-      certificate: this.#write("proxy.crt", certificate),
-      key: this.#write("proxy.key", key),
+      ca: this.write("ca.crt", this.authority.certificate),
+      certificate: this.write("proxy.crt", certificate),
+      key: this.write("proxy.key", key),
     };
-    return this.#write("watchkeeper.yaml", configText(backendPorts, port, paths));
+    return this.write("watchkeeper.yaml", configText(backendPorts, port, paths, listener));
   }
 
   /** For kubectl; returns its path. JSON is YAML. */
@@ -50,14 +50,15 @@ export class DemoFiles {
       contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
       "current-context": name,
     };
-    return this.#write("kubeconfig", `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
+    return this.write("kubeconfig", `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
   }
 
   remove(): void {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  #write(name: string, text: string): string {
+  /** Returns its path. */
+  write(name: string, text: string): string {
     const path = join(this.directory, name);
     writeFileSync(path, text, { mode: 0o600 });
     return path;
@@ -68,6 +69,7 @@ function configText(
   backendPorts: readonly number[],
   port: number,
   paths: { readonly ca: string; readonly certificate: string; readonly key: string },
+  listener: string,
 ): string {
   const backends = backendPorts.map(
     (backendPort, index) => `    - name: apiserver-${index + 1}\n      url: https://127.0.0.1:${backendPort}`,
@@ -83,7 +85,7 @@ listeners:
     tls:
       certFile: ${JSON.stringify(paths.certificate)}
       keyFile: ${JSON.stringify(paths.key)}
-upstream:
+${listener}upstream:
   backends:
 ${backends.join("\n")}
   tls:

@@ -42,10 +42,15 @@ export class NaiveProxy {
     });
   }
 
-  /** Binds a free loopback port and returns it. */
-  start(): Promise<number | Failure> {
+  /** Binds a loopback port, any free one if none is named, and returns it. */
+  start(port = 0): Promise<number | Failure> {
     for (const backend of this.#backends) backend.start();
-    return bindLoopback(this.#server);
+    return bindLoopback(this.#server, port);
+  }
+
+  /** Serves `host` (SNI) with this pair from now on. Throws when it is none, as Node does. */
+  show(host: string, { certificate, key }: Pair): void {
+    this.#server.addContext(host, { cert: certificate, key });
   }
 
   stop(): void {

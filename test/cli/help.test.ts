@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { allCommands, type CommandSpec, commands } from "../../src/cli/commands.ts";
+import type { CommandSpec } from "../../src/cli/command-spec.ts";
+import { allCommands, commands } from "../../src/cli/commands.ts";
 import { aboutOf, helpOf, overview } from "../../src/cli/help.ts";
 import { usual } from "../../src/cli/sidecar-shape.ts";
 

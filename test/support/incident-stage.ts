@@ -1,7 +1,5 @@
 /** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
-import http2 from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
-import tls from "node:tls";
 import { explain } from "../../src/cli/explain.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver, type Encoding } from "../../src/demo/apiserver.ts";
@@ -9,6 +7,7 @@ import { newCluster } from "../../src/demo/cluster.ts";
 import { Embedded } from "../../src/demo/embedded.ts";
 import { Host } from "../../src/demo/host.ts";
 import type { Store } from "../../src/demo/store.ts";
+import { Visitor } from "../../src/demo/visitor.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import type { Pair } from "../../src/proxy/pki.ts";
@@ -16,7 +15,6 @@ import { KeptScreen } from "./api-server.ts";
 import { testPki } from "./pki.ts";
 import { type Firing, isMissing, seriesOf, wrongAlerts } from "./promtool.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "./proxy.ts";
-import { within } from "./within.ts";
 
 /** From the time that a cause shows on the wire until its incident must be there. */
 export const foundMs = 5000;
@@ -34,75 +32,6 @@ export type Shown = {
   readonly evidence: readonly { readonly detector: string; readonly text: string }[];
 };
 
-export class Caller {
-  readonly #session: http2.ClientHttp2Session;
-  readonly #fields: Record<string, string>;
-
-  constructor(proxy: TestProxy, fields: Record<string, string>, localAddress = "127.0.0.1") {
-    this.#fields = fields;
-    const { port, ca } = proxy;
-    const where = { host: "127.0.0.1", port, localAddress };
-    const options: tls.ConnectionOptions & typeof where = {
-      ...where,
-      ca,
-      servername: "localhost",
-      ALPNProtocols: ["h2"],
-    };
-    this.#session = http2.connect(proxy.url, {
-      createConnection: () => tls.connect(options),
-    });
-    this.#session.on("error", () => {});
-  }
-
-  /** `what` is "METHOD /path"; resolves with the status. */
-  ask(what: string, body?: object): Promise<number> {
-    const [method = "", path = ""] = what.split(" ");
-    const head = { ":method": method, ":path": path, "content-type": "application/json", ...this.#fields };
-    const stream = this.#session.request(head, { endStream: body === undefined });
-    const { promise, resolve } = Promise.withResolvers<number>();
-    let status = 0;
-    stream.on("response", (fields) => {
-      status = Number(fields[":status"]);
-    });
-    stream.on("error", () => {});
-    stream.on("close", () => resolve(status));
-    stream.resume();
-    if (body !== undefined) stream.end(JSON.stringify(body));
-    return within(20_000, what, promise);
-  }
-
-  /** Resolves when the watch is answered; `ended` when it is over. */
-  async watch(path: string): Promise<{ readonly events: unknown[]; end(): Promise<void> }> {
-    const stream = this.#session.request({ ":path": path, ...this.#fields });
-    const events: unknown[] = [];
-    let rest = "";
-    stream.on("error", () => {});
-    stream.on("data", (chunk: Buffer) => {
-      const lines = (rest + chunk.toString()).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) events.push(JSON.parse(line));
-    });
-    const answered = new Promise<void>((resolve) => {
-      stream.once("response", () => resolve());
-    });
-    const closed = new Promise<void>((resolve) => {
-      stream.once("close", () => resolve());
-    });
-    await within(20_000, path, answered);
-    return {
-      events,
-      async end() {
-        stream.close(http2.constants.NGHTTP2_CANCEL);
-        await closed;
-      },
-    };
-  }
-
-  close(): void {
-    this.#session.destroy();
-  }
-}
-
 type Options = ProxyOptions & {
   /** Backends in processes of their own, which can be struck; else they are in this one. */
   readonly isStruck?: boolean;
@@ -115,7 +44,7 @@ export class Stage {
   readonly store: Store;
   readonly embedded: readonly Embedded[];
   readonly #stops: (() => void | Promise<void>)[];
-  readonly #callers: Caller[] = [];
+  readonly #callers: Visitor[] = [];
 
   private constructor(
     proxy: TestProxy,
@@ -156,8 +85,10 @@ export class Stage {
     return stage;
   }
 
-  caller(fields: Record<string, string>, localAddress?: string): Caller {
-    const caller = new Caller(this.proxy, { authorization: "Bearer test", ...fields }, localAddress);
+  caller(fields: Record<string, string>, localAddress = "127.0.0.1"): Visitor {
+    const { port, ca } = this.proxy;
+    const own = { authorization: "Bearer test", ...fields };
+    const caller = new Visitor({ port, ca, fields: own, localAddress, withinMs: 20_000 });
     this.#callers.push(caller);
     return caller;
   }

@@ -1,0 +1,89 @@
+/** 000: one bad secret of one host, and the whole ingress is gone. */
+import { writeFileSync } from "node:fs";
+import { wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import type { Pair } from "../../proxy/pki.ts";
+import type { DemoFiles } from "../files.ts";
+import { type NaiveHost, NaiveProcess } from "../naive-process.ts";
+import { Knocker } from "./knocker.ts";
+import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import type { Scene, Wishes } from "./scene.ts";
+
+const [shop, bank] = ["shop.example.test", "bank.example.test"];
+const warmMs = 1_000;
+const badMs = 8_000;
+const goodMs = 3_000;
+
+export const wishes: Wishes = {
+  listener(files) {
+    const rows = [shop, bank].map((name) => {
+      write(files, name, issue(files, name));
+      const { certFile, keyFile } = hostIn(files, name);
+      return `      - {names: [${name}], tls: {certFile: ${certFile}, keyFile: ${keyFile}, reloadInterval: 1s}}\n`;
+    });
+    return `    hosts:\n${rows.join("")}`;
+  },
+};
+
+export async function play(scene: Scene): Promise<Outcome | Failure> {
+  const { files } = scene;
+  const naive = ingress(scene);
+  const naivePort = await naive.start();
+  if (naivePort instanceof Failure) return naivePort;
+  const knockers = (port: number): Knocker[] =>
+    [shop, bank].map((serverName) => new Knocker(scene, { port, serverName }));
+  const ours = knockers(scene.portOf("watchkeeper"));
+  const theirs = knockers(naivePort);
+  await scene.pause(warmMs);
+  for (const one of [...ours, ...theirs]) one.reset();
+  scene.begin();
+  scene.told(bank, "its secret is renewed, and the key is another certificate's");
+  write(files, bank, { ...issue(files, bank), key: issue(files, bank).key });
+  const told = await scene.found("certificate-refused");
+  await scene.pause(badMs - scene.ms);
+  const answered = [shop, bank].map((name, index) => ({
+    what: `new connections of ${name} answered`,
+    without: String(theirs[index]),
+    with: String(ours[index]),
+  }));
+  const areServed = ours.every((one) => one.isServed);
+  scene.told(bank, "gets a secret that is good");
+  write(files, bank, issue(files, bank));
+  await scene.pause(goodMs);
+  const after = await scene.latest("certificate-refused");
+  const crashes = naive.ends > 0 ? `by ${naive.ends} crashes` : "never";
+  return {
+    rows: [...answered, { what: "the operator is told", without: crashes, with: whenTold(told) }],
+    broken: brokenOf({
+      "a connection was not answered": areServed,
+      "the operator was not told": told !== undefined,
+      "it was not over when the secret was good": after?.isActive === false,
+    }),
+  };
+}
+
+/** The naive proxy with the same hosts from the same files. */
+function ingress(scene: Scene): NaiveProcess {
+  const { files, backends } = scene;
+  const hosts = [shop, bank].map((name) => hostIn(files, name));
+  const order = { backends, ca: files.authority.certificate, pair: files.issue("naive"), hosts };
+  const naive = new NaiveProcess(order, wallClock, (why) =>
+    scene.told("naive proxy", `its process ends: ${why}`),
+  );
+  scene.atEnd(() => naive.stop());
+  return naive;
+}
+
+function issue(files: DemoFiles, name: string): Pair {
+  return files.authority.issue({ name, hosts: [name] });
+}
+
+function hostIn({ directory }: DemoFiles, name: string): NaiveHost {
+  return { name, certFile: `${directory}/${name}.crt`, keyFile: `${directory}/${name}.key` };
+}
+
+function write(files: DemoFiles, name: string, { certificate, key }: Pair): void {
+  const { certFile, keyFile } = hostIn(files, name);
+  writeFileSync(certFile, certificate, { mode: 0o600 });
+  writeFileSync(keyFile, key, { mode: 0o600 });
+}

@@ -1,0 +1,100 @@
+/** 002: a pod that was deleted lives on, on a node that nobody looks at, and holds a leader lock. */
+import { dateOf, wallClock } from "../../clock.ts";
+import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import type { Scene, Side, Wishes } from "./scene.ts";
+
+const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+const pods = "/api/v1/namespaces/default/pods";
+const pod = "nginx-7d4f-x2k4l";
+const ghostAt = "127.0.0.9";
+const renewMs = 500;
+
+export const wishes: Wishes = {};
+
+export async function play(scene: Scene): Promise<Outcome> {
+  const admin = scene.visitor("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
+  await admin.ask(`POST ${pods}`, { metadata: { name: pod } });
+  // Through each proxy a lock of its own, so that what one sees is no help to the other.
+  for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side);
+  await scene.pause(2 * renewMs);
+  scene.begin();
+  scene.told("kubectl", `deletes pod ${pod}; its node is out of reach, and it lives on`);
+  await admin.ask(`DELETE ${pods}/${pod}?gracePeriodSeconds=0`);
+  const told = await scene.found("lock-ghost-holder");
+  const proof = told?.evidence[0] ?? "";
+  const isNamed = proof.includes(ghostAt);
+  const other = await lookedAt(scene);
+  return {
+    rows: [
+      {
+        what: "its lock is held, and the pod is gone",
+        without: other.isHeld && scene.naiveWords === 0 ? "nobody says so" : "somebody says so",
+        with: `told ${whenTold(told)}`,
+      },
+      {
+        what: "where it lives",
+        without: other.isNamed ? ghostAt : "the lock does not say",
+        with: isNamed ? ghostAt : "not told",
+      },
+    ],
+    broken: brokenOf({
+      "the operator was not told": told !== undefined,
+      "its address was not told": isNamed,
+    }),
+  };
+}
+
+/** What kubectl finds through the naive proxy some time later. */
+async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
+  const kubectl = scene.visitor("naive proxy");
+  const look = async (): Promise<string> =>
+    JSON.stringify((await kubectl.read(`GET ${leases}/${lockOf("naive proxy")}`)).body);
+  const first = await look();
+  await scene.pause(4 * renewMs);
+  const second = await look();
+  const gone = await kubectl.ask(`GET ${pods}/${pod}`);
+  const isHeld = first !== second && second.includes(pod) && gone === 404;
+  scene.told(
+    "kubectl",
+    `sees the lock ${isHeld ? "renewed" : "let go"}, by ${pod}; asked for that pod: ${gone}`,
+  );
+  return { isHeld, isNamed: second.includes(ghostAt) };
+}
+
+function lockOf(side: Side): string {
+  return side === "watchkeeper" ? "leader" : "leader-elsewhere";
+}
+
+/** The pod's process renews its lock, for as long as the scene lasts. */
+async function haunt(scene: Scene, side: Side): Promise<void> {
+  const fields = { authorization: `Bearer ${tokenOf(pod)}`, "user-agent": "nginx-controller/v1" };
+  const ghost = scene.visitor(side, { fields, localAddress: ghostAt });
+  const lock = lockOf(side);
+  await ghost.ask(`POST ${leases}`, leaseOf(lock));
+  const renew = async (): Promise<void> => {
+    for (;;) {
+      await ghost.ask(`PUT ${leases}/${lock}`, leaseOf(lock));
+      await scene.pause(renewMs);
+    }
+  };
+  void renew();
+}
+
+function leaseOf(name: string): object {
+  const renewTime = dateOf(wallClock.wall()).toISOString().replace("Z", "000Z");
+  const spec = { holderIdentity: `${pod}_0c4e`, leaseDurationSeconds: 15, renewTime, leaseTransitions: 0 };
+  return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name }, spec };
+}
+
+function part(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+/** A pod's token as Kubernetes makes them, without a signature: the demo's apiservers ask nobody who they are. */
+function tokenOf(name: string): string {
+  const claims = {
+    sub: "system:serviceaccount:default:nginx",
+    "kubernetes.io": { namespace: "default", pod: { name } },
+  };
+  return `${part({ alg: "RS256" })}.${part(claims)}.${Buffer.from("unsigned").toString("base64url")}`;
+}

@@ -1,0 +1,49 @@
+/** 003: the certificate with which an apiserver talks to itself ends after a year, and nobody had looked. */
+import { wallClock } from "../../clock.ts";
+import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import type { Scene, Side, Wishes } from "./scene.ts";
+
+const lookMs = 8_000;
+const leftDays = 20;
+
+export const wishes: Wishes = {
+  loopback: ({ authority }) =>
+    authority.issue({
+      name: "apiserver-loopback-client",
+      notAfter: wallClock.wall() + leftDays * 86_400_000,
+    }),
+};
+
+export async function play(scene: Scene): Promise<Outcome> {
+  scene.begin();
+  scene.told("apiserver-2", `has run for a year: its loopback certificate has ${leftDays} days left`);
+  const told = await scene.found("loopback-certificate-expiring");
+  const [theirs, ours] = await Promise.all([asked(scene, "naive proxy"), asked(scene, "watchkeeper")]);
+  scene.told("naive proxy", `its checks and its clients see nothing: /readyz said ok ${theirs}`);
+  return {
+    rows: [
+      { what: "/readyz says ok", without: theirs, with: ours },
+      {
+        what: "the operator is told",
+        without: scene.naiveWords === 0 ? "not before the outage" : "by its checks",
+        with: told === undefined ? "not" : `${whenTold(told)}, ${leftDays} days before`,
+      },
+    ],
+    broken: brokenOf({
+      "the operator was not told": told !== undefined,
+      "the wrong backend was named": told?.backend === "apiserver-2",
+    }),
+  };
+}
+
+async function asked(scene: Scene, side: Side): Promise<string> {
+  const client = scene.visitor(side);
+  let count = 0;
+  let answered = 0;
+  while (scene.ms < lookMs) {
+    count += 1;
+    if ((await client.ask("GET /readyz")) === 200) answered += 1;
+    await scene.pause(200);
+  }
+  return `${answered} of ${count} times`;
+}

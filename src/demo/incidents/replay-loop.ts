@@ -1,0 +1,104 @@
+/** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
+import type { Encoding } from "../apiserver.ts";
+import { mapOf } from "../json.ts";
+import { type Encode, encodeJson } from "../watch-stream.ts";
+import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
+import type { Scene, Side, Wishes } from "./scene.ts";
+
+const configmaps = "/api/v1/namespaces/default/configmaps";
+const agent = "looping-operator/v2";
+const watchMs = 150;
+const afterMs = 3_000;
+
+/** As that apiserver wrote it: the version that the object had, not that of its end. */
+const encode: Encode = (type, object) =>
+  encodeJson(
+    type,
+    type === "DELETED"
+      ? { ...object, metadata: { ...mapOf(object["metadata"]), resourceVersion: "1" } }
+      : object,
+  );
+
+export const wishes: Wishes = {
+  encodingFor: (): Encoding => ({ contentType: "application/json", encode }),
+};
+
+export async function play(scene: Scene): Promise<Outcome> {
+  const writer = scene.visitor("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
+  await writer.ask(`POST ${configmaps}`, { metadata: { name: "a" } });
+  const from = String(scene.store.revision);
+  const ours = await Loop.begin(scene, "watchkeeper", from);
+  const theirs = await Loop.begin(scene, "naive proxy", from);
+  scene.begin();
+  await writer.ask(`POST ${configmaps}`, { metadata: { name: "b" } });
+  scene.told("apiserver", "deletes a configmap, and tells it with version 1, from long ago");
+  await writer.ask(`DELETE ${configmaps}/b`);
+  const back = await scene.found("version-went-back");
+  scene.told(
+    "operator",
+    "its watch ends as usual; it goes on from the old version, and meets the event again",
+  );
+  for (const loop of [ours, theirs]) loop.goOn();
+  const told = await scene.found("watch-replay-loop");
+  await scene.pause(afterMs);
+  const isSilent = scene.naiveWords === 0;
+  return {
+    rows: [
+      { what: "times the operator replayed history", without: `${theirs.count}`, with: `${ours.count}` },
+      {
+        what: "the event is told, with its apiserver",
+        without: isSilent ? "never" : "no",
+        with: whenTold(back),
+      },
+      {
+        what: "the loop is told, with its client",
+        without: isSilent ? "never" : "no",
+        with: told === undefined ? "never" : `${whenTold(told)}: ${told.subject}`,
+      },
+    ],
+    broken: brokenOf({
+      "the event was not told": back !== undefined,
+      "the loop was not told": told !== undefined,
+      "the client was not named": told?.subject.includes(agent) === true,
+    }),
+  };
+}
+
+/** A reflector that took that version for its own. */
+class Loop {
+  readonly #scene: Scene;
+  readonly #side: Side;
+  readonly #from: string;
+  /** How often it was told the same again. */
+  count = 0;
+
+  private constructor(scene: Scene, side: Side, from: string) {
+    this.#scene = scene;
+    this.#side = side;
+    this.#from = from;
+  }
+
+  /** Its first watch, which is as it should be until that event comes. */
+  static async begin(scene: Scene, side: Side, from: string): Promise<Loop> {
+    await scene.visitor(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
+    return new Loop(scene, side, from);
+  }
+
+  goOn(): void {
+    void this.#again();
+  }
+
+  async #again(): Promise<void> {
+    const client = this.#scene.visitor(this.#side, { fields: { "user-agent": agent } });
+    for (;;) {
+      const watch = await client.watch(pathFrom(this.#from));
+      await this.#scene.pause(watchMs);
+      await watch.end();
+      if (watch.events.length > 0) this.count += 1;
+    }
+  }
+}
+
+function pathFrom(version: string): string {
+  return `${configmaps}?watch=1&resourceVersion=${version}`;
+}

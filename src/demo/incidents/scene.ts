@@ -1,0 +1,251 @@
+/**
+ * Where an incident is played: two embedded apiservers, watchkeeper and the naive proxy in front of both, and clients that
+ * come through one or the other. Tells what happens, with the time since it began.
+ */
+import { wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { type Entry, Journal } from "../../journal.ts";
+import type { Running } from "../../main.ts";
+import { isProblems, lineOf } from "../../problem.ts";
+import type { Pair } from "../../proxy/pki.ts";
+import { Apiserver, type Encoding } from "../apiserver.ts";
+import { Beat } from "../beat.ts";
+import { DemoClient } from "../client.ts";
+import { newCluster } from "../cluster.ts";
+import { Embedded } from "../embedded.ts";
+import { DemoFiles } from "../files.ts";
+import { Host } from "../host.ts";
+import { NaiveProxy } from "../naive-proxy.ts";
+import { SteadyClient } from "../steady-client.ts";
+import type { Store } from "../store.ts";
+import { Visitor, type VisitorOptions } from "../visitor.ts";
+import { type Told, toldOf } from "./told.ts";
+
+export type Side = "watchkeeper" | "naive proxy";
+
+/** What a story wants of its scene beyond what every one has. */
+export type Wishes = {
+  /** Apiservers in processes of their own, which can be struck. */
+  readonly isStruck?: boolean;
+  readonly encodingFor?: (accept: string) => Encoding | undefined;
+  /** With what apiserver-2 talks to itself. */
+  readonly loopback?: (files: DemoFiles) => Pair;
+  /** More lines of watchkeeper's listener. */
+  readonly listener?: (files: DemoFiles) => string;
+};
+
+type Parts = {
+  readonly files: DemoFiles;
+  readonly store: Store;
+  readonly embedded: readonly Embedded[];
+  readonly backends: readonly { readonly name: string; readonly port: number }[];
+  readonly journal: Journal;
+  readonly running: Running;
+  readonly naive: NaiveProxy;
+  readonly naivePort: number;
+  readonly stops: (() => void | Promise<void>)[];
+};
+
+const pollMs = 25;
+/** Of what has not been found by then it is said that it was not. */
+const foundWithinMs = 10_000;
+/** As long as the longest name in a story. */
+const whoWidth = 17;
+
+export class Scene {
+  readonly #parts: Parts;
+  readonly #say: (line: string) => void;
+  readonly #cancels = new Set<() => void>();
+  readonly beat: Beat;
+  #begunAt = 0;
+  #isOver = false;
+  /** How often the naive proxy's own checks have said anything. */
+  naiveWords = 0;
+
+  private constructor(parts: Parts, say: (line: string) => void) {
+    this.#parts = parts;
+    this.#say = say;
+    this.beat = new Beat(parts.store, wallClock);
+    parts.journal.subscribe((entry) => this.#heard(entry));
+  }
+
+  static async start(wishes: Wishes, say: (line: string) => void): Promise<Scene | Failure> {
+    const files = await DemoFiles.make(wallClock);
+    const store = newCluster(wallClock);
+    const stops: Parts["stops"] = [() => files.remove()];
+    const fail = async (failure: Failure): Promise<Failure> => {
+      for (const stop of stops.toReversed()) await stop();
+      return failure;
+    };
+    const hosts = ["apiserver-1", "apiserver-2"].map((name) => hostOf(name, { store, files, wishes }));
+    for (const host of hosts) stops.push(() => host.stop());
+    const ports = await Promise.all(hosts.map((host) => host.start()));
+    const bad = ports.find((port) => port instanceof Failure);
+    if (bad !== undefined) return fail(bad);
+    const backends = ports.map((port, index) => ({ name: `apiserver-${index + 1}`, port: Number(port) }));
+    const journal = new Journal(wallClock);
+    const text = wishes.listener?.(files) ?? "";
+    const running = await startProxy(files.writeConfig(ports.map(Number), 0, text), journal);
+    if (running instanceof Failure) return fail(running);
+    stops.push(() => running.stop(AbortSignal.timeout(500)));
+    const naive: NaiveProxy = new NaiveProxy({
+      backends,
+      ca: files.authority.certificate,
+      pair: files.issue("naive"),
+      clock: wallClock,
+      onChange: (...change) => scene.#naiveChanged(...change),
+    });
+    stops.push(() => naive.stop());
+    const naivePort = await naive.start();
+    if (naivePort instanceof Failure) return fail(naivePort);
+    const embedded = hosts.filter((host) => host instanceof Embedded);
+    const scene = new Scene(
+      { files, store, embedded, backends, journal, running, naive, naivePort, stops },
+      say,
+    );
+    if (await scene.#isReady()) return scene;
+    return fail(new Failure("no-backend", "proxy", "The apiservers did not become ready"));
+  }
+
+  get files(): DemoFiles {
+    return this.#parts.files;
+  }
+
+  get store(): Store {
+    return this.#parts.store;
+  }
+
+  get backends(): Parts["backends"] {
+    return this.#parts.backends;
+  }
+
+  /** Those that can be struck, the one with the most watches first. */
+  get embedded(): readonly Embedded[] {
+    return this.#parts.embedded.toSorted((a, b) => b.watchCount - a.watchCount);
+  }
+
+  /** From now on times are counted and what watchkeeper concludes is told. */
+  begin(): void {
+    this.#begunAt = wallClock.now();
+  }
+
+  /** Milliseconds since it began. */
+  get ms(): number {
+    return wallClock.now() - this.#begunAt;
+  }
+
+  told(who: string, what: string): void {
+    if (this.#begunAt === 0 || this.#isOver) return;
+    this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(whoWidth)}  ${what}`);
+  }
+
+  /** Never resolves once the scene is over: nothing goes on then. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#isOver) return;
+      const cancel = wallClock.after(ms, () => {
+        this.#cancels.delete(cancel);
+        resolve();
+      });
+      this.#cancels.add(cancel);
+    });
+  }
+
+  portOf(side: Side): number {
+    if (side === "naive proxy") return this.#parts.naivePort;
+    return Number(this.#parts.running.addresses.get("kube")?.split(":").at(-1));
+  }
+
+  visitor(side: Side, options: Partial<VisitorOptions> = {}): Visitor {
+    const ca = this.files.authority.certificate;
+    const fields = { authorization: "Bearer demo", ...options.fields };
+    const visitor = new Visitor({ port: this.portOf(side), ca, ...options, fields });
+    this.atEnd(() => visitor.close());
+    return visitor;
+  }
+
+  steady(side: Side): SteadyClient {
+    const tls = { ca: this.files.authority.certificate, serverName: "127.0.0.1" };
+    const address = { name: "demo", host: "127.0.0.1", port: this.portOf(side), tls };
+    const connect = (): DemoClient => new DemoClient(address, this.#parts.journal);
+    const client = new SteadyClient({ connect, beat: this.beat, clock: wallClock });
+    this.atEnd(() => client.stop());
+    return client;
+  }
+
+  atEnd(stop: () => void): void {
+    this.#parts.stops.push(stop);
+  }
+
+  /** What watchkeeper's API says is wrong, of one kind, when it says so; undefined: it said nothing in time. */
+  async found(kind: string): Promise<Told | undefined> {
+    const until = wallClock.now() + foundWithinMs;
+    while (wallClock.now() < until) {
+      const told = await this.latest(kind);
+      if (told !== undefined) {
+        const text = told.summary.replaceAll(`${this.files.directory}/`, "");
+        this.told("watchkeeper", `${kind}: ${text}`);
+        return { ...told, afterMs: this.ms };
+      }
+      await this.pause(pollMs);
+    }
+    return undefined;
+  }
+
+  latest(kind: string): Promise<Told | undefined> {
+    return toldOf(this.#parts.running.apiAddress, kind);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    for (const cancel of this.#cancels) cancel();
+    for (const stop of this.#parts.stops.toReversed()) await stop();
+  }
+
+  async #isReady(): Promise<boolean> {
+    const client = this.visitor("naive proxy");
+    const states = new Map<string, string>();
+    const forget = this.#parts.journal.subscribe((entry) => {
+      if (entry.kind === "backend.changed") states.set(entry.backend, entry.to);
+    });
+    let isReady = false;
+    for (let tries = 0; tries < 400 && !isReady; tries += 1) {
+      await this.pause(pollMs);
+      const answered = await client.ask("GET /readyz");
+      isReady = answered === 200 && [...states.values()].filter((one) => one === "ready").length === 2;
+    }
+    forget();
+    return isReady;
+  }
+
+  #heard(entry: Entry): void {
+    if (entry.kind === "backend.changed")
+      this.told("watchkeeper", `${entry.backend} is ${entry.to}: ${entry.reason}`);
+  }
+
+  #naiveChanged(backend: string, isUp: boolean, reason: string): void {
+    if (this.#begunAt !== 0) this.naiveWords += 1;
+    this.told("naive proxy", `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
+  }
+}
+
+type HostParts = { readonly store: Store; readonly files: DemoFiles; readonly wishes: Wishes };
+
+function hostOf(name: string, { store, files, wishes }: HostParts): Embedded | Host {
+  const { isStruck = false, encodingFor, loopback } = wishes;
+  const parts = { name, store, clock: wallClock, ...(encodingFor === undefined ? {} : { encodingFor }) };
+  const pair = files.issue("apiserver");
+  if (isStruck) return new Embedded({ ...parts, pair });
+  const own = name === "apiserver-2" && loopback !== undefined ? { loopback: loopback(files) } : {};
+  return new Host({ apiserver: new Apiserver(parts), journal: new Journal(wallClock), ...pair, ...own });
+}
+
+async function startProxy(file: string, journal: Journal): Promise<Running | Failure> {
+  const [{ loadConfig }, { startWatchkeeper }] = await Promise.all([
+    import("../../config.ts"),
+    import("../../main.ts"),
+  ]);
+  const config = loadConfig(file);
+  if (isProblems(config)) return new Failure("bad-file", "proxy", config.map(lineOf).join("\n"));
+  return startWatchkeeper(config, { journal });
+}

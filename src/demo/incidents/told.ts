@@ -1,0 +1,49 @@
+/** What an operator is told: an incident, as watchkeeper's own JSON API shows it to everybody (docs/admin-api.md). */
+import { request } from "node:http";
+import { isList, type JsonMap, mapOf, parseJson, textOf } from "../json.ts";
+
+export type Told = {
+  readonly kind: string;
+  readonly subject: string;
+  readonly backend: string;
+  readonly summary: string;
+  readonly isActive: boolean;
+  /** What proves it, a sentence each. */
+  readonly evidence: readonly string[];
+  /** How long after the beginning of the story it was there. */
+  readonly afterMs: number;
+};
+
+/** The latest incident of this kind; undefined when there is none. `address` is "host:port" of the API. */
+export async function toldOf(address: string, kind: string): Promise<Told | undefined> {
+  const answer = mapOf(parseJson(await get(`http://${address}/api/v1/incidents?kind=${kind}&limit=1`)));
+  const { items } = answer;
+  return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;
+}
+
+function shownAs(row: JsonMap): Told {
+  const { kind, subject, backend, summary, state, evidence } = row;
+  return {
+    kind: textOf(kind),
+    subject: textOf(subject),
+    backend: textOf(backend),
+    summary: textOf(summary),
+    isActive: textOf(state) === "active",
+    evidence: isList(evidence) ? evidence.map((one) => textOf(mapOf(one)["text"])) : [],
+    afterMs: 0,
+  };
+}
+
+/** "" when nobody answers. */
+function get(url: string): Promise<string> {
+  return new Promise((resolve) => {
+    const asked = request(url, { agent: false }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8");
+      answer.on("data", (chunk: string) => (text += chunk));
+      answer.on("close", () => resolve(text));
+    });
+    asked.on("error", () => resolve(""));
+    asked.end();
+  });
+}

@@ -1,0 +1,17 @@
+/** Incident 003 as `npm run incident 003` plays it. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { play, wishes } from "../../../../src/demo/incidents/loopback-certificate.ts";
+import { storyOf } from "../../../support/story.ts";
+
+const test = suite("demo/incidents/loopback-certificate");
+
+test("all checks say ok, and only one side knows the day of the end (seed 003)", async () => {
+  const { said, broken, row } = await storyOf({ play, wishes });
+  assert.equal(broken, []);
+  assert.match(said, /loopback-certificate-expiring: .* of apiserver-2 has 19 days left/);
+  const [answered, asked] = row("readyz").without.match(/\d+/g) ?? [];
+  assert.is(answered, asked);
+});
+
+test.run();

@@ -1,0 +1,27 @@
+/** Plays the story of an incident, and keeps what it says. */
+import type { Outcome } from "../../src/demo/incidents/outcome.ts";
+import { Scene, type Wishes } from "../../src/demo/incidents/scene.ts";
+import { Failure } from "../../src/failure.ts";
+import { within } from "./within.ts";
+
+export type Story = { readonly play: (scene: Scene) => Promise<Outcome | Failure>; readonly wishes: Wishes };
+
+export async function storyOf({ play, wishes }: Story): Promise<{
+  readonly said: string;
+  readonly broken: readonly string[];
+  /** A row's two sides, by what it compares. */
+  readonly row: (what: string) => { readonly without: string; readonly with: string };
+}> {
+  const lines: string[] = [];
+  const scene = await Scene.start(wishes, (line) => lines.push(line));
+  if (scene instanceof Failure) throw new Error(scene.message);
+  const outcome = await within(60_000, "the story", play(scene));
+  await within(20_000, "its end", scene.stop());
+  if (outcome instanceof Failure) throw new Error(outcome.message);
+  const row = (what: string): { readonly without: string; readonly with: string } => {
+    const found = outcome.rows.find((one) => one.what.includes(what));
+    if (found === undefined) throw new Error(`No row ${what}: ${JSON.stringify(outcome.rows)}`);
+    return found;
+  };
+  return { said: lines.join("\n"), broken: outcome.broken, row };
+}
