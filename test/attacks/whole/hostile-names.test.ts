@@ -1,0 +1,226 @@
+/**
+ * Ten thousand requests whose paths, agents and users are made to spoil what is told of them (A53, A54), each with tokens
+ * wherever clients put them (A55): what the log, the metrics, the API behind the page, a bundle, the event stream and the
+ * answers show of it.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Log } from "../../../src/admin/log.ts";
+import { bundle } from "../../../src/cli/bundle.ts";
+import type { Entry } from "../../../src/journal.ts";
+import { Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { KeptScreen } from "../../support/api-server.ts";
+import { manualClock } from "../../support/clock.ts";
+import { type Frame, headers } from "../../support/h2-frames.ts";
+import { jwt } from "../../support/jwt.ts";
+import { startProxy, type TestProxy } from "../../support/proxy.ts";
+import { RawH2 } from "../../support/raw-h2.ts";
+import { Target } from "../../support/target.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("attacks/whole/hostile-names");
+
+const sockets = 100;
+const each = 100;
+/** No base64 that comes of something else looks like it. */
+const planted = "cGxhbnRlZC10b2tlbi1v";
+/** What a terminal, a JSON reader, a Prometheus and a browser might take for more than text. */
+const spoilers = [
+  `"},"err":"forged`,
+  "%0a%0dforged=line",
+  "<img%20src=x%20onerror=alert(1)>",
+  `"}%20forged{label="`,
+  "\u00e2\u0080\u00a8forged\u00c2\u0085",
+  "__proto__/constructor",
+  "x".repeat(1500),
+  "../../../../etc/passwd%00",
+] as const;
+
+let target: Target;
+let proxy: TestProxy;
+const clients: RawH2[] = [];
+
+test.before(async () => {
+  target = await Target.start();
+  proxy = await startProxy({ backends: 0, targets: [target], extra: "logging: {accessLog: all}\n" });
+});
+test.after(async () => {
+  for (const client of clients) client.destroy();
+  await proxy.stop();
+  target.stop();
+});
+
+/** Of the `number`th request: another path, agent and user each time, and a token in every place that may hold one. */
+function hostile(id: number, number: number): Frame {
+  const spoiler = spoilers[number % spoilers.length] ?? "";
+  const token = `${planted}${number}`;
+  const user = jwt({ sub: `user-${number}${spoiler}\u001b[31m\n`, "kubernetes.io": { namespace: spoiler } });
+  const isWatch = number % 1000 === 0;
+  const path = `/apis/g${number}/v1/namespaces/n${number}/r${number}/${spoiler}?token=${token}&access_token=${token}${isWatch ? "&watch=1" : ""}`;
+  const credential = [
+    `Bearer ${token}`,
+    `Bearer ${user.split(".").slice(0, 2).join(".")}.${token}`,
+    `Basic ${token}`,
+  ];
+  return headers(id).get(
+    path,
+    ["user-agent", `agent-${number}${spoiler} Bearer ${token}`],
+    ["authorization", credential[number % 3] ?? ""],
+    ["cookie", `session=${token}`],
+    ["proxy-authorization", `Bearer ${token}`],
+    ["x-remote-user", token],
+    ["impersonate-extra-scopes", token],
+    ["sec-websocket-protocol", `base64url.bearer.authorization.k8s.io.${token}`],
+    ["audit-id", `audit-${number}${spoiler}`],
+    // What is no field value costs its stream, and must not be told either.
+    ...(number % 20 === 7 ? ([["x-broken", `${token}\r\nforged: line`]] as const) : []),
+  );
+}
+
+/** Resolves with how many were answered, and how many broken off. */
+async function attack(round: number): Promise<readonly [answered: number, reset: number]> {
+  const client = await RawH2.connect(proxy);
+  clients.push(client);
+  client.send(...Array.from({ length: each }, (_, at) => hostile(2 * at + 1, round * each + at)));
+  const answered = (): number => client.count(/^HEADERS /);
+  const reset = (): number => client.count(/^RST_STREAM /);
+  await client.until("all answers", () => answered() + reset() >= each, 60_000);
+  return [answered(), reset()];
+}
+
+/** Every page of every list. */
+async function listed(): Promise<string> {
+  const texts: string[] = [];
+  for (const list of ["incidents", "backends", "watches", "clients", "locks", "certificates"]) {
+    for (let offset = 0, total = 1; offset < total; offset += limits.apiPageMost) {
+      const url = `http://${proxy.running.apiAddress}/api/v1/${list}?limit=${limits.apiPageMost}&offset=${offset}`;
+      const text = await (await fetch(url)).text();
+      ({ total } = JSON.parse(text) as { total: number });
+      texts.push(text);
+    }
+  }
+  for (const path of ["api/v1/figures", "statusz", "flagz", "configz", "version"])
+    texts.push(await (await fetch(`http://${proxy.running.apiAddress}/${path}`)).text());
+  return texts.join("\n");
+}
+
+/** As `watchkeeper bundle` writes it, with names and without. */
+async function bundled(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "watchkeeper-hostile-"));
+  const { apiAddress, adminAddress } = proxy.running;
+  const texts: string[] = [];
+  for (const names of [[], ["--names"]]) {
+    const to = join(folder, `b${names.length}`);
+    const screen = new KeptScreen({ WATCHKEEPER_ADMIN: apiAddress });
+    const code = await bundle(["--metrics", adminAddress, "--to", to, ...names], screen);
+    assert.is(code, 0, screen.complaints);
+    for (const file of readdirSync(to)) texts.push(readFileSync(join(to, file), "utf8"));
+  }
+  rmSync(folder, { recursive: true });
+  return texts.join("\n");
+}
+
+/** As the log has them; the clock goes on, so that none is left out for its pace. */
+function logged(entries: readonly Entry[], format: "json" | "text"): string[] {
+  const lines: string[] = [];
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const out = { write: (text: string) => void lines.push(text), on() {}, writableLength: 0 };
+  const log = new Log(journal, { out, clock, format, accessLog: "all" });
+  for (const entry of entries) {
+    clock.advance(10);
+    journal.write(entry);
+  }
+  log.stop();
+  assert.is(lines.length, entries.length);
+  return lines;
+}
+
+/** What the event stream tells until `stop`. */
+function followed(): { readonly count: () => number; readonly stop: () => Promise<string> } {
+  const abort = new AbortController();
+  let text = "";
+  const read = async (): Promise<void> => {
+    const { body } = await fetch(`http://${proxy.running.apiAddress}/api/v1/events`, {
+      signal: abort.signal,
+    });
+    for await (const chunk of body ?? []) text += Buffer.from(chunk).toString();
+  };
+  const reading = read().catch(() => undefined); // by its abortion it ends
+  return {
+    count: () => text.split("\ndata: ").length - 1,
+    async stop() {
+      abort.abort();
+      await reading;
+      return text;
+    },
+  };
+}
+
+function seriesIn(metrics: string): number {
+  return metrics.split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;
+}
+
+test("of ten thousand hostile names none spoils a line, none makes a series too many, and no token is told", async () => {
+  const events = followed();
+  let [answered, reset] = [0, 0];
+  for (let round = 0; round < sockets; round += 1) {
+    const [more, broken] = await attack(round);
+    answered += more;
+    reset += broken;
+  }
+  assert.is(answered + reset, sockets * each);
+  // The last hundred are refused by us: nobody is there to answer.
+  target.stop();
+  const [refused] = await attack(sockets);
+  answered += refused;
+  assert.ok(answered >= 9000, `${answered} answered`);
+  const metrics = await (await fetch(`http://${proxy.running.adminAddress}/metrics`)).text();
+  const api = await listed();
+  const sent = await bundled();
+  // The watches are over, too, and told.
+  for (const client of clients) client.destroy();
+  const over = (): number => proxy.entries.filter(({ kind }) => kind === "exchange.ended").length;
+  const awaited = async (): Promise<void> => {
+    while (over() < answered || events.count() < answered) await sleep(50);
+  };
+  await within(20_000, "the last line", awaited());
+  const streamed = await events.stop();
+
+  const series = seriesIn(metrics);
+  const lines = logged(proxy.entries, "json");
+  const texts = logged(proxy.entries, "text");
+  console.log(`figure: ${answered} answered, ${reset} broken off: ${series} series, ${lines.length} lines`);
+  assert.ok(series <= 2000, `${series} series`);
+  assert.is(over(), answered, "one line each");
+  for (const line of [...lines, ...texts]) assert.match(line, /^[\x20-\x7e]{1,8192}\n$/);
+  for (const line of lines) assert.is(typeof JSON.parse(line).msg, "string");
+  assert.not.ok(
+    lines.some((line) => "forged" in JSON.parse(line)),
+    "no field of theirs",
+  );
+  const told = streamed.split("\n").filter((line) => line.startsWith("data: "));
+  assert.ok(told.length >= answered, `${told.length} events`);
+  for (const line of told) assert.is(typeof JSON.parse(line.slice(6)).kind, "string");
+  const answers = [...(clients.at(-1)?.texts.values() ?? [])];
+  assert.is(answers.filter((text) => text.includes('"kind":"Status"')).length, refused, answers[0]);
+  for (const [where, text] of Object.entries({
+    metrics,
+    api,
+    sent,
+    streamed,
+    log: lines.join(""),
+    text: texts.join(""),
+    answers: answers.join("\n"),
+  })) {
+    const at = text.indexOf(planted);
+    assert.ok(at < 0, `${where}: ${text.slice(Math.max(0, at - 200), at + 100)}`);
+  }
+});
+
+test.run();
