@@ -1,5 +1,6 @@
 /** Lanes of one backend, trust class and kind, and who waits for one of them. */
 import type { Failure } from "../failure.ts";
+import { limits } from "../limits.ts";
 import type { Lane } from "./lane.ts";
 import type { LaneKey } from "./lane-key.ts";
 
@@ -43,4 +44,18 @@ export function hasOutdated({ lanes }: Row): boolean {
 /** A lane with the new one is open. What is on the old ones lives on; nothing new joins it. */
 export function retireOutdated({ lanes }: Row): void {
   for (const lane of lanes.filter(({ isOutdated }) => isOutdated)) lane.yield();
+}
+
+/**
+ * What is idle beyond `keep` warm ones goes. A warm one gets a successor first and goes then: an apiserver ends a session
+ * after 90 s without a stream, PING or not, and with all of them gone at once it would look as if it were leaving.
+ */
+export function idleIn(
+  { lanes }: Row,
+  keep: number,
+  now: number,
+): { readonly isWanting: boolean; readonly going: readonly Lane[] } {
+  const idle = lanes.filter((lane) => lane.openCount === 0 && now - lane.idleSince > limits.idleLaneMs);
+  const spare = lanes.filter((lane) => lane.isOpened && !lane.isRetiring).length - keep;
+  return { isWanting: idle.length > 0 && spare <= 0, going: idle.slice(0, Math.max(0, spare)) };
 }

@@ -16,7 +16,7 @@ import { limits } from "../limits.ts";
 import { faulted } from "./faulted.ts";
 import { Lane, type LaneOwner } from "./lane.ts";
 import { type LaneKey, laneKey, warmKeys } from "./lane-key.ts";
-import { hasOutdated, outdate, type Row, refuse, retireOutdated, type Waiter } from "./lane-row.ts";
+import { hasOutdated, idleIn, outdate, type Row, refuse, retireOutdated, type Waiter } from "./lane-row.ts";
 import { Pulse, type PulseTimes } from "./pulse.ts";
 import type { TrustClass } from "./trust.ts";
 import type { Wire, WireOwner } from "./wire.ts";
@@ -315,9 +315,11 @@ export class Lanes implements LaneOwner {
     if (!hasSpare) this.#dial(row);
   }
 
-  #keepWarm(row: Row): void {
-    const taking = row.lanes.filter((lane) => !lane.isRetiring && !lane.isSuspect).length;
-    if (taking < this.#options.warm) this.#dial(row);
+  /** False if a lane is wanting and none was dialled. */
+  #keepWarm(row: Row): boolean {
+    const taking = (): number => row.lanes.filter((lane) => !lane.isRetiring && !lane.isSuspect).length;
+    if (taking() < this.#options.warm) this.#dial(row);
+    return taking() >= this.#options.warm;
   }
 
   /** After a loss the warm lanes come back, later each time that it fails. */
@@ -333,7 +335,9 @@ export class Lanes implements LaneOwner {
     this.#stopRedial?.();
     this.#stopRedial = undefined;
     if (this.#options.known().isUntrusted) return this.#redialSoon();
-    for (const key of this.#warmKeys) this.#keepWarm(this.#row(key));
+    const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#row(key))).every(Boolean);
+    // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
+    if (!areWarm) this.#redialSoon();
     // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
     if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(revivalKey));
   }
@@ -373,16 +377,10 @@ export class Lanes implements LaneOwner {
     else waiter.ready(lane);
   }
 
-  /**
-   * What is idle beyond the warm ones goes. A warm one gets a successor first and goes then: an apiserver ends a session
-   * after 90 s without a stream, PING or not, and with all of them gone at once it would look as if it were leaving.
-   */
   #retireIdle(row: Row, now: number): void {
     const isWarm = this.#warmKeys.some(({ name }) => name === row.key.name);
-    const keep = isWarm ? this.#options.warm : 0;
-    const idle = row.lanes.filter((lane) => lane.openCount === 0 && now - lane.idleSince > limits.idleLaneMs);
-    const spare = row.lanes.filter((lane) => lane.isOpened && !lane.isRetiring).length - keep;
-    if (idle.length > 0 && spare <= 0) this.#dial(row);
-    for (const lane of idle.slice(0, Math.max(0, spare))) lane.retire();
+    const { isWanting, going } = idleIn(row, isWarm ? this.#options.warm : 0, now);
+    if (isWanting) this.#dial(row);
+    for (const lane of going) lane.retire();
   }
 }

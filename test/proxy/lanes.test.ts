@@ -448,4 +448,27 @@ test("those who wait for a dial that we begin anew wait on", () => {
   assert.is(ear.status, "200");
 });
 
+test("warm lanes that the budget held back come as soon as there is some", () => {
+  const path = new PlayedPath(["a"]);
+  const warm = lanesOf(path);
+  path.clock.advance(5000);
+  for (const { cable } of path.backend("a").sessions) cable.cut("reset");
+  path.clock.advance(limits.redialFirstMs - 1);
+  for (let index = 0; index < 3 * limits.dialsPerSecond; index += 1) {
+    const key = laneKey("private", "plain", `client-${index}`);
+    path.upstreams.lanesOf("a")?.wait({
+      key,
+      wanted: () => key,
+      ready() {},
+      suspected() {},
+      refused() {},
+    });
+  }
+  path.clock.advance(5000);
+  assert.equal(
+    lanesOf(path).filter((name) => warm.includes(name)),
+    warm,
+  );
+});
+
 test.run();
