@@ -38,6 +38,8 @@ type Held = {
   readonly gaps: { readonly after: number; readonly until: number }[];
 };
 
+export type Late = { readonly at: number; readonly ms: number };
+
 export type Verdict = {
   readonly watches: number;
   readonly events: number;
@@ -51,6 +53,8 @@ export type Verdict = {
   readonly ends: ReadonlyMap<string, number>;
   /** Milliseconds from etcd's word to the watch's, sorted. */
   readonly delays: readonly number[];
+  /** When etcd said what came more than a second later, and how much later. */
+  readonly late: readonly Late[];
   /** The first few of what is wrong, in words. */
   readonly examples: readonly string[];
 };
@@ -164,6 +168,7 @@ export class GoWatches {
       relists: this.#relists,
       ends: this.#ends,
       delays: each.flatMap(({ delays }) => delays).toSorted((one, other) => one - other),
+      late: each.flatMap(({ late }) => late),
       examples: each.flatMap(({ examples }) => examples).slice(0, 20),
     };
   }
@@ -171,7 +176,7 @@ export class GoWatches {
 
 type Judged = Pick<
   Verdict,
-  "events" | "missing" | "doubled" | "reordered" | "invented" | "delays" | "examples"
+  "events" | "missing" | "doubled" | "reordered" | "invented" | "delays" | "late" | "examples"
 >;
 
 function word({ type, version }: Fact | Seen, key: string): string {
@@ -185,6 +190,7 @@ function judge(number: number, held: Held, truth: Truth, dueAt: number): Judged 
   const facts = new Map(truth.of(prefix, contains, from, side).map((fact) => [word(fact, fact.key), fact]));
   const told = new Set<string>();
   const delays: number[] = [];
+  const late: Late[] = [];
   const examples: string[] = [];
   const counts = { missing: 0, doubled: 0, reordered: 0, invented: 0 };
   const note = (what: keyof typeof counts, which: string): void => {
@@ -198,7 +204,11 @@ function judge(number: number, held: Held, truth: Truth, dueAt: number): Judged 
     if (told.has(name)) note("doubled", name);
     else if (one.version < last) note("reordered", `${name} after ${last}`);
     if (fact === undefined) note("invented", name);
-    else if (!told.has(name)) delays.push(Math.max(0, one.at - fact.at));
+    else if (!told.has(name)) {
+      const ms = Math.max(0, one.at - fact.at);
+      delays.push(ms);
+      if (ms > 1_000) late.push({ at: fact.at, ms });
+    }
     told.add(name);
     last = Math.max(last, one.version);
   }
@@ -206,7 +216,7 @@ function judge(number: number, held: Held, truth: Truth, dueAt: number): Judged 
     gaps.some(({ after, until }) => version > after && version <= until);
   for (const [name, { version, at }] of facts)
     if (at <= dueAt && !told.has(name) && !isInGap(version)) note("missing", name);
-  return { events: seen.length, ...counts, delays, examples };
+  return { events: seen.length, ...counts, delays, late, examples };
 }
 
 export type Summary = {

@@ -9,7 +9,7 @@ import { Stage } from "../load/stage.ts";
 import { type Outcome, Storm } from "../load/storm.ts";
 import { troubles } from "../load/troubles.ts";
 import { saidSince } from "../rig/said.ts";
-import { misses, summary } from "./tell.ts";
+import { lateness, misses, summary, type Trouble } from "./tell.ts";
 
 const { values } = parseArgs({
   options: {
@@ -28,26 +28,26 @@ const drawn = troubles.filter(({ name }) => wanted.length === 0 || wanted.includ
 if (drawn.length === 0) throw new Error(`Cannot draw troubles: ${values.only} names none`);
 
 /** A trouble at a time: with both apiservers hurt there would be nobody to go on with. */
-async function trouble(stage: Stage, storm: Storm, until: number): Promise<number> {
-  let count = 0;
+async function trouble(stage: Stage, storm: Storm, until: number): Promise<Trouble[]> {
+  const played: Trouble[] = [];
   let compactedAt = Date.now();
   while (Date.now() < until) {
     await sleep(5_000 + storm.random.below(10_000));
     const victim = stage.cluster.apiserver(storm.random.below(stage.cluster.apiservers.length));
     const one = storm.random.pick(drawn as [(typeof drawn)[number]]);
     storm.spare(victim);
+    played.push({ at: Date.now(), name: `${victim.name}: ${one.name}` });
     console.log(`${new Date().toISOString()} ${victim.name}: ${one.name}`);
     await one.run(victim, storm.random);
     await victim.ready();
     const late = await unsettled(stage);
     if (late !== "") missed.push(late);
-    count++;
     if (Date.now() - compactedAt > 30_000) {
       await storm.compact(1_000);
       compactedAt = Date.now();
     }
   }
-  return count;
+  return played;
 }
 
 /** Why the proxy does not take all for ready half a minute after the last one was mended, or "". */
@@ -70,6 +70,7 @@ const stage = await Stage.start({
   flags: ["--event-ttl=60s"],
 });
 let outcome: Outcome;
+let played: Trouble[] = [];
 try {
   const storm = await Storm.start(stage, {
     watches: Number(values.watches),
@@ -80,13 +81,14 @@ try {
     namespaces: 8,
     seed: Number(values.seed),
   });
-  const count = await trouble(stage, storm, Date.now() + Number(values.minutes) * 60_000);
-  console.log(`${count} troubles`);
+  played = await trouble(stage, storm, Date.now() + Number(values.minutes) * 60_000);
+  console.log(`${played.length} troubles`);
   outcome = await storm.stop();
 } finally {
   await stage.stop();
 }
 console.log(summary(outcome));
+for (const line of lateness(outcome, played)) console.log(line);
 missed.push(...misses(outcome));
 for (const miss of missed) console.log(`MISSED ${miss}`);
 process.exitCode = missed.length === 0 ? 0 : 1;

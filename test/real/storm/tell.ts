@@ -39,6 +39,22 @@ export function misses(outcome: Outcome, mostDelayMs = 1_000): string[] {
   return missed;
 }
 
+export type Trouble = { readonly at: number; readonly name: string };
+
+/** Under which trouble, or in its wake, events came more than a second late: how many, and the latest. */
+export function lateness({ watches }: Outcome, troubles: readonly Trouble[]): string[] {
+  const found = new Map<Trouble | undefined, number[]>();
+  for (const { at, ms } of watches.late) {
+    const trouble = troubles.findLast((one) => one.at <= at + ms);
+    found.set(trouble, [...(found.get(trouble) ?? []), ms]);
+  }
+  return [...found].map(([trouble, all]) => {
+    const what =
+      trouble === undefined ? "before any trouble" : `${new Date(trouble.at).toISOString()} ${trouble.name}`;
+    return `late: ${what}: ${all.length} events, up to ${Math.max(...all)} ms`;
+  });
+}
+
 export function summary({
   watches,
   gone: inquiries,
