@@ -58,9 +58,19 @@ export const limits = {
   /** WINDOW_UPDATE beyond two for each active stream and each DATA frame sent (A15). */
   updateBurst: 1000,
   updatesPerSecond: 100,
+  /** DATA that is so short only since a window let no more through earns no updates: no honest reader opens its windows so (A19). */
+  crumbBytes: 256,
   /** Empty DATA without END_STREAM, per session (A16). */
   emptyDataBurst: 100,
   emptyDataPerSecond: 10,
+  /**
+   * Frames of a backend with which nothing moves on, of all streams of a lane: empty DATA, WINDOW_UPDATE, what is said of
+   * streams that are over (A60). At 1 µs each they take a hundredth of a core.
+   */
+  laneFramesBurst: 10_000,
+  laneFramesPerSecond: 10_000,
+  /** DATA that a backend may still send for streams that we reset: what their windows had let through, of a lane of 80. */
+  strayBytes: 320 * MiB,
   /** Octets of frames that nobody knows (A17): 1 MiB per 10 s. */
   unknownBurst: MiB,
   unknownPerSecond: MiB / 10,

@@ -7,7 +7,7 @@ import { limits } from "../limits.ts";
 import { Budget } from "./budget.ts";
 import { errorCode, ProtocolError } from "./protocol-error.ts";
 
-export type FloodKind = "control" | "priority" | "update" | "empty" | "unknown" | "reset";
+export type FloodKind = "control" | "priority" | "update" | "empty" | "lane" | "unknown" | "reset";
 
 export class Floods {
   readonly #clock: Clock;
@@ -48,6 +48,7 @@ const rates: Record<FloodKind, readonly [burst: number, perSecond: number]> = {
   priority: [limits.priorityBurst, limits.priorityPerSecond],
   update: [limits.updateBurst, limits.updatesPerSecond],
   empty: [limits.emptyDataBurst, limits.emptyDataPerSecond],
+  lane: [limits.laneFramesBurst, limits.laneFramesPerSecond],
   unknown: [limits.unknownBurst, limits.unknownPerSecond],
   reset: [limits.resetBurst, limits.resetsPerSecond],
 };

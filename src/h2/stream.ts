@@ -2,6 +2,7 @@
  * One live stream: its state, its windows, and the DATA that waits for the peer. It is a Side: the exchange that
  * owns it sends through it and hears from it. The session tells it what the peer did.
  */
+import { limits } from "../limits.ts";
 import type { Field } from "./field.ts";
 import { frameBytes } from "./frame.ts";
 import type { HpackEncoder } from "./hpack-encoder.ts";
@@ -17,8 +18,8 @@ export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /** `count` octets of DATA left; takes them from the session's window. */
-  spent(count: number): void;
+  /** `count` octets of DATA left; takes them from the session's window. `isCrumb`: so few because it let no more through. */
+  spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
   /** RST_STREAM goes to the peer, which may have sent more meanwhile. */
   resetSent(stream: Stream): void;
@@ -237,7 +238,10 @@ export class Stream implements Side {
     this.#queuedBytes -= count;
     this.#host.outflow.queued(-count);
     if (piece.trailers !== undefined) this.#writeHeaders(piece.trailers, piece.endStream);
-    else this.#writeData(piece.bytes, start, start + count, piece.endStream && count === want);
+    else {
+      const isCrumb = count < want && count < limits.crumbBytes;
+      this.#writeData(piece.bytes, start, start + count, piece.endStream && count === want, isCrumb);
+    }
     return count;
   }
 
@@ -280,10 +284,10 @@ export class Stream implements Side {
     if (end) this.#sentEnd();
   }
 
-  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb = false): void {
     const count = end - start;
     this.sendWindow -= count;
-    this.#host.spent(count);
+    this.#host.spent(count, isCrumb);
     this.#host.writer.data(this.id, bytes, start, end, endStream);
     if (endStream) this.#sentEnd();
     if (count > 0) this.owner.sent(count);

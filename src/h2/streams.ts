@@ -13,8 +13,10 @@ import { answerLongHead, countBody, malformed, receiveAnswer, receiveTrailers } 
 import { Outflow } from "./outflow.ts";
 import { errorCode, ProtocolError } from "./protocol-error.ts";
 import { RecentResets } from "./recent-resets.ts";
+import { Refusals } from "./refusals.ts";
 import { defaultSettings } from "./settings.ts";
 import type { SideOwner } from "./side.ts";
+import { StrayBytes } from "./stray-bytes.ts";
 import { Stream, type StreamHost } from "./stream.ts";
 import { StreamTable } from "./stream-table.ts";
 import { defaultWindow, ReceiveWindow, widened } from "./window.ts";
@@ -33,7 +35,7 @@ export type StreamsOwner = {
 const lastStreamId = 0x7fff_ffff;
 const nobody: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
 
-function sessionError(code: 1 | 3 | 5 | 11, what: string): ProtocolError {
+function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
   return new ProtocolError(code, "session", what);
 }
 
@@ -54,8 +56,8 @@ export class Streams implements StreamHost {
   /** The highest that the peer used, taken or not: what is above it is idle. */
   #seenId = 0;
   #nextId = 1;
-  #longHeads = 0;
-  #refused = 0;
+  readonly #refusals = new Refusals();
+  readonly #strayBytes = new StrayBytes();
   /** Streams that the peer opens above this id are not served: GOAWAY has said so. */
   acceptUpTo = Number.POSITIVE_INFINITY;
 
@@ -120,10 +122,10 @@ export class Streams implements StreamHost {
 
   // --- what a stream needs of its session ---
 
-  /** `count` octets of DATA left. */
-  spent(count: number): void {
+  /** Whoever opens its windows by crumbs would earn more updates with each (A19). */
+  spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
-    if (this.#isServer) this.#floods.earnUpdates();
+    if (this.#isServer && !isCrumb) this.#floods.earnUpdates();
   }
 
   granted(count: number): void {
@@ -131,8 +133,9 @@ export class Streams implements StreamHost {
   }
 
   resetSent(stream: Stream): void {
+    if (!this.#isServer) this.#strayBytes.forgive(stream.receiveWindow.open);
     // A peer that has ended its half has nothing under way but what a closed stream forgives anyway.
-    if (this.#isServer && stream.state !== "half-closed-remote") this.#resetIds.add(stream.id);
+    else if (stream.state !== "half-closed-remote") this.#resetIds.add(stream.id);
   }
 
   closed(stream: Stream): void {
@@ -148,7 +151,7 @@ export class Streams implements StreamHost {
     this.#use(count);
     // A lane's window is given back at once, a client's when its octets have gone on (limits.ts).
     if (!this.#isServer) this.#grantSession(count);
-    else if (count === 0 && !endStream) this.#floods.charge("empty");
+    if (count === 0 && !endStream) this.#floods.charge(this.#isServer ? "empty" : "lane");
     const stream = this.open.get(id);
     if (stream === undefined) return this.#strayData(id, count, endStream);
     try {
@@ -196,6 +199,7 @@ export class Streams implements StreamHost {
     else if (this.#isServer) this.#openedByPeer(id, fields, endStream);
     else if (id >= this.#nextId || id % 2 === 0)
       throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an idle stream");
+    else this.#floods.charge("lane");
   }
 
   reset(id: number, code: number): void {
@@ -203,7 +207,8 @@ export class Streams implements StreamHost {
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
       // Ours and the peer's crossed on the way: free, but once only (A15).
-      if (this.#isServer && !this.#resetIds.delete(id)) this.#floods.charge("reset");
+      if (!this.#isServer) this.#floods.charge("lane");
+      else if (!this.#resetIds.delete(id)) this.#floods.charge("reset");
       return;
     }
     // A long-running stream that has its answer is cancelled as a matter of course; before that it costs (A1).
@@ -214,6 +219,7 @@ export class Streams implements StreamHost {
   windowUpdate(id: number, increment: number): void {
     if (increment === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
     if (this.#isServer) this.#floods.charge("update", 1, 2 * this.open.size);
+    else this.#floods.charge("lane");
     if (id === 0) return this.outflow.widen(increment);
     const stream = this.open.get(id);
     if (stream === undefined) {
@@ -249,7 +255,7 @@ export class Streams implements StreamHost {
     if (!this.#isNew(id)) return;
     const stream = this.#create(id, nobody);
     stream.step("receive-headers");
-    const refusal = this.#refusalOf();
+    const refusal = this.#refusals.ofOneOf(this.open.size, this.#maxStreams);
     if (refusal !== undefined) return this.#streamError(stream, refusal);
     if (this.#decoder.isOversize) return this.#tooLong(stream, end);
     const request = readRequest(fields);
@@ -276,21 +282,8 @@ export class Streams implements StreamHost {
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
 
-  /** Too many streams at once: refused without having been looked at, so the client may send it again (A3). */
-  #refusalOf(): ProtocolError | undefined {
-    if (this.open.size <= this.#maxStreams) {
-      this.#refused = 0;
-      return undefined;
-    }
-    this.#refused += 1;
-    if (this.#refused > limits.refusedStreams)
-      throw sessionError(errorCode.ENHANCE_YOUR_CALM, "Too many streams refused");
-    return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
-  }
-
   #tooLong(stream: Stream, end: boolean): void {
-    this.#longHeads += 1;
-    if (this.#longHeads > 1) throw sessionError(errorCode.ENHANCE_YOUR_CALM, "Header lists too long");
+    this.#refusals.longHead();
     if (end) stream.step("receive-end");
     answerLongHead(stream);
   }
@@ -315,7 +308,8 @@ export class Streams implements StreamHost {
   #strayData(id: number, count: number, endStream: boolean): void {
     if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "DATA on an idle stream");
     this.granted(count);
-    if (!this.#isServer || id > this.acceptUpTo) return;
+    if (!this.#isServer) return this.#strayBytes.take(count);
+    if (id > this.acceptUpTo) return;
     const wasReset = endStream ? this.#resetIds.delete(id) : this.#resetIds.has(id);
     if (!wasReset) throw sessionError(errorCode.STREAM_CLOSED, "DATA on a closed stream");
   }

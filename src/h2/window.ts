@@ -21,7 +21,6 @@ export function widened(window: number, increment: number, scope: "stream" | "se
  * grants are saved up and announced in quarters of the window, so that updates are few.
  */
 export class ReceiveWindow {
-  /** What the peer may still send. */
   #open: number;
   /** What we want `open` to return to. */
   #size: number;
@@ -36,6 +35,11 @@ export class ReceiveWindow {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** What the peer may still send. */
+  get open(): number {
+    return this.#open;
   }
 
   /** Octets that arrived and have not been granted back: what this peer has in our hands. */

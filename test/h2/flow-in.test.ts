@@ -33,6 +33,25 @@ function asked(rig: SessionRig): Opened {
   return { stream, ear };
 }
 
+test("what a backend sends for a stream that we reset is forgiven as far as its window went, and no further (A60)", () => {
+  const rig = clientRig();
+  const { stream } = asked(rig);
+  rig.peer.sends(headers(1).status(200), data(1, Buffer.alloc(1000)));
+  stream.reset(errorCode.CANCEL);
+  for (let left = limits.streamWindowBytes - 1000; left > 0; left -= 16_384)
+    rig.peer.sends(data(1, Buffer.alloc(Math.min(left, 16_384))));
+  assert.equal(rig.lines, []);
+  rig.peer.sends(data(1, "x"));
+  assert.equal(rig.lines, [`ended ${errorCode.STREAM_CLOSED}`]);
+});
+
+test("a backend that sends on behind the end of its answer loses the session (A60)", () => {
+  const rig = clientRig();
+  asked(rig);
+  rig.peer.sends(headers(1).status(200), data(1, "all", "end"), data(1, "more"));
+  assert.equal(rig.lines, [`ended ${errorCode.STREAM_CLOSED}`]);
+});
+
 test("a body beyond its stream's window costs the stream, beyond the session's the session", () => {
   const rig = serverRig();
   rig.peer.sends(headers(1).post("/"));

@@ -10,6 +10,11 @@ import { Target } from "./target.ts";
 
 /** Generous: the machine that runs the tests has others on it. */
 const bystanderMs = 4000;
+/** Its events come every 100 ms. */
+const gapMs = 1000;
+/** What an attack may leave behind in the proxy's memory, and for how long it may be more. */
+const leftBytes = 32 << 20;
+const leftMs = 10_000;
 
 export class Scene {
   readonly proxy: ProxyProcess;
@@ -17,6 +22,8 @@ export class Scene {
   readonly bystander: Bystander;
   readonly #clients: RawH2[] = [];
   #seen = { gets: 0, events: 0 };
+  /** Before the present attack. */
+  #rssBytes = 0;
 
   private constructor(proxy: ProxyProcess, target: Target) {
     const { port, ca } = proxy.place;
@@ -43,7 +50,19 @@ export class Scene {
     const proxy = await ProxyProcess.start({ targets, ...more }, openFiles);
     const scene = new Scene(proxy, target);
     await scene.#moves();
+    // What a first session makes grow for good is no attack's doing.
+    const first = await scene.attacker();
+    first.destroy();
+    scene.#rssBytes = (await scene.gone()).rssBytes;
     return scene;
+  }
+
+  /**
+   * What was attacked once has shown its peak, which the C library keeps for the next time (no leak: the same attack again
+   * adds nothing, and what is live goes back at once): from now on RSS is held to what it is now.
+   */
+  async measureFromHere(): Promise<void> {
+    this.#rssBytes = (await this.gone()).rssBytes;
   }
 
   /** Waits until this backend is one that new clients go to. */
@@ -83,7 +102,7 @@ export class Scene {
   /** After each attack: all of it is gone, the process is well, and the bystander has noticed nothing. */
   async settled(): Promise<ChildState> {
     for (const client of this.#clients.splice(0)) client.destroy();
-    const state = await this.gone();
+    const state = await this.#shrunk(await this.gone());
     assert.equal(state.faults, []);
     await this.#moves();
     assert.equal(this.bystander.complaints(), []);
@@ -91,8 +110,35 @@ export class Scene {
       this.bystander.slowestMs < bystanderMs,
       `A bystander's GET took ${this.bystander.slowestMs} ms`,
     );
+    const { longestGapMs } = this.bystander;
+    assert.ok(longestGapMs <= gapMs, `A bystander's watch was silent for ${Math.round(longestGapMs)} ms`);
     this.bystander.slowestMs = 0;
+    this.bystander.longestGapMs = 0;
+    this.#rssBytes = state.rssBytes;
     return state;
+  }
+
+  /** Memory goes back to the system when it pleases: within ten seconds it has to. */
+  async #shrunk(first: ChildState): Promise<ChildState> {
+    let state = first;
+    const grown = (): number => state.rssBytes - this.#rssBytes;
+    for (const beganAt = performance.now(); grown() > leftBytes && performance.now() - beganAt < leftMs; ) {
+      await pause(250);
+      state = await this.proxy.state();
+    }
+    assert.ok(grown() <= leftBytes, `RSS has grown by ${grown() >> 20} MiB`);
+    return state;
+  }
+
+  /** Lets all attackers go, and waits until what is live is back to within eight MiB of this. */
+  async settledLive(heapBytes: number): Promise<void> {
+    for (const client of this.#clients.splice(0)) client.destroy();
+    let { heapBytes: now } = await this.gone();
+    for (let tries = 0; tries < 40 && now - heapBytes > 8 << 20; tries += 1) {
+      await pause(250);
+      now = (await this.proxy.state()).heapBytes;
+    }
+    assert.ok(now - heapBytes <= 8 << 20, `${(now - heapBytes) >> 20} MiB more are live`);
   }
 
   async close(): Promise<void> {

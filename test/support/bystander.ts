@@ -1,14 +1,21 @@
 /** An ordinary client that must not notice what is done to others: GETs in a row, and one watch. */
 import http2 from "node:http2";
 
+/** Between two looks at how long the watch has been silent; what a look is late by was this process's own doing. */
+const lookMs = 20;
+
 export class Bystander {
   readonly #session: http2.ClientHttp2Session;
   readonly #complaints: string[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isStopped = false;
+  #silentMs = 0;
+  #looks: ReturnType<typeof setInterval> | undefined;
   gets = 0;
   events = 0;
   slowestMs = 0;
+  /** The longest that its watch was silent, while this process was not busy itself: the attacker lives in it too. */
+  longestGapMs = 0;
 
   constructor(url: string, ca: string) {
     this.#session = http2.connect(url, { ca, servername: "localhost" });
@@ -17,6 +24,13 @@ export class Bystander {
     this.#session.on("close", () => this.#complain("session closed"));
     this.#watch();
     this.#next();
+    let lookedAt = performance.now();
+    this.#looks = setInterval(() => {
+      const now = performance.now();
+      this.#silentMs += Math.min(now - lookedAt, 2 * lookMs);
+      lookedAt = now;
+      this.longestGapMs = Math.max(this.longestGapMs, this.#silentMs);
+    }, lookMs);
   }
 
   /** What went wrong since the last look. */
@@ -27,6 +41,7 @@ export class Bystander {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#looks);
     this.#session.destroy();
   }
 
@@ -44,6 +59,7 @@ export class Bystander {
     const stream = this.#ask("/api/v1/pods?watch=true");
     stream.on("data", () => {
       this.events += 1;
+      this.#silentMs = 0;
     });
     stream.on("close", () => this.#complain(`watch closed: ${stream.rstCode}`));
   }

@@ -1,14 +1,34 @@
 /**
  * A well-behaved backend for attack tests, by what its path says: `?watch` sends an event every 100 ms, `/hang` never
- * answers, `/big/N` sends N octets, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
- * new each time, everything else answers at once.
+ * answers, `/line/N`, `/deep/N` and `/digits/N` send an event that nobody should, `/big/N` sends N octets, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
+ * new each time, `/moved` sends whoever asks to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
+ * becomes an echo, but that of `/refused` is refused.
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import http2 from "node:http2";
+import type { Duplex } from "node:stream";
 import { testPki } from "./pki.ts";
 import type { PlayedTarget } from "./proxy.ts";
 
 const event = `{"type":"MODIFIED","object":{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}}\n`;
 const block = Buffer.alloc(65_536, "x");
+
+/** `/line/N`: a line of N MiB without end; `/deep/N`: N brackets; `/digits/N`: a version of so many digits. */
+function oddEvent(path: string): Iterable<string> | undefined {
+  const [, what = "", size = ""] = /\/(line|deep|digits)\/(\d+)/.exec(path) ?? [];
+  if (what === "") return undefined;
+  const head = '{"type":"ADDED","object":{"kind":"Pod",';
+  const count = Number(size);
+  if (what === "deep")
+    return [head, '"spec":', "[".repeat(count), "]".repeat(count), ',"metadata":{"resourceVersion":"8"}}}\n'];
+  if (what === "digits") return [head, `"metadata":{"resourceVersion":"${"9".repeat(count)}"}}}\n`];
+  return endless(head, count);
+}
+
+function* endless(head: string, count: number): Iterable<string> {
+  yield `${head}"x":"`;
+  for (let at = 0; at < count * 16; at += 1) yield "x".repeat(65_536);
+}
 
 export class Target implements PlayedTarget {
   readonly name = "target";
@@ -23,6 +43,11 @@ export class Target implements PlayedTarget {
   askedLong = 0;
   /** Octets of `/big` that were handed to HTTP/2. */
   sentBytes = 0;
+  /** Tunnels that it has opened, and what came after an Upgrade that it refused. */
+  tunnels = 0;
+  afterRefusal = "";
+  /** Where `/moved` leads. */
+  movedTo = "http://127.0.0.1:1/";
   readonly #paths: string[] = [];
   readonly #server: http2.Http2SecureServer;
   readonly #sessions = new Set<http2.ServerHttp2Session>();
@@ -56,6 +81,15 @@ export class Target implements PlayedTarget {
       this.#answer(stream, String(headers[":path"]), raw);
     };
     server.on("stream", asked);
+    const asked1 = (request: IncomingMessage, response: ServerResponse): void => {
+      // Whatever comes over HTTP/2 is told there.
+      if (request.httpVersionMajor !== 1) return;
+      this.#paths.push(request.url ?? "");
+      response.end("ok");
+    };
+    const upgrade = (request: IncomingMessage, socket: Duplex): void => this.#upgrade(request, socket);
+    server.on("request", asked1);
+    server.on("upgrade", upgrade);
   }
 
   static async start(): Promise<Target> {
@@ -63,6 +97,7 @@ export class Target implements PlayedTarget {
     const server = http2.createSecureServer({
       cert: serving.certificate,
       key: serving.key,
+      allowHTTP1: true,
       maxHeaderListPairs: 5000,
       maxSessionMemory: 1000,
       // More than a lane uses: node counts streams that are reset until JavaScript has heard of it.
@@ -86,16 +121,34 @@ export class Target implements PlayedTarget {
     return this.#paths.filter((asked) => asked === path).length;
   }
 
+  #upgrade({ url = "" }: IncomingMessage, socket: Duplex): void {
+    this.#paths.push(url);
+    socket.on("error", () => {});
+    if (url.includes("/refused")) {
+      socket.on("data", (chunk: Buffer) => {
+        this.afterRefusal += chunk.toString("latin1");
+      });
+      socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+      return;
+    }
+    this.tunnels += 1;
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n");
+    socket.pipe(socket);
+  }
+
   #answer(stream: http2.ServerHttp2Stream, path: string, raw: readonly string[]): void {
     if (path.includes("/hang")) return;
     const size = /\/big\/(\d+)/.exec(path)?.[1];
-    if (path.includes("watch")) this.#watch(stream);
+    const odd = oddEvent(path);
+    if (odd !== undefined) this.#sends(stream, odd);
+    else if (path.includes("watch")) this.#watch(stream);
     else if (size !== undefined) this.#big(stream, Number(size));
     else {
       if (path.includes("/long")) this.askedLong += 1;
       const long = path.includes("/long") ? { "x-long": String(this.asked).padEnd(16_000, "-") } : {};
-      const status = path.includes("/401") ? 401 : 200;
-      stream.respond({ ":status": status, "content-type": "application/json", ...long });
+      const status = path.includes("/401") ? 401 : path.includes("/moved") ? 302 : 200;
+      const moved = status === 302 ? { location: this.movedTo } : {};
+      stream.respond({ ":status": status, "content-type": "application/json", ...long, ...moved });
       stream.end(path.includes("/fields") ? JSON.stringify(raw) : path);
     }
   }
@@ -106,6 +159,20 @@ export class Target implements PlayedTarget {
       if (!stream.destroyed && stream.writableLength === 0) stream.write(event);
     }, 100);
     stream.on("close", () => clearInterval(timer));
+  }
+
+  /** One event, and silence. */
+  #sends(stream: http2.ServerHttp2Stream, pieces: Iterable<string>): void {
+    stream.respond({ ":status": 200, "content-type": "application/json" });
+    const left = pieces[Symbol.iterator]();
+    const more = (): void => {
+      for (;;) {
+        const next = left.next();
+        if (next.done === true || stream.destroyed) return;
+        if (!stream.write(next.value)) return void stream.once("drain", more);
+      }
+    };
+    more();
   }
 
   #big(stream: http2.ServerHttp2Stream, size: number): void {

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Scene } from "../../support/attack.ts";
+import { pause, Scene } from "../../support/attack.ts";
 import {
   continued,
   data,
@@ -104,6 +104,19 @@ function bomb(count: number, size: number): [string, string][] {
   return Array.from({ length: count }, (_, at) => [`x-${at}`, "y".repeat(size)]);
 }
 
+// First, while the backend has its whole share of clients.
+test("the honest twin of A60, A37: interim heads, trailers, an empty frame and a slow body pass as they are", async () => {
+  hostile.play = ({ id, say }) => {
+    say(headers(id).status(103, ["link", "x"]), headers(id).status(200, ok), data(id, ""), data(id, "{}"));
+    setTimeout(() => say(data(id, "[]"), headers(id).trailers(["x-sum", "2"])), 300);
+  };
+  const own = await client();
+  own.send(headers(1).get("/api/v1/pods"));
+  await own.expect(/HEADERS 1 :status=103/);
+  await own.expect(/HEADERS 1 x-sum=2 END/);
+  assert.is(own.texts.get(1), "{}[]");
+});
+
 for (const [what, [play, line]] of Object.entries(cut)) {
   test(`A60, A37, F9: an answer with ${what} never looks whole`, async () => {
     hostile.play = ({ id, say }) => say(...play(id).flat());
@@ -141,6 +154,83 @@ for (const [what, play] of Object.entries(deadly)) {
     await own.expect(/HEADERS 1 :status=200/);
     await own.expect(/DATA 1 .*END/);
   });
+}
+
+test("A60: a flood of DATA for a stream that is over ends that lane", async () => {
+  const { lanesClosed } = await scene.proxy.state();
+  hostile.play = ({ id, say }) => {
+    say(headers(id).status(200, ok), data(id, "whole", "end"));
+    for (let count = 0; count < 400; count += 1) say(data(id, Buffer.alloc(16_384)));
+  };
+  const own = await client();
+  own.send(headers(1).get("/api/v1/pods"));
+  await own.expect(/DATA 1 "whole" END/);
+  await closedOne(lanesClosed.length);
+});
+
+const nothing: Record<string, (id: number) => Frame> = {
+  "RST_STREAM for a stream that is over": (id) => reset(id, "CANCEL"),
+  "HEADERS for a stream that is over": (id) => headers(id).trailers(["x-a", "b"]),
+  "window updates of one octet": () => windowUpdate(0, 1),
+  "empty DATA for a stream that is over": (id) => data(id, ""),
+};
+
+for (const [what, frame] of Object.entries(nothing))
+  test(`A60: a flood of ${what} ends that lane`, async () => {
+    const { lanesClosed } = await scene.proxy.state();
+    hostile.play = ({ id, say }) => {
+      say(headers(id).status(200, ok), data(id, "whole", "end"));
+      say(...Array.from({ length: 30_000 }, () => frame(id)));
+    };
+    const own = await client();
+    own.send(headers(1).get("/api/v1/pods"));
+    await own.expect(/DATA 1 "whole" END/);
+    await closedOne(lanesClosed.length);
+  });
+
+test("A60: a flood of empty DATA ends that lane, whether its client reads or not", async () => {
+  for (const window of [0, 65_535]) {
+    const { lanesClosed } = await scene.proxy.state();
+    hostile.play = ({ id, say }) => {
+      say(headers(id).status(200, ok), data(id, "x"));
+      say(...Array.from({ length: 20_000 }, () => data(id, "")));
+    };
+    const own = await client(settings({ INITIAL_WINDOW_SIZE: window }));
+    own.send(headers(1).get("/api/v1/pods"));
+    await closedOne(lanesClosed.length);
+  }
+});
+
+test("A60: a backend that offers no stream any more leaves its clients to the other", async () => {
+  hostile.greeting = [settings({ MAX_CONCURRENT_STREAMS: 0 })];
+  hostile.play = ({ id, say }) =>
+    say(settings({ MAX_CONCURRENT_STREAMS: 0 }), headers(id).status(200, ok), data(id, "x", "end"));
+  const own = await client();
+  own.send(headers(1).get("/api/v1/pods"));
+  await own.expect(/DATA 1 .*END/);
+  own.send(headers(3).get("/api/v1/pods"));
+  await own.expect(/HEADERS 3 :status=200/, 10_000);
+});
+
+test("A60: windows shut for good hold an upload back at its client, and cost no memory", async () => {
+  const before = await scene.proxy.state();
+  hostile.play = ({ say }) => say(settings({ INITIAL_WINDOW_SIZE: 0 }));
+  const own = await client();
+  own.send(headers(1).post("/api/v1/pods"));
+  own.send(...Array.from({ length: 16 }, () => data(1, Buffer.alloc(16_000))));
+  await own.flushed();
+  await pause(300);
+  const after = await scene.proxy.state();
+  assert.ok(after.heapBytes - before.heapBytes < 2 << 20, `${after.heapBytes - before.heapBytes}`);
+});
+
+/** Waits until one more lane has ended than these. */
+async function closedOne(before: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    if ((await scene.proxy.state()).lanesClosed.length > before) return;
+    await pause(50);
+  }
+  assert.unreachable("no lane has ended");
 }
 
 test.run();
