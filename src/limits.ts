@@ -63,12 +63,9 @@ export const limits = {
   /** Empty DATA without END_STREAM, per session (A16). */
   emptyDataBurst: 100,
   emptyDataPerSecond: 10,
-  /**
-   * Frames of a backend with which nothing moves on, of all streams of a lane: empty DATA, WINDOW_UPDATE, what is said of
-   * streams that are over (A60). At 1 µs each they take a hundredth of a core.
-   */
+  /** Frames of a backend with which nothing moves on, of all streams of a lane: empty DATA, and what is said of those that are over (A60). */
   laneFramesBurst: 10_000,
-  laneFramesPerSecond: 10_000,
+  laneFramesPerSecond: 1000,
   /** DATA that a backend may still send for streams that we reset: what their windows had let through, of a lane of 80. */
   strayBytes: 320 * MiB,
   /** Octets of frames that nobody knows (A17): 1 MiB per 10 s. */

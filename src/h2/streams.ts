@@ -125,7 +125,7 @@ export class Streams implements StreamHost {
   /** Whoever opens its windows by crumbs would earn more updates with each (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
-    if (this.#isServer && !isCrumb) this.#floods.earnUpdates();
+    if (!isCrumb) this.#floods.earnUpdates();
   }
 
   granted(count: number): void {
@@ -218,8 +218,7 @@ export class Streams implements StreamHost {
 
   windowUpdate(id: number, increment: number): void {
     if (increment === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
-    if (this.#isServer) this.#floods.charge("update", 1, 2 * this.open.size);
-    else this.#floods.charge("lane");
+    this.#floods.charge("update", 1, 2 * this.open.size);
     if (id === 0) return this.outflow.widen(increment);
     const stream = this.open.get(id);
     if (stream === undefined) {

@@ -180,7 +180,7 @@ for (const [what, frame] of Object.entries(nothing))
     const { lanesClosed } = await scene.proxy.state();
     hostile.play = ({ id, say }) => {
       say(headers(id).status(200, ok), data(id, "whole", "end"));
-      say(...Array.from({ length: 30_000 }, () => frame(id)));
+      say(...Array.from({ length: 60_000 }, () => frame(id)));
     };
     const own = await client();
     own.send(headers(1).get("/api/v1/pods"));
@@ -193,7 +193,7 @@ test("A60: a flood of empty DATA ends that lane, whether its client reads or not
     const { lanesClosed } = await scene.proxy.state();
     hostile.play = ({ id, say }) => {
       say(headers(id).status(200, ok), data(id, "x"));
-      say(...Array.from({ length: 20_000 }, () => data(id, "")));
+      say(...Array.from({ length: 60_000 }, () => data(id, "")));
     };
     const own = await client(settings({ INITIAL_WINDOW_SIZE: window }));
     own.send(headers(1).get("/api/v1/pods"));
