@@ -13,7 +13,15 @@ import { type Answer, askBackend } from "./ask-backend.ts";
 const usage = "usage: watchkeeper check --config FILE [--offline]\n";
 
 /** What was found, of what; a warning does not change the exit code, nor does what was not looked for. */
-type Finding = { readonly mark: "✓" | "!" | "✗" | "–"; readonly subject: string; readonly text: string };
+type Finding = {
+  readonly mark: "✓" | "!" | "✗" | "–";
+  readonly subject: string;
+  readonly text: string;
+  /** What to read when all is not well. */
+  readonly page?: string;
+};
+
+const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md`;
 
 const withinMs = 3000;
 const soonMs = 30 * 86_400_000;
@@ -23,7 +31,8 @@ export async function check(args: string[]): Promise<number> {
   const options = optionsFrom(args);
   if (options instanceof Failure) return complain(`${options.message}\n${usage}`);
   const config = loadConfig(options.file);
-  if (isProblems(config)) return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n`);
+  if (isProblems(config))
+    return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md\n`);
   const ca = config.upstream.tls === undefined ? undefined : loadCa(config.upstream.tls.caFile);
   const findings = [summaryOf(config, options.file), ...caFindings(config, ca)];
   findings.push(...(await Promise.all(config.listeners.map((listener) => listenerFinding(listener)))));
@@ -31,7 +40,10 @@ export async function check(args: string[]): Promise<number> {
     findings.push(
       ...(await Promise.all(config.upstream.backends.map((one) => backendFinding(one, config, ca)))),
     );
-  for (const { mark, subject, text } of findings) process.stdout.write(`${mark} ${subject}: ${text}\n`);
+  for (const { mark, subject, text, page } of findings) {
+    const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
+    process.stdout.write(`${mark} ${subject}: ${text}\n${help}`);
+  }
   return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
 }
 
@@ -64,7 +76,8 @@ function caFindings({ upstream }: Config, ca: string | undefined | Failure): Fin
   if (upstream.tls === undefined || ca === undefined) return [];
   const subject = "upstream CA";
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
-  if (certificates instanceof Failure) return [{ mark: "✗", subject, text: certificates.message }];
+  if (certificates instanceof Failure)
+    return [{ mark: "✗", subject, text: certificates.message, page: "docs/certificates.md" }];
   // Of a bundle that carries an old authority beside its successor, the successor counts.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
@@ -76,7 +89,8 @@ async function listenerFinding({ name, tls, mode }: ListenerConfig): Promise<Fin
   if (tls === undefined) return { mark: "✓", subject, text: "plain HTTP on loopback" };
   const clock = wallClock;
   const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...tls });
-  if (certificate instanceof Failure) return { mark: "✗", subject, text: certificate.message };
+  if (certificate instanceof Failure)
+    return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
   certificate.stop();
   return { ...expiryOf(certificate.notAfter()), subject };
 }
@@ -95,16 +109,25 @@ async function backendFinding(
   const { serverName, caFile } = tls ?? {};
   const clock = wallClock;
   const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });
-  if (answer instanceof Failure) return { mark: "✗", subject, text: `${backend.url}: ${answer.message}` };
+  if (answer instanceof Failure)
+    return { mark: "✗", subject, text: `${backend.url}: ${answer.message}`, page: pageOf(answer) };
   return { subject, ...said(backend, answer) };
 }
 
-function said(backend: BackendConfig, answer: Answer): Pick<Finding, "mark" | "text"> {
+/** A silent one, one that refuses, and one that is not who it should be are three different calamities. */
+function pageOf({ code, message }: Failure): string {
+  if (message.startsWith("No answer")) return runbook("BackendBlackholed");
+  if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
+  return code === "backend-refused" ? runbook("BackendDead") : "docs/faq.md";
+}
+
+function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> {
   const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
   const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
     .filter((part) => part !== undefined)
     .join(", ");
-  return { mark: isAlive(answer) ? (expiry?.mark ?? "✓") : "✗", text };
+  if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendUnready") };
+  return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }
 
 /** Where anonymous requests are switched off, the refusal comes from a living apiserver. */
@@ -116,8 +139,9 @@ function saidBy({ status, tookMs }: Answer): string {
   return `answered /readyz with ${status} in ${Math.round(tookMs)} ms`;
 }
 
-function expiryOf(notAfter: number): Pick<Finding, "mark" | "text"> {
+function expiryOf(notAfter: number): Omit<Finding, "subject"> {
+  const page = runbook("CertificateExpiringSoon");
   const leftMs = notAfter - wallClock.wall();
-  if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}` };
-  return { mark: leftMs < soonMs ? "!" : "✓", text: `certificate good until ${timestampOf(notAfter)}` };
+  if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
+  return { mark: leftMs < soonMs ? "!" : "✓", text: `certificate good until ${timestampOf(notAfter)}`, page };
 }

@@ -11,6 +11,7 @@ const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> =
   run: async (args) => (await import("./run.ts")).run(args),
   sidecar: async (args) => (await import("./sidecar.ts")).sidecar(args),
   manifest: async (args) => (await import("./manifest.ts")).manifest(args),
+  import: async (args) => (await import("./import.ts")).importFile(args),
   try: async (args) => (await import("./try.ts")).tryOut(args),
   check: async (args) => (await import("./check.ts")).check(args),
   config: async (args) => withoutArguments(args) ?? (await import("./config.ts")).config(),

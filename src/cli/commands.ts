@@ -4,6 +4,7 @@
  */
 
 import type { CommandSpec, Option } from "./command-spec.ts";
+import { configOption, setupCommands } from "./setup-commands.ts";
 
 /** What `get` lists: the API's own names. */
 export const kinds = ["backends", "watches", "clients", "locks", "certificates", "incidents"] as const;
@@ -11,13 +12,6 @@ export type Kind = (typeof kinds)[number];
 
 export const shells = ["bash", "zsh", "fish"] as const;
 
-const config: Option = {
-  name: "config",
-  short: "c",
-  value: "FILE",
-  isRequired: true,
-  about: "the configuration",
-};
 const admin: Option = {
   name: "admin",
   value: "ADDRESS",
@@ -78,86 +72,12 @@ export const commands = {
     summary: "serve, as a configuration file says",
     words: "",
     options: [
-      config,
+      configOption,
       { name: "pid-file", value: "FILE", about: "where its process id is written", usual: "nowhere" },
     ],
     exits: "1: it ended for a fault of its own",
   },
-  sidecar: {
-    summary: "serve one pod, without a configuration",
-    words: "",
-    options: [
-      { name: "print-config", about: "print what it would serve with, and end" },
-      { name: "port", value: "N", about: "where it listens", usual: "7443" },
-      { name: "metrics-port", value: "N", about: "where metrics and probes are", usual: "7481" },
-      {
-        name: "direct",
-        value: "DIR",
-        about: "where the pod's own token and CA are",
-        usual: "/var/run/secrets/watchkeeper",
-      },
-      {
-        name: "shared",
-        value: "DIR",
-        about: "where the other containers look for theirs",
-        usual: "/var/run/secrets/kubernetes.io/serviceaccount",
-      },
-      { name: "state", value: "DIR", about: "what is kept over a restart", usual: "/var/run/watchkeeper" },
-    ],
-    exits: "1: it ended for a fault of its own",
-  },
-  manifest: {
-    summary: "print a workload with a sidecar in it",
-    words: "sidecar",
-    choices: ["sidecar"],
-    options: [
-      { name: "file", short: "f", value: "FILE", isRequired: true, about: "the workload's YAML; - is stdin" },
-      { name: "image", value: "IMAGE", about: "watchkeeper's image", usual: "watchkeeper:VERSION" },
-      { name: "port", value: "N", about: "where the sidecar listens", usual: "7443" },
-      { name: "metrics-port", value: "N", about: "where its metrics and probes are", usual: "7481" },
-    ],
-    exits: "1: the workload cannot have a sidecar",
-  },
-  try: {
-    summary: "serve the current kubectl context on this machine",
-    words: "",
-    options: [
-      {
-        name: "kubeconfig",
-        value: "FILE",
-        about: "where the clusters are from",
-        usual: "as kubectl finds it",
-      },
-      { name: "context", value: "NAME", about: "which one of its contexts", usual: "its current one" },
-      { name: "port", value: "N", about: "where it listens", usual: "7443, or any if that is taken" },
-      { name: "discover", about: "find the apiservers behind its address" },
-    ],
-    exits: "1: it could not serve",
-  },
-  check: {
-    summary: "say whether a configuration would serve",
-    words: "",
-    options: [config, { name: "offline", about: "ask no backend" }],
-    exits: "1: something would not work",
-  },
-  config: { summary: "print a commented configuration to start from", words: "", options: [] },
-  pki: {
-    summary: "make certificates, or a request for one",
-    words: "init|csr",
-    choices: ["init", "csr"],
-    options: [
-      { name: "dir", value: "DIR", about: "where the files are written", usual: "pki" },
-      { name: "host", value: "NAME", isMultiple: true, about: "a name or an address that clients use" },
-      {
-        name: "signer",
-        value: "NAME",
-        about: "csr: who of Kubernetes is to sign it",
-        usual: "none, and csr needs one",
-      },
-      { name: "name", value: "NAME", about: "what the certificate calls itself", usual: "watchkeeper" },
-    ],
-    exits: "1: nothing was written",
-  },
+  ...setupCommands,
   status: {
     summary: "one screen: backends, watches, what is wrong",
     words: "",

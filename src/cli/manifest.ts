@@ -1,54 +1,134 @@
-/** `watchkeeper manifest sidecar -f FILE`: the file's workloads with a sidecar in each, on stdout. The file stays as it is. */
+/** `watchkeeper manifest static-pod|deployment|sidecar`: what Kubernetes needs to run it, on stdout. No file is changed. */
 import { parseArgs } from "node:util";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { quote } from "../problem.ts";
 import { readText } from "../read-text.ts";
 import { ownVersion } from "../version.ts";
+import { deploymentText } from "./deployment.ts";
 import { addSidecar } from "./patch-workload.ts";
-import type { Addition } from "./sidecar-pod.ts";
+import type { NamedBackend } from "./shape-config.ts";
 import { usual } from "./sidecar-shape.ts";
+import { staticPod, staticPodConfig } from "./static-pod.ts";
 
-/** Exit codes: 0 printed, 1 the manifest cannot have a sidecar, 2 usage. */
+/** What is printed, and what the user should know. */
+type Printed = { readonly text: string; readonly remarks: readonly string[] };
+
+const kinds = { "static-pod": staticPodPrinted, deployment: deploymentPrinted, sidecar: sidecarPrinted };
+
+/** Exit codes: 0 printed, 1 the workload cannot have a sidecar, 2 usage. */
 export async function manifest([what = "", ...args]: string[]): Promise<number> {
-  const wanted = what === "sidecar" ? wantedOf(args) : usage(`Say "manifest sidecar -f FILE"`);
-  if (wanted instanceof Failure) return complain(wanted.message, 2);
-  const { file, addition } = wanted;
-  const text = file === "-" ? await stdinText() : readText(file, limits.manifestBytes);
-  if (text instanceof Failure) return complain(`${file}: the file ${text.message}`, 2);
-  const patched = addSidecar(text, file, addition);
-  if (patched instanceof Failure) return complain(patched.message, 1);
-  for (const one of [...wanted.remarks, ...patched.remarks]) process.stderr.write(`note: ${one}\n`);
-  process.stdout.write(patched.text);
+  const print =
+    what === "static-pod" || what === "deployment" || what === "sidecar" ? kinds[what] : undefined;
+  if (print === undefined) return complain(`Say "manifest static-pod", "deployment" or "sidecar -f FILE"`, 2);
+  const printed = await print(args);
+  if (printed instanceof Failure) return complain(printed.message, printed.code === "bad-request" ? 2 : 1);
+  for (const one of printed.remarks) process.stderr.write(`note: ${one}\n`);
+  process.stdout.write(printed.text);
   return 0;
 }
 
-type Wanted = { readonly file: string; readonly addition: Addition; readonly remarks: readonly string[] };
+const image = { type: "string" } as const;
+const metricsPort = { type: "string", default: String(usual.metricsPort) } as const;
 
-function wantedOf(args: string[]): Wanted | Failure {
-  const { values } = parseArgs({ args, options });
-  if (values.file === undefined) return usage("--file is missing: a manifest, or - for stdin");
-  const [port, metricsPort] = [Number(values.port), Number(values["metrics-port"])];
-  if (!isPort(port) || !isPort(metricsPort) || port === metricsPort)
-    return usage("--port and --metrics-port are two ports from 1 to 65535");
-  const image = values.image ?? `watchkeeper:${ownVersion()}`;
-  const remarks = values.image === undefined ? [`the image is ${quote(image)}: --image names another`] : [];
-  return { file: values.file, addition: { image, port, metricsPort }, remarks };
+function staticPodPrinted(args: string[]): Printed | Failure {
+  const { values } = parseArgs({
+    args,
+    options: {
+      image,
+      port: { type: "string", default: "8443" },
+      "metrics-port": metricsPort,
+      "print-config": { type: "boolean", default: false },
+      passthrough: { type: "boolean", default: false },
+      backend: { type: "string", multiple: true, default: [] },
+    },
+  });
+  const ports = portsOf(values.port, values["metrics-port"]);
+  if (ports instanceof Failure) return ports;
+  const backends: NamedBackend[] = [];
+  for (const word of values.backend) {
+    const backend = backendOf(word);
+    if (backend instanceof Failure) return backend;
+    backends.push(backend);
+  }
+  const named = imageOf(values.image);
+  const wishes = { ...ports, image: named.image, isPassthrough: values.passthrough, backends };
+  if (!values["print-config"]) return { text: staticPod(wishes), remarks: named.remarks };
+  if (backends.length === 0) return usage("--backend is missing: NAME=URL of each kube-apiserver");
+  return { text: staticPodConfig(wishes), remarks: [] };
+}
+
+function deploymentPrinted(args: string[]): Printed | Failure {
+  const { values } = parseArgs({
+    args,
+    options: {
+      image,
+      namespace: { type: "string", default: "watchkeeper" },
+      replicas: { type: "string", default: "2" },
+    },
+  });
+  const replicas = Number(values.replicas);
+  if (!Number.isInteger(replicas) || replicas < 2 || replicas > 50)
+    return usage("--replicas is a number from 2 to 50: one alone cannot be restarted unseen");
+  // RFC 1123, as Kubernetes names namespaces.
+  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(values.namespace))
+    return usage(`${quote(values.namespace)} is no name of a namespace`);
+  const named = imageOf(values.image);
+  const tls = `it serves with the Secret "watchkeeper-tls" of namespace ${quote(values.namespace)}, which is yours to make`;
+  return {
+    text: deploymentText({ image: named.image, namespace: values.namespace, replicas }),
+    remarks: [...named.remarks, tls],
+  };
+}
+
+async function sidecarPrinted(args: string[]): Promise<Printed | Failure> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      image,
+      file: { type: "string", short: "f" },
+      port: { type: "string", default: String(usual.port) },
+      "metrics-port": metricsPort,
+    },
+  });
+  const { file } = values;
+  if (file === undefined) return usage("--file is missing: a manifest, or - for stdin");
+  const ports = portsOf(values.port, values["metrics-port"]);
+  if (ports instanceof Failure) return ports;
+  const named = imageOf(values.image);
+  const text = file === "-" ? await stdinText() : readText(file, limits.manifestBytes);
+  if (text instanceof Failure) return usage(`${file}: the file ${text.message}`);
+  const patched = addSidecar(text, file, { image: named.image, ...ports });
+  if (patched instanceof Failure) return patched;
+  return { text: patched.text, remarks: [...named.remarks, ...patched.remarks] };
+}
+
+function imageOf(asked: string | undefined): { readonly image: string; readonly remarks: readonly string[] } {
+  const name = asked ?? `watchkeeper:${ownVersion()}`;
+  return {
+    image: name,
+    remarks: asked === undefined ? [`the image is ${quote(name)}: --image names another`] : [],
+  };
+}
+
+function portsOf(port: string, metrics: string): { port: number; metricsPort: number } | Failure {
+  const ports = { port: Number(port), metricsPort: Number(metrics) };
+  if (isPort(ports.port) && isPort(ports.metricsPort) && ports.port !== ports.metricsPort) return ports;
+  return usage("--port and --metrics-port are two ports from 1 to 65535");
+}
+
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 65_535;
+}
+
+function backendOf(word: string): NamedBackend | Failure {
+  const [, name = "", url = ""] = /^([a-z0-9][a-z0-9.-]*)=(https:\/\/\S+)$/.exec(word) ?? [];
+  if (URL.canParse(url)) return { name, url };
+  return usage(`--backend ${quote(word)} is not NAME=URL, such as cp-1=https://10.0.0.11:6443`);
 }
 
 function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
-}
-
-const options = {
-  file: { type: "string", short: "f" },
-  image: { type: "string" },
-  port: { type: "string", default: String(usual.port) },
-  "metrics-port": { type: "string", default: String(usual.metricsPort) },
-} as const;
-
-function isPort(port: number): boolean {
-  return Number.isInteger(port) && port >= 1 && port <= 65_535;
 }
 
 async function stdinText(): Promise<string | Failure> {

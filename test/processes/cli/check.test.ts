@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
@@ -94,6 +94,7 @@ test("every problem of an invalid file is told, and the exit code is 2", async (
     "wk.yaml:1:1: listeners is missing",
     "wk.yaml:1:1: upstream is missing",
     'wk.yaml:3:1: unknown field "listenrs" (did you mean "listeners"?)',
+    "  see docs/configuration.md",
   ]);
   assert.is(code, 2);
 });
@@ -101,10 +102,12 @@ test("every problem of an invalid file is told, and the exit code is 2", async (
 test("a backend that is down or not ready is a finding; offline nobody is asked", async () => {
   status = 500;
   const unready = await check("-c", file);
-  assert.match(unready.lines.at(-1) ?? "", /^✗ backend cp-1: .* answered \/readyz with 500/);
+  assert.match(unready.lines.at(-2) ?? "", /^✗ backend cp-1: .* answered \/readyz with 500/);
+  assert.is(unready.lines.at(-1), "  see docs/runbooks/WatchkeeperBackendUnready.md");
   configure(1);
   const { lines, code } = await check("--config", file);
-  assert.match(lines.at(-1) ?? "", /^✗ backend cp-1: https:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
+  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendDead.md");
+  assert.match(lines.at(-2) ?? "", /^✗ backend cp-1: https:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
   assert.equal([unready.code, code], [1, 1]);
   const offline = await check("--config", file, "--offline");
   assert.equal([offline.lines.length, offline.code], [3, 0]);
@@ -118,13 +121,19 @@ test("an apiserver that refuses anonymous requests is alive", async () => {
 test("a certificate that ends soon is a warning, a key that does not fit or a broken CA a finding", async () => {
   put(authority.issue({ name: "soon", notAfter: wallClock.wall() + 86_400_000 }));
   const soon = await check("--config", file, "--offline");
-  assert.equal([soon.lines.at(-1), soon.code], ["! listener kube: certificate good until TIME", 0]);
+  assert.equal(soon.lines.slice(-2), [
+    "! listener kube: certificate good until TIME",
+    "  see docs/runbooks/WatchkeeperCertificateExpiringSoon.md",
+  ]);
+  assert.is(soon.code, 0);
   put({ ...serving, key: authority.issue({ name: "x" }).key });
   writeFileSync(join(directory, "ca.crt"), "<nil>");
   const { lines, code } = await check("--config", file);
   assert.equal(lines.slice(1), [
     '✗ upstream CA: Cannot use "ca.crt": no certificate among its 5 characters',
+    "  see docs/certificates.md",
     '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key is not that of the certificate of "CN=watchkeeper"',
+    "  see docs/runbooks/WatchkeeperCertificateRefused.md",
     "– backend cp-1: not asked (no CA)",
   ]);
   assert.is(code, 1);
@@ -132,10 +141,29 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
     join(directory, "ca.crt"),
     (await createAuthority({ name: "other", clock: wallClock })).certificate,
   );
-  assert.is(
-    (await check("--config", file)).lines.at(-1),
+  assert.equal((await check("--config", file)).lines.slice(-2), [
     "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by upstream.tls.caFile ca.crt",
+    "  see docs/runbooks/WatchkeeperBackendUntrusted.md",
+  ]);
+});
+
+test("one that takes sockets and says nothing has the page of a black hole", async () => {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  configure((silent.address() as AddressInfo).port);
+  const { lines } = await check("--config", file);
+  silent.close();
+  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendBlackholed.md");
+});
+
+test("every page that it may name is there", () => {
+  const source = readFileSync("src/cli/check.ts", "utf8");
+  const pages = [...source.matchAll(/runbook\("(\w+)"\)/g)].map(
+    ([, name]) => `docs/runbooks/Watchkeeper${name}.md`,
   );
+  assert.ok(pages.length >= 6);
+  for (const page of [...pages, "docs/configuration.md", "docs/certificates.md", "docs/faq.md"])
+    assert.ok(existsSync(page), page);
 });
 
 test("wrong usage shows the right one", async () => {

@@ -42,4 +42,29 @@ test("what cannot have a sidecar is 1 and prints nothing, wrong words are 2", ()
     assert.is(manifest(args).code, 2, args.join(" "));
 });
 
+test("a static pod and its configuration are printed, for whoever names the apiservers", () => {
+  const printed = manifest(["static-pod", "--image", "w:1", "--metrics-port", "9000"]);
+  assert.equal([printed.code, printed.err], [0, ""]);
+  assert.match(printed.out, /kind: Pod[^]*image: w:1[^]*port: 9000/);
+  const config = ["static-pod", "--print-config", "--backend", "cp-1=https://10.0.0.11:6443"];
+  assert.match(manifest(config).out, '- {name: cp-1, url: "https://10.0.0.11:6443"}');
+  assert.match(manifest([...config, "--passthrough"]).out, "mode: passthrough");
+  for (const args of [["--print-config"], [...config.slice(1), "--backend", "cp-2"], ["--port", "7481"]]) {
+    const { code, out } = manifest(["static-pod", ...args]);
+    assert.equal([code, out], [2, ""]);
+  }
+});
+
+test("a deployment says which Secret is yours to make", () => {
+  const said = manifest(["deployment", "--image", "w:1", "--namespace", "edge", "--replicas", "3"]);
+  assert.is(said.code, 0);
+  assert.match(said.out, /kind: Namespace[^]*name: edge[^]*replicas: 3[^]*image: w:1/);
+  assert.match(said.err, 'the Secret "watchkeeper-tls" of namespace "edge"');
+  for (const args of [
+    ["--replicas", "1"],
+    ["--namespace", "a b"],
+  ])
+    assert.is(manifest(["deployment", ...args]).code, 2);
+});
+
 test.run();

@@ -18,6 +18,7 @@ export const programs = {
   informer: { module: "informer", package: "." },
   kubelet: { module: "kubelet", package: "." },
   etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3" },
+  helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm" },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
   "kube-apiserver": { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-apiserver" },
   kubectl: { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kubectl" },

@@ -1,0 +1,229 @@
+/**
+ * A Deployment with all that belongs to it, one document each: for clients inside the cluster, or behind a load balancer.
+ * It finds the apiservers by the EndpointSlice of default/kubernetes; bearer tokens pass through. Pure.
+ */
+import { shapeConfig } from "./shape-config.ts";
+
+export type DeploymentWishes = {
+  readonly image: string;
+  readonly namespace: string;
+  readonly replicas: number;
+};
+
+const name = "watchkeeper";
+const labels = `app.kubernetes.io/name: ${name}`;
+/** Beside the configuration, not below it: nothing can be mounted inside a ConfigMap. */
+const served = `/var/run/secrets/${name}-tls`;
+const ports = { kube: 8443, metrics: 7481 };
+
+/** What the ConfigMap holds. */
+export function deploymentConfig(): string {
+  return shapeConfig({
+    about: [
+      "The apiservers are found; a bearer token is whose it is, and a client certificate is refused by name.",
+    ],
+    name: "in-cluster",
+    address: `[::]:${ports.kube}`,
+    serving: { certFile: `${served}/tls.crt`, keyFile: `${served}/tls.key` },
+    backends: [],
+    upstream: ["discovery: {from: endpointslice}"],
+    caFile: "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+    metricsAddress: `[::]:${ports.metrics}`,
+  });
+}
+
+/** By the name of its file in deploy/deployment. */
+export function deploymentParts(wishes: DeploymentWishes): Readonly<Record<string, string>> {
+  const { namespace } = wishes;
+  return {
+    namespace: namespaceOf(namespace),
+    rbac: rbac(namespace),
+    config: `apiVersion: v1
+kind: ConfigMap
+metadata:
+${metadata(namespace)}
+data:
+  watchkeeper.yaml: |
+${indented(deploymentConfig(), 4)}`,
+    deployment: deployment(wishes),
+    service: service(namespace),
+    disruption: disruption(namespace),
+    network: network(namespace),
+  };
+}
+
+export function deploymentText(wishes: DeploymentWishes): string {
+  return Object.values(deploymentParts(wishes)).join("---\n");
+}
+
+function metadata(namespace: string): string {
+  return `  name: ${name}\n  namespace: ${namespace}\n  labels: {${labels}}`;
+}
+
+function indented(text: string, by: number): string {
+  return text.replace(/^(?=.)/gm, " ".repeat(by));
+}
+
+function namespaceOf(namespace: string): string {
+  return `apiVersion: v1
+kind: Namespace
+metadata:
+  name: ${namespace}
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+`;
+}
+
+function rbac(namespace: string): string {
+  return `apiVersion: v1
+kind: ServiceAccount
+metadata:
+${metadata(namespace)}
+---
+# Where the apiservers are, and nothing else.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: ${name}
+  namespace: default
+  labels: {${labels}}
+rules:
+  - apiGroups: [discovery.k8s.io]
+    resources: [endpointslices]
+    verbs: [list]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: ${name}
+  namespace: default
+  labels: {${labels}}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: ${name}
+subjects:
+  - {kind: ServiceAccount, name: ${name}, namespace: ${namespace}}
+`;
+}
+
+function deployment({ image, namespace, replicas }: DeploymentWishes): string {
+  return `apiVersion: apps/v1
+kind: Deployment
+metadata:
+${metadata(namespace)}
+spec:
+  replicas: ${replicas}
+  selector:
+    matchLabels: {${labels}}
+  strategy:
+    rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
+  template:
+    metadata:
+      labels: {${labels}}
+    spec:
+      serviceAccountName: ${name}
+      priorityClassName: system-cluster-critical
+      terminationGracePeriodSeconds: 90 # above drain.readyDelay and drain.timeout together
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        fsGroup: 65532
+        seccompProfile: {type: RuntimeDefault}
+      topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {${labels}}}}
+        - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {${labels}}}}
+${containers(image)}`;
+}
+
+function containers(image: string): string {
+  return `      containers:
+        - name: ${name}
+          image: ${image}
+          args: [run, --config, /etc/${name}/watchkeeper.yaml]
+          ports:
+            - {name: https, containerPort: ${ports.kube}}
+            - {name: metrics, containerPort: ${ports.metrics}}
+          startupProbe:
+            httpGet: {path: /readyz, port: metrics}
+            periodSeconds: 1
+            failureThreshold: 60
+          # Alive as long as its event loop turns: that every apiserver is down is no reason to start it again.
+          livenessProbe:
+            httpGet: {path: /livez, port: metrics}
+            periodSeconds: 10
+            failureThreshold: 6
+          readinessProbe:
+            httpGet: {path: /readyz, port: metrics}
+            periodSeconds: 2
+          resources:
+            requests: {cpu: 100m, memory: 256Mi}
+            limits: {memory: 1Gi}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL]}
+          volumeMounts:
+            - {name: config, mountPath: /etc/${name}, readOnly: true}
+            - {name: tls, mountPath: ${served}, readOnly: true}
+      volumes:
+        - name: config
+          configMap: {name: ${name}}
+        - name: tls
+          secret: {secretName: ${name}-tls}
+`;
+}
+
+function service(namespace: string): string {
+  return `apiVersion: v1
+kind: Service
+metadata:
+${metadata(namespace)}
+spec:
+  selector: {${labels}}
+  ports:
+    - {name: https, port: 443, targetPort: https}
+    - {name: metrics, port: ${ports.metrics}, targetPort: metrics}
+`;
+}
+
+function disruption(namespace: string): string {
+  return `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+${metadata(namespace)}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels: {${labels}}
+`;
+}
+
+function network(namespace: string): string {
+  return `# In: whoever may be a client, and who scrapes. Out: the apiservers, whose addresses are those of nodes, and DNS.
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+${metadata(namespace)}
+spec:
+  podSelector:
+    matchLabels: {${labels}}
+  policyTypes: [Ingress, Egress]
+  ingress:
+    - ports:
+        - {protocol: TCP, port: https}
+    - ports:
+        - {protocol: TCP, port: metrics}
+      from:
+        - namespaceSelector:
+            matchLabels: {kubernetes.io/metadata.name: monitoring}
+  egress:
+    - ports:
+        - {protocol: TCP, port: 6443}
+        - {protocol: TCP, port: 443}
+    - ports:
+        - {protocol: UDP, port: 53}
+        - {protocol: TCP, port: 53}
+`;
+}

@@ -1,0 +1,281 @@
+/**
+ * What deploy/ has is rendered as its readers would, taken by a real apiserver in a dry run with all of its admission, and
+ * the configurations in it serve in front of real apiservers.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { call, type Said } from "./rig/call.ts";
+import { Child } from "./rig/child.ts";
+import { type Cluster, startCluster } from "./rig/cluster.ts";
+import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
+import { freePort } from "./rig/proxy.ts";
+
+const test = suite("real/deploy");
+const real = testWith(test, [...clusterNeeds, "kubectl", "helm"]);
+const bin = fileURLToPath(new URL("../../bin/watchkeeper.js", import.meta.url));
+const chart = "deploy/helm/watchkeeper";
+
+let cluster: Cluster;
+
+test.before(async () => {
+  if (!real.canRun) return;
+  cluster = await startCluster({ apiservers: 2 });
+  // Restricted, as the namespace of deploy/ is; and told, since a Deployment is only warned of.
+  const namespace = readFileSync("deploy/deployment/namespace.yaml", "utf8").replace(
+    "enforce: restricted\n",
+    "enforce: restricted\n    pod-security.kubernetes.io/warn: restricted\n",
+  );
+  await kubectl(["apply", "--server-side", "-f", "-"], namespace);
+  await kubectl(["apply", "-f", "-"], monitors);
+  await kubectl(["wait", "--for=condition=Established", "crd/servicemonitors.monitoring.coreos.com"]);
+});
+
+test.after(async () => {
+  if (real.canRun) await cluster.stop();
+});
+
+/** Of the operator of Prometheus this rig has no more than the name: of what is inside nobody judges here. */
+const monitors = JSON.stringify({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "servicemonitors.monitoring.coreos.com" },
+  spec: {
+    group: "monitoring.coreos.com",
+    scope: "Namespaced",
+    names: { kind: "ServiceMonitor", plural: "servicemonitors" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+});
+
+async function kubectl(args: readonly string[], input?: string, url = cluster.admin.url): Promise<Said> {
+  const all = ["--kubeconfig", cluster.kubeconfig(url), ...args];
+  const said = await call(pathOf("kubectl"), all, input === undefined ? {} : { input });
+  assert.is(said.code, 0, `kubectl ${args.join(" ")}: ${said.err}`);
+  return said;
+}
+
+/** Rendered by kustomize, inside kubectl. */
+async function kustomized(folder: string): Promise<string> {
+  return (await kubectl(["kustomize", folder])).out;
+}
+
+async function helm(...args: string[]): Promise<string> {
+  const said = await call(pathOf("helm"), args, { env: { HOME: cluster.folder } });
+  assert.is(said.code, 0, `helm ${args.join(" ")}: ${said.err}${said.out}`);
+  return said.out;
+}
+
+async function printed(...args: string[]): Promise<string> {
+  const said = await call(process.execPath, [bin, "manifest", ...args]);
+  assert.is(said.code, 0, said.err);
+  return said.out;
+}
+
+type Manifest = {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly spec: { readonly template: { readonly spec: object } };
+};
+
+/** What the apiserver would make of it, unless it refuses or warns. */
+async function dryRun(text: string): Promise<readonly Manifest[]> {
+  const said = await kubectl(
+    ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"],
+    text,
+  );
+  assert.not.match(said.err, /warning/i, said.err);
+  const answer = JSON.parse(said.out) as Manifest & { readonly items?: readonly Manifest[] };
+  return answer.items ?? [answer];
+}
+
+function kindsOf(manifests: readonly Manifest[]): string[] {
+  return manifests.map(({ kind }) => kind).toSorted();
+}
+
+const whole = [
+  "ConfigMap",
+  "Deployment",
+  "NetworkPolicy",
+  "PodDisruptionBudget",
+  "Role",
+  "RoleBinding",
+  "Service",
+  "ServiceAccount",
+];
+
+real("the Deployment and all that belongs to it is taken, whoever renders it", async () => {
+  const byKustomize = await dryRun(await kustomized("deploy/deployment"));
+  assert.equal(kindsOf(byKustomize), ["Namespace", ...whole].toSorted());
+  const byCommand = await dryRun(await printed("deployment"));
+  assert.equal(kindsOf(byCommand), kindsOf(byKustomize));
+  const pods = byKustomize.filter(({ kind }) => kind === "Deployment").map(({ spec }) => spec.template);
+  // The template as a pod of its own: a Deployment is only warned of, a pod is refused.
+  await dryRun(
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Pod",
+      ...pods[0],
+      metadata: { name: "one", namespace: "watchkeeper" },
+    }),
+  );
+});
+
+real("its account may look for apiservers, and nothing else", async () => {
+  await kubectl(["apply", "--server-side", "-f", "deploy/deployment/rbac.yaml"]);
+  const as = "--as=system:serviceaccount:watchkeeper:watchkeeper";
+  const may = async (...what: string[]): Promise<string> => {
+    const args = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "auth", "can-i", ...what, as];
+    return (await call(pathOf("kubectl"), args)).out.trim();
+  };
+  assert.is(await may("list", "endpointslices.discovery.k8s.io", "-n", "default"), "yes");
+  assert.is(await may("list", "endpointslices.discovery.k8s.io", "-n", "kube-system"), "no");
+  assert.is(await may("list", "secrets", "-n", "watchkeeper"), "no");
+});
+
+real("a ServiceMonitor finds the Service's own port", async () => {
+  const [monitor] = await dryRun(readFileSync("deploy/monitoring/servicemonitor.yaml", "utf8"));
+  assert.is(monitor?.kind, "ServiceMonitor");
+  const service = readFileSync("deploy/deployment/service.yaml", "utf8");
+  assert.match(service, /name: metrics, port: 7481/);
+  assert.match(service, "labels: {app.kubernetes.io/name: watchkeeper}");
+});
+
+for (const file of ["deploy/static-pod/watchkeeper.yaml", "deploy/node-local/watchkeeper.yaml"]) {
+  real(`${file} is a pod that an apiserver takes`, async () => {
+    assert.equal(kindsOf(await dryRun(readFileSync(file, "utf8"))), ["Pod"]);
+  });
+}
+
+real("the sidecar component makes of a workload what `manifest sidecar` makes of it", async () => {
+  const [component] = await dryRun(await kustomized("deploy/sidecar-example"));
+  const [patched] = await dryRun(await printed("sidecar", "-f", "deploy/sidecar-example/app.yaml"));
+  assert.is(component?.kind, "Deployment");
+  assert.equal(component?.spec.template.spec, patched?.spec.template.spec);
+});
+
+real("the chart is a good one, in its usual form and with all that it can do", async () => {
+  await helm("lint", "--strict", chart);
+  const render = (...more: string[]): Promise<string> =>
+    helm("template", "wk", chart, "--namespace", "watchkeeper", "--kube-version", "1.36.1", ...more);
+  assert.equal(kindsOf(await dryRun(await render())), whole);
+  const sets = [
+    "serviceMonitor.enabled=true",
+    "frontProxy.secretName=fp,frontProxy.clientCASecretName=ca",
+    "backends[0].name=cp-1,backends[0].url=https://10.0.0.11:6443",
+    "config.drain.timeout=30s",
+    "podAnnotations.a=b,podLabels.c=d,nodeSelector.e=f",
+  ];
+  const all = await render(...sets.flatMap((one) => ["--set", one]));
+  const expected = whole.filter((kind) => !kind.startsWith("Role"));
+  assert.equal(kindsOf(await dryRun(all)), [...expected, "ServiceMonitor"].toSorted());
+  const file = join(cluster.folder, "helm.yaml");
+  for (const text of [all, await render()]) {
+    // What is said of the files it names is true: they are not here. Of its shape nothing is said.
+    writeFileSync(file, configIn(text));
+    const said = await call(process.execPath, [bin, "check", "--offline", "--config", file]);
+    assert.match(said.out, `✓ ${file}: valid`, said.err);
+  }
+});
+
+real("values that make no sense are refused by the chart's schema, each by its name", async () => {
+  for (const bad of ["replicaCount=0", "tls.secretName=", "replicas=3", "backends[0].name=UPPER"]) {
+    const args = ["template", "wk", chart, "--kube-version", "1.36.1", "--set", bad];
+    const said = await call(pathOf("helm"), args, { env: { HOME: cluster.folder } });
+    assert.is.not(said.code, 0, bad);
+    const [path = ""] = bad.split("=");
+    assert.match(said.err, path.split(/[.[]/)[0] ?? "", bad);
+  }
+});
+
+/** The configuration in a rendered ConfigMap. */
+function configIn(text: string): string {
+  const [, block = ""] = /\n {2}watchkeeper\.yaml: \|\n((?: {4}.*\n|\n)+)/.exec(text) ?? [];
+  assert.ok(block.length > 0, text);
+  return block.replace(/^ {4}/gm, "");
+}
+
+/** The file as on a node of this cluster: its addresses, its keys, and ports that are free here. */
+async function served(text: string): Promise<{ url: string; metrics: string; file: string }> {
+  const [port, metrics] = [await freePort(), await freePort()];
+  const kubeconfigFile = cluster.kubeconfig(cluster.admin.url);
+  const backends = cluster.apiservers.map(
+    ({ url }, index) => `    - {name: cp-${index + 1}, url: "${url}"}\n`,
+  );
+  const here = text
+    .replace(/( {2}backends:\n)(?: {4}- .*\n)+/, (_, head: string) => head + backends.join(""))
+    .replace("{from: endpointslice}", `{from: endpointslice, kubeconfigFile: ${kubeconfigFile}}`)
+    .replace(/"?\[::\]:8443"?|127\.0\.0\.1:7443/, `"127.0.0.1:${port}"`)
+    .replace(/metricsAddress: .*/, `metricsAddress: "127.0.0.1:${metrics}"\n  address: 127.0.0.1:0`)
+    .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`)
+    .replaceAll("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", cluster.caFile)
+    .replaceAll("/var/run/secrets/watchkeeper-tls/tls.", `${cluster.folder}/apiserver.`);
+  const file = join(cluster.folder, `shape-${port}.yaml`);
+  writeFileSync(file, here);
+  return { url: `https://127.0.0.1:${port}`, metrics: `http://127.0.0.1:${metrics}`, file };
+}
+
+/** Every file that kubeadm would have made, under its own name. */
+function issueServing(): void {
+  const names = ["DNS:localhost", "DNS:kubernetes.default.svc", "IP:127.0.0.1"];
+  cluster.pki.issue({ name: "apiserver", subject: "/CN=kube-apiserver", names });
+}
+
+const shapes: readonly (readonly [shape: string, text: () => string])[] = [
+  ["static pod", () => readFileSync("deploy/static-pod/config.yaml", "utf8")],
+  ["deployment", () => configIn(readFileSync("deploy/deployment/config.yaml", "utf8"))],
+];
+
+for (const [shape, text] of shapes) {
+  real(`the ${shape}'s configuration serves kubectl, with one apiserver killed as with both`, async () => {
+    issueServing();
+    const { url, metrics, file } = await served(text());
+    const logFile = join(cluster.folder, `${shape.replace(" ", "-")}.log`);
+    const started = Date.now();
+    const child = new Child({
+      name: shape,
+      command: process.execPath,
+      args: [bin, "run", "--config", file],
+      logFile,
+    });
+    try {
+      await child.ready(60_000, () => isReady(metrics));
+      figure(`${shape}: ready after ${Date.now() - started} ms`);
+      await sleep(2_500);
+      const before = await kubectl(["get", "namespaces", "-o", "name"], undefined, url);
+      assert.match(before.out, "namespace/kube-system");
+      const client = cluster.pki.issue({ name: "kubelet", subject: "/O=system:masters/CN=kubelet" });
+      const cert = [`--client-certificate=${client.certFile}`, `--client-key=${client.keyFile}`];
+      const asClient = ["--server", url, `--certificate-authority=${cluster.caFile}`, ...cert];
+      const whoami = await call(pathOf("kubectl"), [...asClient, "auth", "whoami", "-o", "name"]);
+      if (shape === "static pod") assert.is(whoami.code, 0, whoami.err);
+      else assert.is.not(whoami.code, 0, "a client certificate is refused by name");
+      const victim = cluster.apiserver(0);
+      await victim.kill();
+      const during = await kubectl(["get", "namespaces", "-o", "name"], undefined, url);
+      assert.is(during.out, before.out);
+      await victim.restart();
+    } finally {
+      await child.stop();
+    }
+  });
+}
+
+async function isReady(metrics: string): Promise<boolean> {
+  return fetch(`${metrics}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+test.run();
