@@ -18,6 +18,8 @@ const moving = new Set([
   "allowWatchBookmarks",
 ]);
 const toleranceSeconds = 2;
+/** Between the wish for a bookmark and the request. */
+const queueMs = 200;
 
 export class Attempt {
   readonly backend: string;
@@ -121,9 +123,10 @@ export class Attempts {
     const wrong = (what: string): void => this.#wrong(call, ask, what);
     const query = new URLSearchParams(ask.path.slice(ask.path.indexOf("?")));
     const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
-    // With as little time left as a renewal takes, it is one only while what it renews is open.
+    // With as little time left as a renewal takes, it is one only while what it renews is open; with less there is none.
+    const isShort = leftMs < limits.renewalMs - queueMs;
     const open = leftMs > 2 * limits.renewalMs ? earlier : earlier.filter(({ hasEnded }) => !hasEnded);
-    attempt.isRenewal = isRenewal(attempt, query, open);
+    attempt.isRenewal = !isShort && isRenewal(attempt, query, open);
     if (attempt.isRenewal) this.#findings.count("renewals");
     else this.#judgeTime(call, query, wrong);
     const isReplay =
