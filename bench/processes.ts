@@ -101,6 +101,11 @@ export function cpuMs(pid: number): number {
 }
 
 /** The same in nanosecond steps, for spans in which ticks are too coarse; threads that ended are not in it. */
+/** CPU time of a process' main thread so far, where Node's event loop is. */
+export function mainThreadMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+}
+
 export function threadsMs(pid: number): number {
   let ns = 0;
   for (const each of treeOf(pid))

@@ -14,7 +14,7 @@ import { haproxy } from "./peers/haproxy.ts";
 import { http2Proxy } from "./peers/http2-proxy.ts";
 import { nghttpx } from "./peers/nghttpx.ts";
 import { nodeHttp2 } from "./peers/node-http2.ts";
-import { watchkeeperAt } from "./peers/watchkeeper.ts";
+import { plain, watchkeeperAt } from "./peers/watchkeeper.ts";
 import { pinSelf, progress } from "./processes.ts";
 import { type Medians, mediansOf, tableOf } from "./report.ts";
 import { startRig } from "./rig.ts";
@@ -49,6 +49,8 @@ const scenarios = [
 ];
 const ours = "watchkeeper";
 const here = join(import.meta.dirname, "..");
+/** Asked for by name only: ourselves with nobody looking, and with a line for every request. */
+const selves = [plain, watchkeeperAt("watchkeeper-loud", here, { logging: { accessLog: "all" } })];
 
 const { values, positionals } = parseArgs({
   options: {
@@ -80,13 +82,23 @@ function chosenPeers(): readonly Peer[] {
     const [name = "", folder = ""] = pair.split("=");
     return watchkeeperAt(name, folder);
   });
-  const all = [watchkeeperAt(ours, here), ...others, nghttpx, haproxy, envoy, nodeHttp2, http2Proxy, direct];
+  const all = [
+    watchkeeperAt(ours, here),
+    ...others,
+    nghttpx,
+    haproxy,
+    envoy,
+    nodeHttp2,
+    http2Proxy,
+    direct,
+    ...selves,
+  ];
   const wanted = values.peers?.split(",");
   const unknown = wanted?.filter((name) => !all.some((peer) => peer.name === name)) ?? [];
   if (unknown.length > 0)
     usageError(`unknown ${unknown.join(", ")}: there are ${all.map(({ name }) => name).join(", ")}`);
   return all
-    .filter(({ name }) => wanted === undefined || wanted.includes(name))
+    .filter((peer) => (wanted === undefined ? !selves.includes(peer) : wanted.includes(peer.name)))
     .filter((peer) => {
       const missing = peer.missing();
       if (missing !== undefined) progress(`left out: ${peer.name}, to have it: ${missing}\n`);

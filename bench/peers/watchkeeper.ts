@@ -3,23 +3,43 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Peer } from "../peer.ts";
 
-/** Watchkeeper as a checkout holds it: this one, or another one to compare with. */
-export function watchkeeperAt(name: string, folder: string): Peer {
+/** Watchkeeper as a checkout holds it: this one, or another one to compare with. `more` is put over its configuration. */
+export function watchkeeperAt(name: string, folder: string, more: object = {}): Peer {
   const program = join(folder, "bin/watchkeeper.js");
+  const set = Object.keys(more).length === 0 ? "every feature on" : `but for ${JSON.stringify(more)}`;
   return {
     name,
-    settings: "defaults: every feature on",
+    settings: `defaults: ${set}`,
     missing() {
       const help = spawnSync(process.execPath, [program, "help"], { encoding: "utf8" });
       return /^ +run\b/m.test(help.stdout) ? undefined : `${program} has no command "run"`;
     },
     command(place) {
-      const file = join(place.dir, "watchkeeper.yaml");
-      // JSON is YAML.
-      writeFileSync(file, JSON.stringify(config(place), undefined, 2));
+      const file = write(place, more);
       return [process.execPath, "--disable-sigusr1", program, "run", "--config", file];
     },
   };
+}
+
+/** Everything that looks switched off: what "see it" costs is the difference. */
+export const plain: Peer = {
+  name: "watchkeeper-plain",
+  settings:
+    "nobody looks: no log, metrics, incidents, API, ledger of clients, locks or time-travel guard; detection and moves as ever",
+  missing: () => undefined,
+  command(place) {
+    const file = write(place, { logging: { accessLog: "off" }, watches: { timeTravelGuard: "off" } });
+    // As bin/watchkeeper.js has them.
+    const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
+    return [process.execPath, ...flags, join(import.meta.dirname, "programs/plain.ts"), file];
+  },
+};
+
+/** JSON is YAML. */
+function write(place: Parameters<Peer["command"]>[0], more: object): string {
+  const file = join(place.dir, "watchkeeper.yaml");
+  writeFileSync(file, JSON.stringify({ ...config(place), ...more }, undefined, 2));
+  return file;
 }
 
 export function config(place: Parameters<Peer["command"]>[0]): object {

@@ -1,0 +1,136 @@
+/**
+ * node bench/scrape.ts [--watches 50000] [--times 10]
+ *
+ * What it costs to look at a proxy with 50,000 open watches: CPU time of its main thread, where the event loop is, for a
+ * scrape and for each answer that the admin page asks for, all else that happens there meanwhile included. The loop cannot
+ * stand still for longer, but for what other processes take from it. Ends with `figure:` lines, and with 1 when one of them
+ * takes too long.
+ */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Peer } from "./peer.ts";
+import { watchkeeperAt } from "./peers/watchkeeper.ts";
+import { machineMs, mainThreadMs, ownMs, pinSelf, progress, sleep } from "./processes.ts";
+import { median } from "./report.ts";
+import { startRig } from "./rig.ts";
+import { requireTools } from "./tools.ts";
+
+const mostMs = 50;
+/** Reading the heap too early counts what the next collection frees. */
+const settleMs = 3_000;
+/** As in scenarios/fanout.ts. */
+const opensPerSecond = 3_000;
+/** Longer than a scrape's text is used again (limits.scrapeReuseMs). */
+const pauseMs = 1_200;
+
+const { values } = parseArgs({
+  options: {
+    watches: { type: "string", default: "50000" },
+    times: { type: "string", default: "10" },
+    at: { type: "string", default: join(import.meta.dirname, "..") },
+  },
+});
+const watches = Number(values.watches);
+const each = 100;
+
+/** The path, and what stands in the way of its being answered from what was there before. */
+const looks = [
+  "/metrics",
+  "/api/v1/watches?limit=20",
+  "/api/v1/watches?limit=500&sort=-idleMs",
+  "/api/v1/watches?limit=20&q=nobody-has-this",
+  "/api/v1/backends",
+  "/api/v1/clients?limit=20",
+  "/api/v1/locks?limit=20",
+  "/api/v1/incidents",
+  "/api/v1/figures",
+] as const;
+
+/** `cpuMs` of the main thread; `lateMs`: how late its loop was at worst, by its own figure. */
+type Cost = { readonly cpuMs: number; readonly lateMs: number };
+
+requireTools();
+pinSelf();
+const rig = await startRig();
+const ports = { metrics: 0 };
+const api = 17_480;
+const base = watchkeeperAt("watchkeeper", values.at, {});
+/** The same, with its ports known here. */
+const peer: Peer = {
+  ...base,
+  command(place) {
+    ports.metrics = place.metricsPort;
+    const admin = { address: `127.0.0.1:${api}`, metricsAddress: `127.0.0.1:${place.metricsPort}` };
+    return watchkeeperAt("watchkeeper", values.at, { admin }).command(place);
+  },
+};
+const proxy = await rig.launch(peer, "live");
+const pid = proxy.pid ?? 0;
+
+/** Since it was asked last. */
+async function lateness(): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${api}/api/v1/figures`);
+  return ((await answer.json()) as { readonly loopMs: number }).loopMs;
+}
+
+async function costOf(run: () => Promise<unknown>): Promise<Cost> {
+  await lateness();
+  const before = mainThreadMs(pid);
+  await run();
+  const cpuMs = mainThreadMs(pid) - before;
+  // Its loop is looked at every 20 ms.
+  await sleep(50);
+  return { cpuMs, lateMs: await lateness() };
+}
+
+async function look(path: string): Promise<void> {
+  const port = path === "/metrics" ? ports.metrics : api;
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  await answer.text();
+}
+
+const clients = watches / each;
+const words = ["watch", "-to", `localhost:${proxy.port}`, "-control", rig.control];
+const numbers = { clients, watches: each, pace: opensPerSecond };
+const load = rig.talk([
+  ...words,
+  ...Object.entries(numbers).flatMap(([key, value]) => [`-${key}`, String(value)]),
+]);
+await load.next();
+progress(`opening ${watches} watches\n`);
+load.say("open");
+await load.next();
+await sleep(settleMs);
+const other = { at: performance.now(), ms: machineMs() - ownMs() };
+const costs = new Map<string, Cost[]>();
+for (let time = 0; time < Number(values.times); time += 1) {
+  const record = async (name: string, run: () => Promise<unknown>): Promise<void> => {
+    costs.set(name, [...(costs.get(name) ?? []), await costOf(run)]);
+  };
+  await record("nobody looks, for a tenth of a second", () => sleep(100));
+  for (const path of looks) await record(path, () => look(path));
+  progress(".");
+  await sleep(pauseMs);
+}
+progress("\n");
+const others = (machineMs() - ownMs() - other.ms) / (performance.now() - other.at);
+await load.stop();
+await proxy.stop();
+await rig.stop();
+let isMet = true;
+const range = (all: readonly number[]): string =>
+  `${median(all).toFixed(1)} ms (${Math.min(...all).toFixed(1)} to ${Math.max(...all).toFixed(1)})`;
+for (const [name, all] of costs) {
+  const cpu = all.map(({ cpuMs }) => cpuMs);
+  const late = all.map(({ lateMs }) => lateMs);
+  const isIn = median(cpu) <= mostMs;
+  if (!isIn) isMet = false;
+  process.stdout.write(
+    `figure: ${isIn ? "✓" : "✗"} ${name}: CPU ${range(cpu)}, loop late by ${range(late)}\n`,
+  );
+}
+process.stdout.write(
+  `figure: ${watches} watches, at most ${mostMs} ms of CPU; others used ${others.toFixed(1)} cores meanwhile\n`,
+);
+process.exit(isMet ? 0 : 1);
