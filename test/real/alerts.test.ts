@@ -1,13 +1,15 @@
 /** An alert fires in a real Prometheus within five seconds of what it tells of, and names who it is. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../src/clock.ts";
-import { limits } from "../../src/limits.ts";
+import {
+  badSecret,
+  ghostHolder,
+  replayLoop,
+  shortLoopback,
+  silentApiserver,
+} from "../support/incident-causes.ts";
 import { foundMs, leaseOf, Stage } from "../support/incident-stage.ts";
-import { testPki } from "../support/pki.ts";
 import { Prometheus } from "../support/prometheus.ts";
 import { programOf } from "../support/promtool.ts";
 import { figure } from "./rig/parts.ts";
@@ -34,13 +36,10 @@ async function timed(
 real("a bad secret, and no alert once a good one is back", async () => {
   const stage = await Stage.start({ listenerTls: "reloadInterval: 1s" });
   const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
-  const { authority, serving } = await testPki();
-  const file = join(stage.proxy.directory, "tls.key");
   assert.equal(await prometheus.firing(), []);
-  const since = performance.now();
-  writeFileSync(file, authority.issue({ name: "other", hosts: ["localhost"] }).key, { mode: 0o600 });
+  const { since, heal } = await badSecret(stage);
   await timed(prometheus, "WatchkeeperCertificateRefused", since);
-  writeFileSync(file, serving.key, { mode: 0o600 });
+  await heal?.();
   for (let tries = 0; tries < 200 && (await prometheus.firing()).length > 0; tries += 1) await sleep(100);
   assert.equal(await prometheus.firing(), []);
   await prometheus.stop();
@@ -50,15 +49,21 @@ real("a bad secret, and no alert once a good one is back", async () => {
 real("an apiserver that falls silent, by its name", async () => {
   const stage = await Stage.start({ isStruck: true });
   const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
-  const caller = stage.caller({ "user-agent": "kubelet/v1" });
-  await caller.watch("/api/v1/configmaps?watch=1&resourceVersion=1");
-  const [victim] = stage.embedded.toSorted((a, b) => b.watchCount - a.watchCount);
-  const since = performance.now();
-  await victim?.strike("freeze");
+  const { culprit, since, heal } = await silentApiserver(stage);
   const labels = await timed(prometheus, "WatchkeeperBackendBlackholed", since);
-  assert.is(labels["backend"], victim?.name);
-  await victim?.heal("freeze");
+  assert.is(labels["backend"], culprit);
+  await heal?.();
   await stage.ended("backend-frozen");
+  await prometheus.stop();
+  await stage.stop();
+});
+
+real("a ghost that renews a lock, with the address where it lives", async () => {
+  const stage = await Stage.start();
+  const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
+  const { culprit, since } = await ghostHolder(stage);
+  const labels = await timed(prometheus, "WatchkeeperLeaseGhostHolder", since);
+  assert.equal([labels["name"], labels["source"]], ["leader", culprit]);
   await prometheus.stop();
   await stage.stop();
 });
@@ -82,19 +87,14 @@ real("a lock that two hold, with the address of who renewed it last", async () =
 real("a client that goes round in circles", async () => {
   const stage = await Stage.start();
   const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
-  const client = stage.caller({ "user-agent": "looping-operator/v2" });
-  const path = `/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=${stage.store.revision}`;
-  for (let times = 0; times <= limits.replays; times += 1) await (await client.watch(path)).end();
-  await timed(prometheus, "WatchkeeperWatchReplayLoop", performance.now());
+  const { since } = await replayLoop(stage);
+  await timed(prometheus, "WatchkeeperWatchReplayLoop", since);
   await prometheus.stop();
   await stage.stop();
 });
 
 real("an apiserver whose certificate for talking to itself ends within a month", async () => {
-  const { authority } = await testPki();
-  const notAfter = wallClock.wall() + 20 * 86_400_000;
-  const loopback = authority.issue({ name: "apiserver-loopback-client", notAfter });
-  const stage = await Stage.start({ loopback });
+  const stage = await Stage.start({ loopback: await shortLoopback() });
   const prometheus = await Prometheus.start(stage.proxy.running.adminAddress);
   const labels = await timed(prometheus, "WatchkeeperLoopbackCertificateExpiring", performance.now());
   assert.is(labels["name"], "cp-2");

@@ -56,9 +56,10 @@ real(`${seconds} s of everything that clients do is no incident, and no alert`, 
   const reader = new Client(stage.server);
   const logs = new Logs(reader, places.pod);
   const idle = await Tunnel.open(stage.server, "exec", places.pod);
+  const disappointed: string[] = [];
   let visits = 0;
   for (const until = performance.now() + 1_000 * seconds; performance.now() < until; visits += 1) {
-    await visit();
+    await visit().catch((reason: unknown) => disappointed.push(String(reason)));
     await sleep(visitMs);
   }
   assert.ok(await idle.answers(), "an exec that was silent all the time lives");
@@ -72,10 +73,11 @@ real(`${seconds} s of everything that clients do is no incident, and no alert`, 
   for (const line of summary(outcome).split("\n")) figure(line);
   const opened = saidSince(stage.proxy.logFile, from).filter(({ msg }) => msg === "incident.opened");
   figure(
-    `${seconds} s: ${visits} visitors, ${elections.turns} leaders with ${elections.renewed} renewals, ${opened.length} incidents`,
+    `${seconds} s: ${visits} visitors (${disappointed.length} disappointed), ${elections.turns} leaders with ${elections.renewed} renewals (${elections.failed} failed), ${opened.length} incidents`,
   );
   assert.ok(visits > 0 && elections.renewed > 0 && outcome.watches.events > 0, "there was a load");
   assert.equal(opened, []);
+  assert.equal(disappointed, [], "every visitor got what it came for");
   assert.not.match(scrape, /^watchkeeper_incidents_total\{/m);
   if (!isMissing())
     assert.is(await wrongAlerts([{ series: seriesOf(scrape, Date.now() / 1000), expected: [] }]), undefined);

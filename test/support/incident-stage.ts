@@ -1,5 +1,6 @@
 /** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { Log } from "../../src/admin/log.ts";
 import { explain } from "../../src/cli/explain.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver, type Encoding } from "../../src/demo/apiserver.ts";
@@ -122,6 +123,18 @@ export class Stage {
     const screen = new KeptScreen({ WATCHKEEPER_ADMIN: this.proxy.running.apiAddress });
     const code = await explain([String(id)], screen);
     return code === 0 ? screen.out : `exit code ${code}: ${screen.complaints}`;
+  }
+
+  /** The log's line for the opening of an incident of this kind, as JSON; "" when there is none. */
+  logged(kind: string): string {
+    const lines: string[] = [];
+    const journal = new Journal(wallClock);
+    const out = { write: (text: string) => void lines.push(text), on() {}, writableLength: 0 };
+    const log = new Log(journal, { out, clock: wallClock, format: "json", accessLog: "errors" });
+    for (const entry of this.proxy.entries)
+      if (entry.kind === "incident.opened" && entry.incident === kind) journal.write(entry);
+    log.stop();
+    return lines.join("");
   }
 
   /** Undefined when exactly these alerts fire on what is exposed now, or nobody here can tell. */

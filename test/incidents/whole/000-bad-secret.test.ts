@@ -24,6 +24,7 @@ test("a key that is another certificate's is named, costs nobody anything, and i
     await stage.explained(incident),
     /certificate-refused {2}kube[^]*tls\.key[^]*WatchkeeperCertificateRefused\.md/,
   );
+  assert.match(stage.logged("certificate-refused"), '"subject":"kube"');
   assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperCertificateRefused" }), undefined);
   assert.is(await stage.caller({ "user-agent": "kubectl/v1" }).ask("GET /api/v1/namespaces"), 200);
   writeFileSync(file, serving.key, { mode: 0o600 });

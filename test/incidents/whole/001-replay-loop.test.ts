@@ -54,6 +54,8 @@ test("the event is told with its backend, and the client that goes round in circ
     await stage.explained(loop.incident),
     /watch-replay-loop {2}.*looping-operator\/v2[^]*MEASURED/,
   );
+  assert.match(stage.logged("watch-replay-loop"), "looping-operator/v2");
+  assert.match(stage.logged("version-went-back"), "at version 1");
   const wrong = await stage.wrongAlerts(
     { alertname: "WatchkeeperVersionWentBack", backend },
     { alertname: "WatchkeeperWatchReplayLoop" },

@@ -36,6 +36,7 @@ test("a deleted pod that goes on renewing is named, with the address where it li
     /Pod default\/nginx-7d4f-x2k4l was deleted .* at work at 127\.0\.0\.9/,
   );
   assert.match(await stage.metrics(), 'verdict="ghost"');
+  assert.match(stage.logged("lock-ghost-holder"), "at work at 127.0.0.9");
   assert.match(await stage.explained(incident), /deleted-pod[^]*at work at 127\.0\.0\.9/);
   const lock = { namespace: "default", name: "leader", holder: "nginx-7d4f-x2k4l_0c4e", source: "127.0.0.9" };
   assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperLeaseGhostHolder", ...lock }), undefined);

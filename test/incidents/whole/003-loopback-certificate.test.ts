@@ -25,6 +25,7 @@ test("one that ends within a month is told with its backend and its date, and th
     await stage.explained(incident),
     /backend-loopback cp-2[^]*only a restart renews it[^]*19 days/,
   );
+  assert.match(stage.logged("loopback-certificate-expiring"), "19 days left");
   const alert = { alertname: "WatchkeeperLoopbackCertificateExpiring", name: "cp-2" };
   assert.is(await stage.wrongAlerts(alert), undefined);
   assert.is((await stage.incidents()).length, 1);

@@ -31,6 +31,7 @@ async function strike(fault: FaultKind, kind: string): Promise<void> {
     await stage.explained(incident),
     new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}\\.md`),
   );
+  assert.match(stage.logged(kind), `"subject":"${victim?.name}"`);
   assert.is(await stage.wrongAlerts({ alertname, backend: victim?.name ?? "" }), undefined);
   await victim?.heal(fault);
   await stage.ended(kind);

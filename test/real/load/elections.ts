@@ -17,6 +17,8 @@ export class Elections {
   #isOver = false;
   turns = 0;
   renewed = 0;
+  /** Reads and writes without a good answer: the next turn tries again, as client-go does. */
+  failed = 0;
 
   constructor(server: Server) {
     this.#server = server;
@@ -30,7 +32,7 @@ export class Elections {
 
   async #run(): Promise<void> {
     const first = new Client(this.#server);
-    await first.ask({ method: "POST", path, body: leaseOf("") });
+    while ((await first.ask({ method: "POST", path, body: leaseOf("") })).status === 0) this.failed += 1;
     first.close();
     for (; !this.#isOver; this.turns += 1) await this.#lead(`manager-${this.turns}`);
   }
@@ -47,11 +49,13 @@ export class Elections {
   }
 
   async #write(client: Client, holder: string): Promise<void> {
-    const { body } = await client.ask({ path: `${path}/leader` });
-    const { metadata } = JSON.parse(body.toString()) as Lease;
-    const lease = { ...leaseOf(holder), metadata };
-    const { status } = await client.ask({ method: "PUT", path: `${path}/leader`, body: lease });
-    if (status === 200) this.renewed += 1;
+    const read = await client.ask({ path: `${path}/leader` });
+    const isRead = read.status === 200 && read.ending === "whole";
+    const lease = isRead ? (JSON.parse(read.body.toString()) as Lease) : leaseOf(holder);
+    const body = { ...leaseOf(holder), metadata: lease.metadata };
+    const written = isRead ? await client.ask({ method: "PUT", path: `${path}/leader`, body }) : read;
+    if (isRead && written.status === 200) this.renewed += 1;
+    else this.failed += 1;
   }
 }
 
