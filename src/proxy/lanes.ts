@@ -5,7 +5,6 @@
  */
 import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
-import { Budget } from "../h2/budget.ts";
 import type { Buffered } from "../h2/buffered.ts";
 import type { Turn } from "../h2/turn.ts";
 import type { Evidence } from "../health/evidence.ts";
@@ -13,6 +12,7 @@ import { Reads } from "../health/reads.ts";
 import type { PingTimes, Rtt } from "../health/rtt.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { Dials } from "./dials.ts";
 import { faulted } from "./faulted.ts";
 import { Lane, type LaneOwner } from "./lane.ts";
 import { type LaneKey, laneKey, warmKeys } from "./lane-key.ts";
@@ -50,14 +50,11 @@ export class Lanes implements LaneOwner {
   readonly #options: LanesOptions;
   readonly reads = new Reads();
   readonly #rows = new Map<string, Row>();
-  readonly #dials: Budget;
-  readonly #unprovenDials: Budget;
+  readonly #dials: Dials;
   readonly #rowOf = new Map<Lane, Row>();
   readonly #pulse: Pulse<Lane>;
   readonly #witness: Witness;
   readonly #warmKeys: readonly LaneKey[];
-  #redialMs: number = limits.redialFirstMs;
-  #stopRedial: (() => void) | undefined;
   #names = 0;
   #isStopped = false;
   /** Since the last lane failed no dial has succeeded. */
@@ -66,9 +63,7 @@ export class Lanes implements LaneOwner {
   constructor(options: LanesOptions) {
     this.#options = options;
     this.#warmKeys = warmKeys(options.vouched);
-    this.#dials = new Budget(options.clock, limits.dialsPerSecond, limits.dialsPerSecond);
-    const { unprovenDialsPerSecond: few } = limits;
-    this.#unprovenDials = new Budget(options.clock, few, few);
+    this.#dials = new Dials(options.clock, () => this.#redial());
     const lanes = (): MapIterator<Lane> => this.#rowOf.keys();
     const deadlines = (): PingTimes => this.#pulse.deadlines;
     this.#witness = new Witness({ ...options, lanes, deadlines, reads: this.reads });
@@ -97,7 +92,7 @@ export class Lanes implements LaneOwner {
   stop(): void {
     this.#isStopped = true;
     this.#witness.dismiss();
-    this.#stopRedial?.();
+    this.#dials.stop();
     for (const lane of Array.from(this.#rowOf.keys())) lane.retire();
     if (this.#rowOf.size === 0) this.#pulse.stop();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
@@ -200,7 +195,7 @@ export class Lanes implements LaneOwner {
 
   opened(lane: Lane): void {
     const { backend, journal } = this.#options;
-    this.#redialMs = limits.redialFirstMs;
+    this.#dials.succeeded();
     this.#isDead = false;
     this.#witness.opened(lane);
     journal.write({ kind: "lane.opened", backend, lane: lane.name });
@@ -249,7 +244,7 @@ export class Lanes implements LaneOwner {
     this.#witness.closed(lane, failure);
     if (failure !== undefined) this.#lost(lane, row, failure);
     this.#dialOrForget(row);
-    this.#redialSoon();
+    this.#dials.soon();
   }
 
   // --- dialling ---
@@ -293,15 +288,15 @@ export class Lanes implements LaneOwner {
     if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
     // Under another name nothing new is said; fresh-socket probes go on asking (D6).
     if (this.#options.known().isUntrusted) return;
-    const isUnproven = row.key.trust === "unproven";
+    const { trust } = row.key;
     // Those that retire take nobody any more, and may have watches for an hour: they hold up no successor.
     const taking = row.lanes.filter((lane) => !lane.isRetiring).length;
-    if (row.lanes.length >= limits.lanes || (isUnproven && taking >= limits.unprovenLanes)) return;
+    if (row.lanes.length >= limits.lanes || (trust === "unproven" && taking >= limits.unprovenLanes)) return;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
-    if (!(isUnproven ? this.#unprovenDials : this.#dials).take()) return;
+    if (!this.#dials.take(trust)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
-    const connect = (owner: WireOwner): Wire => this.#options.connect(owner, row.key.trust);
+    const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
     // The distance is what the fastest PINGs take: others stood behind a long answer.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
@@ -322,22 +317,14 @@ export class Lanes implements LaneOwner {
     return taking() >= this.#options.warm;
   }
 
-  /** After a loss the warm lanes come back, later each time that it fails. */
-  #redialSoon(): void {
-    if (this.#stopRedial !== undefined || this.#isStopped) return;
-    this.#stopRedial = this.#options.clock.after(this.#redialMs, () => {
-      this.#redialMs = Math.min(limits.redialMostMs, this.#redialMs * 2);
-      this.#redial();
-    });
-  }
-
+  /** After a loss the warm lanes come back. */
   #redial(): void {
-    this.#stopRedial?.();
-    this.#stopRedial = undefined;
-    if (this.#options.known().isUntrusted) return this.#redialSoon();
+    this.#dials.stop();
+    if (this.#isStopped) return;
+    if (this.#options.known().isUntrusted) return this.#dials.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#row(key))).every(Boolean);
     // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
-    if (!areWarm) this.#redialSoon();
+    if (!areWarm) this.#dials.soon();
     // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
     if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(revivalKey));
   }

@@ -1,0 +1,48 @@
+/** When one backend may be dialled: so many lanes a second, and after a loss again and again, further and further apart. */
+import type { Clock } from "../clock.ts";
+import { Budget } from "../h2/budget.ts";
+import { limits } from "../limits.ts";
+import type { TrustClass } from "./trust.ts";
+
+export class Dials {
+  readonly #clock: Clock;
+  readonly #again: () => void;
+  readonly #usual: Budget;
+  readonly #unproven: Budget;
+  #pauseMs: number = limits.redialFirstMs;
+  #stopAgain: (() => void) | undefined;
+
+  /** `again` is called when a lane that was lost should be dialled anew. */
+  constructor(clock: Clock, again: () => void) {
+    this.#clock = clock;
+    this.#again = again;
+    const { dialsPerSecond: usual, unprovenDialsPerSecond: few } = limits;
+    this.#usual = new Budget(clock, usual, usual);
+    this.#unproven = new Budget(clock, few, few);
+  }
+
+  /** Takes one dial for such lanes; false when the budget is spent. */
+  take(trust: TrustClass): boolean {
+    return (trust === "unproven" ? this.#unproven : this.#usual).take();
+  }
+
+  /** One has succeeded: the next loss is followed by a dial at once. */
+  succeeded(): void {
+    this.#pauseMs = limits.redialFirstMs;
+  }
+
+  /** Later each time that it fails; once, however often it is said meanwhile. */
+  soon(): void {
+    if (this.#stopAgain !== undefined) return;
+    this.#stopAgain = this.#clock.after(this.#pauseMs, () => {
+      this.#pauseMs = Math.min(limits.redialMostMs, this.#pauseMs * 2);
+      this.#again();
+    });
+  }
+
+  /** What is waited for is done now, or no more. */
+  stop(): void {
+    this.#stopAgain?.();
+    this.#stopAgain = undefined;
+  }
+}
