@@ -6,8 +6,9 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
-const built = new URL("../dist/cli/cli.js", import.meta.url);
-const entry = existsSync(built) ? built : new URL("../src/cli/cli.ts", import.meta.url);
+// The package has no src. Where there is one it is what counts: dist may be from an older build there.
+const source = new URL("../src/cli/cli.ts", import.meta.url);
+const entry = existsSync(source) ? source : new URL("../dist/cli/cli.js", import.meta.url);
 
 /**
  * Nearly all that the path makes is gone within milliseconds, and halves of 8 MiB hold it as well as the 32 MiB to which

@@ -1,0 +1,70 @@
+/**
+ * Builds the single executable for this platform: node executable/build.js [FILE]. A Node as package-lock.json pins it, with the
+ * package, its dependencies and main.cjs injected (https://nodejs.org/api/single-executable-applications.html).
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, cpSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { brotliCompressSync, constants } from "node:zlib";
+
+/** As Node looks for it in itself. */
+const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
+const root = resolve(import.meta.dirname, "..");
+const target = resolve(process.argv[2] ?? join(root, "dist-executable", `watchkeeper-${process.platform}-${process.arch}`));
+
+function run(command, args, cwd = root) {
+  const { status } = spawnSync(command, args, { cwd, stdio: ["ignore", "ignore", "inherit"] });
+  if (status !== 0) throw new Error(`Cannot build: ${command} ${args.join(" ")} ended with ${status}`);
+}
+
+/** The package as it would be installed, without Node. */
+function gather(folder) {
+  run("npm", ["run", "-s", "build"]);
+  for (const name of ["package.json", "package-lock.json", "config", "dist"])
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  run("npm", ["ci", "--omit=dev", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], folder);
+}
+
+/** What nobody loads at run time: types, maps, and what is for browsers' builds. */
+const unneeded = /\.(d\.[cm]?ts|map|md|markdown|flow)$/;
+
+function pack(folder) {
+  const paths = globSync("**", { cwd: folder, dot: true })
+    .filter((path) => statSync(join(folder, path)).isFile() && !unneeded.test(path))
+    .toSorted();
+  const contents = paths.map((path) => readFileSync(join(folder, path)));
+  const index = JSON.stringify(paths.map((path, at) => [path, contents[at].length]));
+  return Buffer.concat([Buffer.from(`${index}\n`), ...contents]);
+}
+
+const work = mkdtempSync(join(tmpdir(), "watchkeeper-executable-"));
+try {
+  const folder = join(work, "package");
+  cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
+  gather(folder);
+  const bytes = pack(folder);
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const name = `${version}-${createHash("sha256").update(bytes).digest("hex").slice(0, 16)}`;
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 6 };
+  writeFileSync(join(work, "package.br"), brotliCompressSync(bytes, { params }));
+  writeFileSync(join(work, "name"), name);
+  const config = {
+    main: join(import.meta.dirname, "main.cjs"),
+    output: join(work, "blob"),
+    disableExperimentalSEAWarning: true,
+    execArgv: ["--disable-sigusr1", "--max-semi-space-size=8"],
+    assets: { package: join(work, "package.br"), name: join(work, "name") },
+  };
+  writeFileSync(join(work, "sea.json"), JSON.stringify(config));
+  const node = process.execPath;
+  run(node, ["--experimental-sea-config", join(work, "sea.json")]);
+  rmSync(target, { force: true });
+  cpSync(node, target, { dereference: true });
+  chmodSync(target, 0o755);
+  run(join(root, "node_modules/.bin/postject"), [target, "NODE_SEA_BLOB", join(work, "blob"), "--sentinel-fuse", fuse]);
+  process.stdout.write(`${target}: ${Math.round(statSync(target).size / 2 ** 20)} MiB\n`);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
