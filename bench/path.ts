@@ -15,6 +15,7 @@ import { Journal } from "../src/journal.ts";
 import { Client } from "../src/proxy/client.ts";
 import { Downstream } from "../src/proxy/downstream.ts";
 import { Path } from "../src/proxy/path.ts";
+import { Relief } from "../src/proxy/relief.ts";
 import type { Wire, WireOwner } from "../src/proxy/wire.ts";
 import { encode } from "../test/support/hpack.ts";
 import { fieldsOf, frame, increment, setting } from "./octets.ts";
@@ -145,7 +146,7 @@ const path = new Path({
   connect: (_, owner) => backend(owner),
   lanes: { streams: 80, warm: 1 },
   sharing: "lanes",
-  bufferBytes: 1 << 30,
+  relief: new Relief(clock, 1 << 30),
   ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
 });
 path.reconcile(["one"]);

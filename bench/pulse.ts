@@ -17,6 +17,7 @@ import { type BackendAddress, connectLane, openSocket } from "../src/proxy/conne
 import { laneKey } from "../src/proxy/lane-key.ts";
 import { Path } from "../src/proxy/path.ts";
 import { createAuthority } from "../src/proxy/pki.ts";
+import { Relief } from "../src/proxy/relief.ts";
 import { verdicts } from "./targets.ts";
 
 const { values } = parseArgs({
@@ -90,7 +91,7 @@ function open({ ports, ca }: Place): Path {
     connect: (name, owner) => connectLane(addressOf(name), owner, { journal, keepalive }),
     lanes: { streams: 1, warm: 1 },
     sharing: "lanes",
-    bufferBytes: 1 << 30,
+    relief: new Relief(wallClock, 1 << 30),
     ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
     probes: {
       times: { intervalMs: 1000, timeoutMs: 3000 },

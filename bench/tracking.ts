@@ -14,6 +14,7 @@ import { Journal } from "../src/journal.ts";
 import { Client } from "../src/proxy/client.ts";
 import { Downstream } from "../src/proxy/downstream.ts";
 import { Path } from "../src/proxy/path.ts";
+import { Relief } from "../src/proxy/relief.ts";
 import type { Wire, WireOwner } from "../src/proxy/wire.ts";
 import { encode } from "../test/support/hpack.ts";
 import { field, protobufEvent, protobufMetadata } from "../test/support/watch-bytes.ts";
@@ -118,7 +119,7 @@ class Rig {
       connect: (_, owner) => this.#lane(owner),
       lanes: { streams: 80, warm: 1 },
       sharing: "lanes",
-      bufferBytes: 1 << 30,
+      relief: new Relief(clock, 1 << 30),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
     });
     path.reconcile(["one"]);

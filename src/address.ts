@@ -150,3 +150,19 @@ noHost.addSubnet("224.0.0.0", 3, "ipv4");
 noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
+
+/** Two addresses that the kernel would not give out both. Port 0 is always another port. */
+export function overlaps(one: Address, other: Address): boolean {
+  if (one.port === 0 || one.port !== other.port) return false;
+  return covers(one.host, other.host) || covers(other.host, one.host);
+}
+
+/** "::" takes IPv4 as well, "0.0.0.0" nothing else. */
+function covers(host: string, other: string): boolean {
+  if (host === "::") return true;
+  return numeric(host) === numeric(other) || (host === "0.0.0.0" && !other.includes(":"));
+}
+
+function numeric(host: string): string {
+  return host === "localhost" ? "127.0.0.1" : host;
+}

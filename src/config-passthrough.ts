@@ -1,7 +1,7 @@
 /** The rules of passthrough listeners: what they need, and what is not for them. Pure. */
 
 import { parseBackendUrl } from "./address.ts";
-import type { Written, WrittenListener } from "./config-schema.ts";
+import { type Placed, upstreamFor, type Written, type WrittenListener } from "./config-schema.ts";
 import { type Breach, quote } from "./problem.ts";
 
 export function passthroughBreaches(written: Written): Breach[] {
@@ -10,12 +10,20 @@ export function passthroughBreaches(written: Written): Breach[] {
     if (listener.mode === "passthrough")
       return [
         ...strangers(pointer, listener),
-        ...needs(pointer, written),
+        ...ledTo(listener, written).flatMap((placed) => needs(pointer, placed)),
         ...routeBreaches(pointer, listener, written),
       ];
     const message = 'is for mode "passthrough" only';
     return listener.routes === undefined ? [] : [{ pointer: `${pointer}/routes`, message }];
   });
+}
+
+/** The clusters behind it, each once. */
+function ledTo({ upstream, routes }: WrittenListener, written: Written): readonly Placed[] {
+  const names = routes?.map((route) => route.upstream) ?? [upstream];
+  const found = [...new Set(names)].map((name) => upstreamFor(written, name));
+  const placed = found.filter((one) => one !== undefined);
+  return placed.filter((one, at) => placed.findIndex(({ pointer }) => pointer === one.pointer) === at);
 }
 
 /** Fields whose work is the backend's own where TLS is not ended here. */
@@ -28,7 +36,7 @@ function strangers(pointer: string, { tls, trustedForwarders }: WrittenListener)
 }
 
 /** TLS at the other end, and a lane to each backend: its PING is how a dead one is known. */
-function needs(pointer: string, { upstream }: Written): Breach[] {
+function needs(pointer: string, { upstream, pointer: at }: Placed): Breach[] {
   const plain = (upstream.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];
   if (plain !== undefined)
@@ -38,17 +46,19 @@ function needs(pointer: string, { upstream }: Written): Breach[] {
     });
   if (upstream.lanes.warm === 0)
     breaches.push({
-      pointer: "/upstream/lanes/warm",
+      pointer: `${at}/lanes/warm`,
       message: 'is 0, but a listener of mode "passthrough" needs a lane to see its backend die',
     });
   return breaches;
 }
 
-function routeBreaches(pointer: string, { routes = [] }: WrittenListener, { upstream }: Written): Breach[] {
-  const listed = (upstream.backends ?? []).map(({ name }) => name);
+function routeBreaches(pointer: string, { routes = [] }: WrittenListener, written: Written): Breach[] {
   const taken: string[] = [];
-  return routes.flatMap(({ serverNames = [""], backends }, at) => {
+  return routes.flatMap(({ serverNames = [""], upstream, backends = [] }, at) => {
     const own = `${pointer}/routes/${at}`;
+    const cluster = upstreamFor(written, upstream)?.upstream;
+    // One that does not exist is told of as such.
+    const listed = cluster === undefined ? backends : (cluster.backends ?? []).map(({ name }) => name);
     const unknown = backends.flatMap((name, index) =>
       listed.includes(name)
         ? []

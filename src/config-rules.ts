@@ -1,9 +1,17 @@
 /** What no schema can say: fields that must agree with each other. Pure. */
-import { type Address, isLoopback, parseAddress, parseBackendUrl, textOf } from "./address.ts";
+import { type Address, isLoopback, overlaps, parseAddress } from "./address.ts";
+import { formBreaches, leadBreaches } from "./config-clusters.ts";
 import { passthroughBreaches } from "./config-passthrough.ts";
-import type { Written } from "./config-schema.ts";
+import { type Placed, upstreamFor, type Written, writtenUpstreams } from "./config-schema.ts";
+import {
+  backendBreaches,
+  discoveryBreaches,
+  fallbackBreaches,
+  repeatedBackends,
+  repeatedUrls,
+} from "./config-upstream-rules.ts";
 import { parseDuration } from "./duration.ts";
-import { type Breach, quote } from "./problem.ts";
+import { type Breach, quote, repeatedNames } from "./problem.ts";
 
 export type Rule = {
   /** JSON pointers to all that it reads, with what is beneath; "*" is every entry of a list. */
@@ -11,17 +19,34 @@ export type Rule = {
   readonly breaches: (written: Written) => readonly Breach[];
 };
 
+/** The same part of each cluster, whichever form the file has. */
+const ofUpstreams = (part: string): readonly string[] => [`/upstream${part}`, `/upstreams/*${part}`];
+
+/** Asks a rule of one cluster for each that there is. */
+const each =
+  (breaches: (placed: Placed, written: Written) => readonly Breach[]): Rule["breaches"] =>
+  (written) =>
+    writtenUpstreams(written).flatMap((placed) => breaches(placed, written));
+
 /** A rule of fields that are not what they should be would find anything: it is asked when they are. */
 export const rules: readonly Rule[] = [
   { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
+  { reads: ["/upstream", "/upstreams"], breaches: formBreaches },
   {
-    reads: ["/upstream/backends/*/name"],
-    breaches: ({ upstream }) => repeatedNames("/upstream/backends", upstream.backends ?? []),
+    reads: [
+      "/listeners/*/upstream",
+      "/listeners/*/mode",
+      "/listeners/*/hosts",
+      "/listeners/*/routes",
+      ...ofUpstreams("/name"),
+    ],
+    breaches: leadBreaches,
   },
-  { reads: ["/upstream/backends"], breaches: repeatedUrls },
+  { reads: ofUpstreams("/backends/*/name"), breaches: each(repeatedBackends) },
+  { reads: ofUpstreams("/backends"), breaches: each(repeatedUrls) },
   {
-    reads: ["/upstream/backends/*/name", "/upstream/discovery/fallback/name"],
-    breaches: fallbackBreaches,
+    reads: [...ofUpstreams("/backends/*/name"), ...ofUpstreams("/discovery/fallback/name")],
+    breaches: each(fallbackBreaches),
   },
   {
     reads: ["/listeners/*/address", "/listeners/*/tls", "/listeners/*/mode", "/admin"],
@@ -29,15 +54,26 @@ export const rules: readonly Rule[] = [
   },
   { reads: ["/listeners/*/proxyProtocol"], breaches: proxyProtocolBreaches },
   {
-    reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", "/upstream/tls"],
+    reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", ...ofUpstreams("/tls")],
     breaches: identityBreaches,
   },
-  { reads: ["/listeners", "/upstream/backends", "/upstream/lanes"], breaches: passthroughBreaches },
   {
-    reads: ["/listeners/*/address", "/upstream/backends", "/upstream/discovery", "/upstream/tls"],
-    breaches: backendBreaches,
+    reads: ["/listeners", ...ofUpstreams("/backends"), ...ofUpstreams("/lanes")],
+    breaches: passthroughBreaches,
   },
-  { reads: ["/upstream/discovery", "/upstream/proxyProtocol"], breaches: discoveryBreaches },
+  {
+    reads: [
+      "/listeners/*/address",
+      ...ofUpstreams("/backends"),
+      ...ofUpstreams("/discovery"),
+      ...ofUpstreams("/tls"),
+    ],
+    breaches: each(backendBreaches),
+  },
+  {
+    reads: [...ofUpstreams("/discovery"), ...ofUpstreams("/proxyProtocol")],
+    breaches: each(discoveryBreaches),
+  },
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];
 
@@ -51,27 +87,6 @@ export function checkRules(written: Written, amiss: readonly string[] = []): rea
 function touches(pointer: string, read: string): boolean {
   const [one, other] = [pointer.split("/"), read.split("/")];
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
-}
-
-/** Twice the same apiserver: no fault of it could be told from the other's, and each would be asked twice. */
-function repeatedUrls({ upstream: { backends = [] } }: Written): Breach[] {
-  const places = backends.map(({ url }) => {
-    const address = parseBackendUrl(url);
-    return address === undefined ? url : textOf(address);
-  });
-  return backends.flatMap(({ url }, index) => {
-    const first = places.indexOf(places[index] ?? "");
-    const message = `is ${quote(url)}, which is where backend ${quote(backends[first]?.name)} is`;
-    return first < index ? [{ pointer: `/upstream/backends/${index}/url`, message }] : [];
-  });
-}
-
-function repeatedNames(pointer: string, named: readonly { readonly name: string }[]): Breach[] {
-  return named.flatMap(({ name }, index) => {
-    const first = named.findIndex((other) => other.name === name);
-    const message = `is ${quote(name)} again: entry ${first} has that name`;
-    return first < index ? [{ pointer: `${pointer}/${index}/name`, message }] : [];
-  });
 }
 
 /** Without TLS, bearer tokens would cross the network readable. */
@@ -115,13 +130,15 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
 }
 
 /** Whose certificates count, and with what we vouch for them: one is nothing without the other. */
-function identityBreaches({ listeners, upstream }: Written): Breach[] {
-  return listeners.flatMap((listener, index) => {
+function identityBreaches(written: Written): Breach[] {
+  return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
     const hosts = listener.hosts.map((host, at) => ({ host, pointer: `${pointer}/hosts/${at}` }));
     return [
       ...hostBreaches(listener, pointer),
-      ...[{ host: listener, pointer }, ...hosts].flatMap((one) => policyBreaches(one, upstream)),
+      ...[{ host: listener, pointer }, ...hosts].flatMap((one) =>
+        policyBreaches(one, upstreamFor(written, one.host.upstream)),
+      ),
     ];
   });
 }
@@ -138,11 +155,12 @@ function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: str
 }
 
 type Asked = {
-  readonly host: Pick<Written["listeners"][number], "tls" | "identity">;
+  readonly host: Pick<Written["listeners"][number], "tls" | "identity" | "upstream">;
   readonly pointer: string;
 };
 
-function policyBreaches({ host, pointer: at }: Asked, upstream: Written["upstream"]): Breach[] {
+/** Without a cluster, which is told as such, nobody can say what it vouches with. */
+function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
   const hasCa = host.tls?.clientCAFile !== undefined;
@@ -153,91 +171,9 @@ function policyBreaches({ host, pointer: at }: Asked, upstream: Written["upstrea
   const message = `is missing: identity.clientCerts ${quote(clientCerts)} needs it`;
   const wanted = clientCerts === "front-proxy" ? "frontProxy" : "impersonator";
   const breaches: Breach[] = hasCa ? [] : [{ pointer, message }];
-  if (upstream.tls?.[wanted] === undefined) breaches.push({ pointer: `/upstream/tls/${wanted}`, message });
+  if (placed !== undefined && placed.upstream.tls?.[wanted] === undefined)
+    breaches.push({ pointer: `${placed.pointer}/tls/${wanted}`, message });
   return breaches;
-}
-
-function backendBreaches(written: Written): Breach[] {
-  const own = written.listeners.map(({ address }) => parseAddress(address));
-  const { backends = [], discovery, tls } = written.upstream;
-  const breaches = backendUrls(written).flatMap(({ url, pointer }) => {
-    const address = parseBackendUrl(url);
-    if (address === undefined) return [];
-    if (!address.isEncrypted && !isLoopback(address.host))
-      return [{ pointer, message: `is ${quote(url)}, but http is for loopback addresses only: use https` }];
-    const isHere = (one: Address): boolean => isLoopback(address.host) || one.host === address.host;
-    const isOwn = own.some((one) => one !== undefined && isHere(one) && overlaps(one, address));
-    return isOwn ? [{ pointer, message: `is ${quote(url)}, which is watchkeeper's own listener` }] : [];
-  });
-  const hasEncrypted = backends.some(({ url }) => parseBackendUrl(url)?.isEncrypted);
-  if (hasEncrypted && tls === undefined)
-    breaches.push({ pointer: "/upstream/tls/caFile", message: "is missing: backends with https need it" });
-  else if (discovery !== undefined && tls === undefined)
-    breaches.push({ pointer: "/upstream/tls/caFile", message: "is missing: discovered backends need it" });
-  if (backends.length === 0 && discovery === undefined)
-    breaches.push({ pointer: "/upstream/backends", message: 'is missing, and so is "discovery"' });
-  return breaches;
-}
-
-function backendUrls({
-  upstream: { backends = [], discovery },
-}: Written): { url: string; pointer: string }[] {
-  const urls = backends.map(({ url }, index) => ({ url, pointer: `/upstream/backends/${index}/url` }));
-  if (discovery?.fallback === undefined) return urls;
-  return [...urls, { url: discovery.fallback.url, pointer: "/upstream/discovery/fallback/url" }];
-}
-
-/** Names tell backends apart, in the log and in metrics. */
-function fallbackBreaches({ upstream: { backends = [], discovery } }: Written): Breach[] {
-  const name = discovery?.fallback?.name;
-  if (!backends.some((one) => one.name === name)) return [];
-  const message = `is ${quote(name)}, which is a listed backend's name`;
-  return [{ pointer: "/upstream/discovery/fallback/name", message }];
-}
-
-/** What each way of discovery must be told, and what it may be. */
-const discoveryFields = {
-  dns: { needs: ["name"], takes: ["name", "port"] },
-  file: { needs: ["file"], takes: ["file"] },
-  endpointslice: { needs: [], takes: ["kubeconfigFile"] },
-  leases: { needs: [], takes: ["kubeconfigFile"] },
-} as const;
-
-function discoveryBreaches({ upstream: { discovery, proxyProtocol } }: Written): Breach[] {
-  if (discovery === undefined) return [];
-  const { from, interval: _, fallback: __, ...rest } = discovery;
-  // The package that asks Kubernetes opens its own connections.
-  if (proxyProtocol !== "off" && (from === "endpointslice" || from === "leases"))
-    return [
-      {
-        pointer: "/upstream/discovery/from",
-        message: `is ${quote(from)}, which is asked without the header of "proxyProtocol": use dns or file`,
-      },
-    ];
-  const needs: readonly string[] = discoveryFields[from].needs;
-  const takes: readonly string[] = discoveryFields[from].takes;
-  const missing = needs.filter((field) => !(field in rest));
-  const strange = Object.keys(rest).filter((field) => !takes.includes(field));
-  return [
-    ...missing.map((field) => ({ field, message: `is missing: discovery from ${quote(from)} needs it` })),
-    ...strange.map((field) => ({ field, message: `is not for discovery from ${quote(from)}` })),
-  ].map(({ field, message }) => ({ pointer: `/upstream/discovery/${field}`, message }));
-}
-
-/** Two addresses that the kernel would not give out both. Port 0 is always another port. */
-function overlaps(one: Address, other: Address): boolean {
-  if (one.port === 0 || one.port !== other.port) return false;
-  return covers(one.host, other.host) || covers(other.host, one.host);
-}
-
-/** "::" takes IPv4 as well, "0.0.0.0" nothing else. */
-function covers(host: string, other: string): boolean {
-  if (host === "::") return true;
-  return numeric(host) === numeric(other) || (host === "0.0.0.0" && !other.includes(":"));
-}
-
-function numeric(host: string): string {
-  return host === "localhost" ? "127.0.0.1" : host;
 }
 
 /** A lane must be suspect before it is dead, and asked before it is suspect (design D6). */

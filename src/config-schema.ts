@@ -13,14 +13,9 @@ import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
-  readonly upstream: {
-    readonly backends?: readonly { readonly name: string; readonly url: string }[];
-    readonly discovery?: WrittenDiscovery;
-    readonly tls?: WrittenUpstreamTls;
-    readonly lanes: { readonly streams: number; readonly warm: number };
-    readonly sharing: "lanes" | "none";
-    readonly proxyProtocol: "off" | "v1" | "v2";
-  };
+  /** One of the two, as the rules have it. */
+  readonly upstream?: WrittenUpstream;
+  readonly upstreams?: readonly WrittenUpstream[];
   readonly watches: {
     readonly bookmarks: "always" | "as-asked";
     readonly timeTravelGuard: "observe" | "enforce" | "off";
@@ -40,6 +35,17 @@ export type Written = {
     readonly format: "json" | "text";
     readonly accessLog: "off" | "errors" | "longrunning" | "all";
   };
+};
+
+export type WrittenUpstream = {
+  /** Of the cluster; each of several has one. */
+  readonly name?: string;
+  readonly backends?: readonly { readonly name: string; readonly url: string }[];
+  readonly discovery?: WrittenDiscovery;
+  readonly tls?: WrittenUpstreamTls;
+  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly sharing: "lanes" | "none";
+  readonly proxyProtocol: "off" | "v1" | "v2";
 };
 
 export type WrittenPair = {
@@ -73,6 +79,7 @@ export type WrittenDiscovery = {
 
 export type WrittenHost = {
   readonly names: readonly string[];
+  readonly upstream?: string;
   readonly tls: WrittenPair & { readonly clientCAFile?: string };
   readonly identity: { readonly clientCerts: "reject" | "front-proxy" | "impersonate" | "lend" };
 };
@@ -81,9 +88,11 @@ export type WrittenListener = {
   readonly name: string;
   readonly address: string;
   readonly mode: "http" | "passthrough";
+  readonly upstream?: string;
   readonly routes?: readonly {
     readonly serverNames?: readonly string[];
-    readonly backends: readonly string[];
+    readonly upstream?: string;
+    readonly backends?: readonly string[];
   }[];
   readonly tls?: WrittenHost["tls"];
   readonly identity: WrittenHost["identity"];
@@ -98,6 +107,22 @@ export type ProxyProtocolConfig = {
   readonly mode: "off" | "accept" | "require";
   readonly trusted: readonly string[];
 };
+
+/** One cluster as a file has it, and where: "/upstream", or "/upstreams/0". */
+export type Placed = { readonly upstream: WrittenUpstream; readonly pointer: string };
+
+/** All clusters, however the file has them. */
+export function writtenUpstreams({ upstream, upstreams = [] }: Written): readonly Placed[] {
+  const only = upstream === undefined ? [] : [{ upstream, pointer: "/upstream" }];
+  return [...only, ...upstreams.map((one, at) => ({ upstream: one, pointer: `/upstreams/${at}` }))];
+}
+
+/** Whom a listener, host or route means by this name; without one, the only one that there is. */
+export function upstreamFor(written: Written, name: string | undefined): Placed | undefined {
+  const all = writtenUpstreams(written);
+  if (name === undefined) return all.length === 1 ? all[0] : undefined;
+  return all.find(({ upstream }) => upstream.name === name);
+}
 
 const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true });
 ajv.addFormat("address", (text: string) => parseAddress(text) !== undefined);

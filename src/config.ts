@@ -2,21 +2,28 @@
  * A configuration file → Config, or all its problems at once. Nothing here decides what to do about a bad file:
  * whoever holds the last good Config keeps it.
  */
-import assert from "node:assert/strict";
 import { dirname, resolve } from "node:path";
-import { type Address, type BackendAddress, parseAddress, parseBackendUrl } from "./address.ts";
+import { type Address, parseAddress } from "./address.ts";
 import type { Clock } from "./clock.ts";
 import { checkRules } from "./config-rules.ts";
 import {
   checkSchema,
   type ProxyProtocolConfig,
   type Written,
-  type WrittenDiscovery,
   type WrittenHost,
   type WrittenListener,
-  type WrittenPair,
-  type WrittenUpstreamTls,
+  writtenUpstreams,
 } from "./config-schema.ts";
+import {
+  checked,
+  type HeaderNames,
+  lower,
+  type PairFiles,
+  type PathOf,
+  pairOf,
+  type UpstreamConfig,
+  upstreamOf,
+} from "./config-upstream.ts";
 import { parseDuration } from "./duration.ts";
 import { Failure } from "./failure.ts";
 import { limits } from "./limits.ts";
@@ -32,17 +39,8 @@ export type Config = {
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
-  readonly upstream: {
-    /** Those that stay whatever is discovered. */
-    readonly backends: readonly BackendConfig[];
-    readonly discovery: DiscoveryConfig | undefined;
-    /** Undefined only when every backend is plain http on loopback. */
-    readonly tls: UpstreamTls | undefined;
-    readonly lanes: { readonly streams: number; readonly warm: number };
-    readonly sharing: "lanes" | "none";
-    /** The PROXY header that every connection to a backend begins with; undefined: none. */
-    readonly proxyProtocol: "v1" | "v2" | undefined;
-  };
+  /** The clusters, at least one. */
+  readonly upstreams: readonly [UpstreamConfig, ...UpstreamConfig[]];
   readonly watches: {
     readonly bookmarks: "always" | "as-asked";
     readonly timeTravelGuard: "observe" | "enforce" | "off";
@@ -69,41 +67,14 @@ export type Config = {
   };
 };
 
-export type UpstreamTls = {
-  readonly caFile: string;
-  readonly reloadIntervalMs: number;
-  readonly serverName: string | undefined;
-  /** With what we vouch for clients that showed a certificate. */
-  readonly frontProxy: FrontProxy | undefined;
-  readonly impersonator: PairFiles | undefined;
-};
-
-export type PairFiles = {
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly reloadIntervalMs: number;
-};
-
-export type FrontProxy = PairFiles & { readonly names: HeaderNames };
-
-/** In lower case: the names that the apiserver was told to look for (--requestheader-*); the first of each is sent. */
-export type HeaderNames = {
-  readonly user: readonly string[];
-  readonly uid: readonly string[];
-  readonly group: readonly string[];
-  /** What an extra's key is put behind. */
-  readonly extraPrefix: readonly string[];
-};
-
 export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
   readonly mode: "http" | "passthrough";
-  /** Of a passthrough, by the server's name; none: all backends behind every name. */
-  readonly routes: readonly {
-    readonly serverNames: readonly string[];
-    readonly backends: readonly string[];
-  }[];
+  /** The cluster behind it, by its name; behind names that no host has, if there are hosts. */
+  readonly upstream: string;
+  /** Of a passthrough, by the server's name; none: all backends of `upstream` behind every name. */
+  readonly routes: readonly RouteConfig[];
   /** Undefined: plain HTTP, on loopback. */
   readonly tls: ListenerTls | undefined;
   /** What is served besides, by name. */
@@ -112,6 +83,14 @@ export type ListenerConfig = {
   readonly trustedForwarders: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
   readonly connectionsPerSource: number;
+};
+
+export type RouteConfig = {
+  /** None: every other name, and no name at all. */
+  readonly serverNames: readonly string[];
+  readonly upstream: string;
+  /** None: all that the cluster has. */
+  readonly backends: readonly string[];
 };
 
 export type ListenerTls = PairFiles & {
@@ -123,8 +102,13 @@ export type ListenerTls = PairFiles & {
 export type HostConfig = {
   /** Lower case; "*." stands for one label. */
   readonly names: readonly string[];
+  /** The cluster behind it, by its name. */
+  readonly upstream: string;
   readonly tls: ListenerTls;
 };
+
+/** What of a configuration concerns one cluster. */
+export type ClusterConfig = Omit<Config, "upstreams"> & { readonly upstream: UpstreamConfig };
 
 /** What becomes of client certificates. */
 export type IdentityPolicy =
@@ -133,18 +117,9 @@ export type IdentityPolicy =
   | { readonly clientCerts: "lend" }
   | { readonly clientCerts: "front-proxy"; readonly names: HeaderNames };
 
-export type DiscoveryConfig = {
-  readonly intervalMs: number;
-  /** Used only while no other backend is ready. */
-  readonly fallback?: BackendConfig;
-} & (
-  | { readonly from: "dns"; readonly name: string; readonly port: number }
-  | { readonly from: "file"; readonly file: string }
-  /** Without a kubeconfig: the pod's service account. */
-  | { readonly from: "endpointslice" | "leases"; readonly kubeconfigFile: string | undefined }
-);
-
-export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
+export function clusterConfigs({ upstreams, ...rest }: Config): readonly ClusterConfig[] {
+  return upstreams.map((upstream) => ({ ...rest, upstream }));
+}
 
 /** `file` names the text in problems, and its directory is where relative paths start. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
@@ -183,23 +158,16 @@ function problemOf(file: string, message: string): Problem {
 }
 
 function configOf(written: Written, file: string): Config {
-  const { upstream, health, drain } = written;
+  const { health, drain } = written;
   const pathOf: PathOf = (path) => resolve(dirname(file), path);
-  const frontProxy = upstream.tls?.frontProxy;
-  const names = frontProxy && namesOf(frontProxy);
+  const [first, ...others] = writtenUpstreams(written).map(({ upstream }) => upstreamOf(upstream, pathOf));
+  const upstreams = [checked(first), ...others] as const;
   return {
     file: resolve(file),
     written,
     name: written.metadata.name,
-    listeners: written.listeners.map((listener) => listenerOf(listener, names, pathOf)),
-    upstream: {
-      backends: (upstream.backends ?? []).map(backendOf),
-      discovery: upstream.discovery && discoveryOf(upstream.discovery, pathOf),
-      tls: upstream.tls && upstreamTlsOf(upstream.tls, pathOf),
-      lanes: { ...upstream.lanes },
-      sharing: upstream.sharing,
-      proxyProtocol: upstream.proxyProtocol === "off" ? undefined : upstream.proxyProtocol,
-    },
+    listeners: written.listeners.map((listener) => listenerOf(listener, upstreams, pathOf)),
+    upstreams,
     watches: { ...written.watches },
     health: {
       ping: {
@@ -230,42 +198,36 @@ function configOf(written: Written, file: string): Config {
 
 function listenerOf(
   listener: WrittenListener,
-  names: HeaderNames | undefined,
+  upstreams: Config["upstreams"],
   pathOf: PathOf,
 ): ListenerConfig {
   const { tls } = listener;
+  // Where there are several the rules saw to it that each is named; a passthrough's routes name theirs.
+  const only = upstreams[0].name;
+  const { upstream = only } = listener;
+  const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {
+    const frontProxy = upstreams.find((one) => one.name === name)?.tls?.frontProxy;
+    return servingOf(host, frontProxy?.names, pathOf);
+  };
   return {
     name: listener.name,
     address: addressOf(listener.address),
     mode: listener.mode,
-    routes: (listener.routes ?? []).map(({ serverNames = [], backends }) => ({ serverNames, backends })),
-    tls: tls && servingOf({ ...listener, tls }, names, pathOf),
-    hosts: listener.hosts.map((host) => ({
+    upstream,
+    routes: (listener.routes ?? []).map(({ serverNames = [], upstream: own = only, backends = [] }) => ({
+      serverNames,
+      upstream: own,
+      backends,
+    })),
+    tls: tls && serving({ ...listener, tls }, upstream),
+    hosts: listener.hosts.map(({ upstream: own = only, ...host }) => ({
       names: lower(host.names),
-      tls: servingOf(host, names, pathOf),
+      upstream: own,
+      tls: serving(host, own),
     })),
     trustedForwarders: listener.trustedForwarders,
     proxyProtocol: { ...listener.proxyProtocol },
     connectionsPerSource: listener.connectionsPerSource,
-  };
-}
-
-function pairOf({ certFile, keyFile, reloadInterval }: WrittenPair, pathOf: PathOf): PairFiles {
-  return {
-    certFile: pathOf(certFile),
-    keyFile: pathOf(keyFile),
-    reloadIntervalMs: msOf(reloadInterval),
-  };
-}
-
-function upstreamTlsOf(written: WrittenUpstreamTls, pathOf: PathOf): UpstreamTls {
-  const { caFile, reloadInterval, serverName, frontProxy, impersonator } = written;
-  return {
-    caFile: pathOf(caFile),
-    reloadIntervalMs: msOf(reloadInterval),
-    serverName,
-    frontProxy: frontProxy && { ...pairOf(frontProxy, pathOf), names: namesOf(frontProxy) },
-    impersonator: impersonator && pairOf(impersonator, pathOf),
   };
 }
 
@@ -289,42 +251,5 @@ function policyOf(
   return { clientCerts };
 }
 
-function namesOf(written: NonNullable<WrittenUpstreamTls["frontProxy"]>): HeaderNames {
-  return {
-    user: lower(written.usernameHeaders),
-    uid: lower(written.uidHeaders),
-    group: lower(written.groupHeaders),
-    extraPrefix: lower(written.extraHeadersPrefix),
-  };
-}
-
-function lower(names: readonly string[]): string[] {
-  return names.map((name) => name.toLowerCase());
-}
-
-type PathOf = (path: string) => string;
-
-function backendOf({ name, url }: { readonly name: string; readonly url: string }): BackendConfig {
-  return { name, url, ...backendAddressOf(url) };
-}
-
-function discoveryOf(written: WrittenDiscovery, pathOf: (path: string) => string): DiscoveryConfig {
-  const { from, name, port = 6443, file, kubeconfigFile } = written;
-  const all = {
-    intervalMs: msOf(written.interval),
-    ...(written.fallback === undefined ? {} : { fallback: backendOf(written.fallback) }),
-  };
-  if (from === "dns") return { from, ...all, name: checked(name), port };
-  if (from === "file") return { from, ...all, file: pathOf(checked(file)) };
-  return { from, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
-}
-
 const msOf = (text: string): number => checked(parseDuration(text));
 const addressOf = (text: string): Address => checked(parseAddress(text));
-const backendAddressOf = (url: string): BackendAddress => checked(parseBackendUrl(url));
-
-/** The schema's formats are the same functions, and the rules ask for the rest: only a mistake of ours has no value. */
-function checked<T>(value: T | undefined): T {
-  assert(value !== undefined, "The schema let a text through that cannot be read");
-  return value;
-}

@@ -2,7 +2,6 @@
  * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
  * running proxy comes out, or why there is none.
  */
-import { textOf } from "./address.ts";
 import { type Readiness, readinessOf } from "./admin/probes.ts";
 import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./clock.ts";
@@ -13,9 +12,11 @@ import { adminName } from "./descriptors.ts";
 import { Failure } from "./failure.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
-import { Cluster } from "./proxy/cluster.ts";
+import { Clusters } from "./proxy/clusters.ts";
 import { drain } from "./proxy/drain.ts";
-import type { Exchanges } from "./proxy/exchanges.ts";
+import type { LiveExchanges } from "./proxy/exchanges.ts";
+import { guarded } from "./proxy/guarded.ts";
+import type { Gate } from "./proxy/listen.ts";
 import { Listeners } from "./proxy/listeners.ts";
 import { Operations } from "./proxy/operations.ts";
 import { ownVersion } from "./version.ts";
@@ -28,7 +29,7 @@ export type Running = {
   readonly adminAddress: string;
   /** Where the JSON API is; "" while its port is somebody else's. */
   readonly apiAddress: string;
-  readonly exchanges: Exchanges;
+  readonly exchanges: LiveExchanges;
   /**
    * Takes another configuration's listeners, backends, CA and drain, or none of it. Returns the names of changed parts
    * that hold from the next start only. Undefined says that there was a file, but a bad one.
@@ -54,27 +55,30 @@ export type Surroundings = {
 
 /** Opens every listener and the admin port, or says why it cannot. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
-  const cluster = Cluster.of(config, around.journal);
-  if (cluster instanceof Failure) return cluster;
-  const proxy = new Watchkeeper(config, cluster, around);
+  const clusters = Clusters.of(config, around.journal);
+  if (clusters instanceof Failure) return clusters;
+  const proxy = new Watchkeeper(config, clusters, around);
   return (await proxy.start()) ?? proxy;
 }
 
 class Watchkeeper implements Running {
   #config: Config;
   readonly #around: Surroundings;
-  readonly #cluster: Cluster;
+  readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #windows: Windows;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
-  constructor(config: Config, cluster: Cluster, around: Surroundings) {
+  constructor(config: Config, clusters: Clusters, around: Surroundings) {
     this.#config = config;
     this.#around = around;
-    this.#cluster = cluster;
+    this.#clusters = clusters;
     this.#windows = new Windows(around.journal);
-    this.#listeners = new Listeners(cluster.entry, config.health.keepalive, around.inherited);
+    const { journal, inherited } = around;
+    const clock = guarded(wallClock, journal);
+    const gateOf = (upstream: string): Gate => clusters.gateOf(upstream);
+    this.#listeners = new Listeners({ clock, journal, gateOf }, config.health.keepalive, inherited);
   }
 
   get addresses(): ReadonlyMap<string, string> {
@@ -89,8 +93,8 @@ class Watchkeeper implements Running {
     return this.#windows.apiAddress;
   }
 
-  get exchanges(): Exchanges {
-    return this.#cluster.path.exchanges;
+  get exchanges(): LiveExchanges {
+    return this.#clusters.exchanges;
   }
 
   /** Opens every listener, or none. */
@@ -99,22 +103,22 @@ class Watchkeeper implements Running {
     // Listening sockets that were passed in have a queue, in which somebody may stand.
     const isAwaited = inherited !== undefined && !inherited.isEmpty;
     const failure =
-      (await this.#cluster.load()) ??
+      (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
       (await this.#listeners.reconcile(this.#config.listeners)) ??
       (await this.#openWindows());
     // Only now, so that a port that somebody else has is the only thing that is told; not before our own certificates
     // are there, for lanes are dialled at once.
-    if (failure === undefined && !isAwaited) this.#cluster.start();
+    if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) this.#cut();
     return failure;
   }
 
   async #awaitBackends(): Promise<Failure | undefined> {
-    this.#cluster.start();
+    this.#clusters.start();
     const { isSuccessor } = this.#around;
-    if ((await this.#cluster.settled()) || isSuccessor !== true) return undefined;
+    if ((await this.#clusters.settled()) || isSuccessor !== true) return undefined;
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
   }
 
@@ -126,13 +130,16 @@ class Watchkeeper implements Running {
   }
 
   async #take(config: Config): Promise<readonly string[] | Failure> {
-    const take = await this.#cluster.prepare(config);
-    if (take instanceof Failure) return take;
+    const prepared = await this.#clusters.prepare(config);
+    if (prepared instanceof Failure) return prepared;
     const failure = await this.#listeners.reconcile(config.listeners);
-    if (failure !== undefined) return failure;
+    if (failure !== undefined) {
+      prepared.drop();
+      return failure;
+    }
     const waiting = changedParts(this.#config, config);
     this.#config = config;
-    take();
+    prepared.take();
     return waiting;
   }
 
@@ -153,8 +160,8 @@ class Watchkeeper implements Running {
       clock: wallClock,
       journal: this.#around.journal,
       exchanges: this.exchanges,
-      queuedBytes: () => this.#cluster.path.buffered.bytes,
-      upgrades: () => this.#cluster.tunnelCount,
+      queuedBytes: () => this.#clusters.relief.buffered.bytes,
+      upgrades: () => this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0),
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
@@ -165,15 +172,15 @@ class Watchkeeper implements Running {
 
   #cut(): void {
     this.#windows.stop();
-    this.#cluster.stop();
+    this.#clusters.stop();
     this.#listeners.cut();
-    this.#cluster.path.reconcile([]);
+    this.#clusters.close();
   }
 
   #openWindows(): Promise<Failure | undefined> {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
-    const { path, backends: set, passthrough } = this.#cluster;
-    const { upstreams, exchanges, backends, hedges, hold, moves, timeTravel, talk, standings } = path;
+    const clusters = this.#clusters;
+    clusters.onGone = (cluster) => this.#windows.gone(cluster);
     return this.#windows.open({
       name: this.#config.name,
       addresses: this.#config.admin,
@@ -181,34 +188,28 @@ class Watchkeeper implements Running {
       inherited: inherited?.take(adminName),
       version: ownVersion(),
       journal,
-      views: () => backends.views,
-      upstreams,
-      moves,
-      timeTravel,
-      exchanges,
-      hedges,
-      hold,
-      talk,
-      standings,
-      upgrades: () => this.#cluster.splices.openCount,
-      passthrough,
+      clusters: () => clusters.all,
       sessions: () => this.#listeners.sessionCount,
       handshakeErrors: () => this.#listeners.handshakeErrors,
-      queuedBytes: () => path.buffered.bytes,
+      queuedBytes: () => clusters.relief.buffered.bytes,
       config: () => this.#configState,
-      discovery: () => set.record,
-      detectors: (name) => path.detectors(name),
-      addressOf: (name) => textOf(set.addressOf(name)),
-      certificates: () => [...this.#listeners.certificates, ...this.#cluster.certificates],
+      certificates: () => [
+        ...this.#listeners.certificates,
+        ...clusters.all.flatMap(({ certificates }) => certificates),
+      ],
       droppedLogLines,
-      operations: new Operations({ journal, backends, exchanges, moves, reload: this.#around.readAgain }),
+      operations: new Operations({
+        journal,
+        paths: () => clusters.all.map(({ path }) => path),
+        reload: this.#around.readAgain,
+      }),
       ready: () => this.#ready(),
     });
   }
 
   /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
   #ready(): readonly Readiness[] {
-    const states = this.#cluster.path.backends.views.map(({ state }) => state);
-    return readinessOf({ states, lost: this.#listeners.lost, isDraining: this.#isDraining });
+    const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
+    return readinessOf({ clusters, lost: this.#listeners.lost, isDraining: this.#isDraining });
   }
 }

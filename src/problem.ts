@@ -77,3 +77,12 @@ function distanceOf(one: string, other: string): number {
 function costAt(row: readonly number[], column: number): number {
   return row[column] ?? Infinity;
 }
+
+/** Of a list at `pointer` whose entries' names tell them apart. */
+export function repeatedNames(pointer: string, named: readonly { readonly name: string }[]): Breach[] {
+  return named.flatMap(({ name }, index) => {
+    const first = named.findIndex((other) => other.name === name);
+    const message = `is ${quote(name)} again: entry ${first} has that name`;
+    return first < index ? [{ pointer: `${pointer}/${index}/name`, message }] : [];
+  });
+}

@@ -32,8 +32,8 @@ test("its routes are read, with and without names", () => {
   );
   if (Array.isArray(config)) return assert.equal(config, []);
   assert.equal(config.listeners[0]?.routes, [
-    { serverNames: ["a.example", "*.b"], backends: ["cp-1"] },
-    { serverNames: [], backends: ["cp-2", "cp-1"] },
+    { serverNames: ["a.example", "*.b"], upstream: "", backends: ["cp-1"] },
+    { serverNames: [], upstream: "", backends: ["cp-2", "cp-1"] },
   ]);
 });
 

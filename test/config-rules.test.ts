@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { checkRules, rules } from "../src/config-rules.ts";
-import type { Written } from "../src/config-schema.ts";
+import type { Written, WrittenUpstream } from "../src/config-schema.ts";
 
 const test = suite("config-rules");
 
@@ -45,7 +45,7 @@ function listener(
   };
 }
 
-function upstream(urls: readonly string[]): Written["upstream"] {
+function upstream(urls: readonly string[]): WrittenUpstream {
   const backends = urls.map((url, index) => ({ name: `cp-${index}`, url }));
   return {
     backends,
@@ -124,9 +124,13 @@ test("no rule reads what it does not say that it reads", () => {
       discovery: { from: "dns", interval: "1s", name: "x", fallback: { name: "f", url: "https://10.0.0.3" } },
     },
   });
+  const { upstream: only, ...rest } = every;
+  const several = { ...rest, upstreams: [{ name: "eu", ...upstream(["https://10.0.0.1"]) }] };
+  assert.ok(only);
   for (const { reads, breaches: run } of rules) {
     const read = new Set<string>();
     run(spied(every, "", read));
+    run(spied(several, "", read));
     seen.set(reads.join(), read);
     for (const path of read)
       assert.ok(

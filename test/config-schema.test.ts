@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import schema from "../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
-import { checkSchema, type Written } from "../src/config-schema.ts";
+import { checkSchema, type Written, type WrittenUpstream } from "../src/config-schema.ts";
 import { inReadingOrder, isProblems, lineOf } from "../src/problem.ts";
 import { readYaml } from "../src/yaml-document.ts";
 
@@ -19,6 +19,38 @@ function check(text: string): Written | string[] {
     : written;
 }
 
+const everyUpstream = {
+  name: "x",
+  backends: [{ name: "x", url: "https://10.0.0.1" }],
+  discovery: {
+    from: "dns",
+    interval: "1s",
+    name: "x",
+    port: 1,
+    file: "x",
+    kubeconfigFile: "x",
+    fallback: { name: "x", url: "https://10.0.0.2" },
+  },
+  tls: {
+    caFile: "x",
+    reloadInterval: "1s",
+    serverName: "x",
+    frontProxy: {
+      certFile: "x",
+      keyFile: "x",
+      reloadInterval: "1s",
+      usernameHeaders: ["x"],
+      uidHeaders: ["x"],
+      groupHeaders: ["x"],
+      extraHeadersPrefix: ["x"],
+    },
+    impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+  },
+  lanes: { streams: 1, warm: 0 },
+  sharing: "lanes",
+  proxyProtocol: "v2",
+} satisfies Complete<WrittenUpstream>;
+
 /** Every key of the type; the compiler refuses this value when the type gains or loses one. */
 const every = {
   metadata: { name: "x" },
@@ -27,12 +59,14 @@ const every = {
       name: "x",
       address: "127.0.0.1:1",
       mode: "http",
-      routes: [{ serverNames: ["x"], backends: ["x"] }],
+      upstream: "x",
+      routes: [{ serverNames: ["x"], upstream: "x", backends: ["x"] }],
       tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
       identity: { clientCerts: "front-proxy" },
       hosts: [
         {
           names: ["x"],
+          upstream: "x",
           tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
           identity: { clientCerts: "front-proxy" },
         },
@@ -42,36 +76,8 @@ const every = {
       connectionsPerSource: 1,
     },
   ],
-  upstream: {
-    backends: [{ name: "x", url: "https://10.0.0.1" }],
-    discovery: {
-      from: "dns",
-      interval: "1s",
-      name: "x",
-      port: 1,
-      file: "x",
-      kubeconfigFile: "x",
-      fallback: { name: "x", url: "https://10.0.0.2" },
-    },
-    tls: {
-      caFile: "x",
-      reloadInterval: "1s",
-      serverName: "x",
-      frontProxy: {
-        certFile: "x",
-        keyFile: "x",
-        reloadInterval: "1s",
-        usernameHeaders: ["x"],
-        uidHeaders: ["x"],
-        groupHeaders: ["x"],
-        extraHeadersPrefix: ["x"],
-      },
-      impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
-    },
-    lanes: { streams: 1, warm: 0 },
-    sharing: "lanes",
-    proxyProtocol: "v2",
-  },
+  upstreams: [everyUpstream],
+  upstream: everyUpstream,
   watches: { bookmarks: "always", timeTravelGuard: "observe" },
   health: {
     ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s" },
@@ -146,7 +152,7 @@ test("what is left out gets its default", () => {
     probe: { path: "/readyz", interval: "1s", timeout: "2s" },
     keepalive: { idle: "5s", interval: "1s", count: 3 },
   });
-  assert.equal(written.upstream.lanes, { streams: 80, warm: 1 });
+  assert.equal(written.upstream?.lanes, { streams: 80, warm: 1 });
   assert.equal([written.listeners[0]?.mode, written.metadata.name], ["http", "default"]);
 });
 

@@ -7,6 +7,7 @@ import * as assert from "uvu/assert";
 import { isMap, isPair, isSeq, parseDocument, visit } from "yaml";
 import { wallClock } from "../src/clock.ts";
 import { type Config, loadConfig, parseConfig, watchConfig } from "../src/config.ts";
+import type { UpstreamConfig } from "../src/config-upstream.ts";
 import { isProblems, lineOf, type Problem } from "../src/problem.ts";
 import { cpuMs } from "./support/cpu.ts";
 import { within } from "./support/within.ts";
@@ -67,7 +68,7 @@ test("paths start at the file's directory, durations are milliseconds, addresses
   assert.is(tls?.certFile, resolve("some/where/pki/watchkeeper.crt"));
   assert.is(tls?.reloadIntervalMs, 60_000);
   assert.equal(address, { host: "::", port: 8443 });
-  assert.equal(config.upstream.backends[0], {
+  assert.equal(config.upstreams[0].backends[0], {
     name: "cp-1",
     url: "https://10.0.0.11:6443",
     host: "10.0.0.11",
@@ -112,9 +113,9 @@ test("whatever stands in the place of a value, the answer is problems, and no ru
 });
 
 test("discovery is one of four, its paths start at the file's directory", () => {
-  const discovered = (lines: string): Config["upstream"] =>
+  const discovered = (lines: string): UpstreamConfig =>
     configOf(parseConfig(sample.replace(/ {2}backends:[^]*? {2}tls:/, `  ${lines}\n  tls:`), "dir/a.yaml"))
-      .upstream;
+      .upstreams[0];
   assert.equal(discovered("discovery: {from: dns, name: api.test}").discovery, {
     from: "dns",
     intervalMs: 30_000,
@@ -130,7 +131,7 @@ test("discovery is one of four, its paths start at the file's directory", () => 
     intervalMs: 30_000,
     kubeconfigFile: resolve("dir/kube.conf"),
   });
-  assert.is(configOf(parseConfig(sample, "a.yaml")).upstream.discovery, undefined);
+  assert.is(configOf(parseConfig(sample, "a.yaml")).upstreams[0].discovery, undefined);
 });
 
 test("a file that is empty, only comments, binary or too large is one problem", () => {

@@ -28,4 +28,14 @@ test("a reader that throws costs neither the other readers nor the writer, and i
   assert.equal(heard.toSorted(), ["drain.started", "fault.contained"]);
 });
 
+test("what is written for a cluster says so, to the same readers", () => {
+  const journal = new Journal(manualClock());
+  const read: Entry[] = [];
+  const eu = journal.of("eu");
+  journal.subscribe((entry) => read.push(entry));
+  eu.write({ kind: "drain.started" });
+  journal.of("").write({ kind: "drain.started" });
+  assert.equal(read, [{ kind: "drain.started", cluster: "eu" }, { kind: "drain.started" }]);
+});
+
 test.run();

@@ -1,11 +1,10 @@
 /** What the JSON API lists, by the last part of the path. */
 import type { Clock } from "../clock.ts";
 import type { IncidentStore } from "../incidents/store.ts";
-import type { Talk } from "../proxy/talk.ts";
 import type { Pages } from "./api.ts";
 import { type BackendSources, backendListing } from "./backend-listing.ts";
 import { certificateListing } from "./certificate-listing.ts";
-import { clientListing } from "./client-listing.ts";
+import { clientListing, type Talking } from "./client-listing.ts";
 import { incidentListing } from "./incident-listing.ts";
 import { type Listing, type Page, pageOf } from "./listing.ts";
 import { lockListing } from "./lock-listing.ts";
@@ -15,17 +14,17 @@ import { watchListing } from "./watch-listing.ts";
 export type ListingSources = BackendSources & {
   readonly clock: Clock;
   readonly incidents: IncidentStore;
-  readonly talk: Talk;
+  readonly talks: () => readonly Talking[];
 };
 
 export function apiPages(sources: ListingSources, times: Times): Pages {
-  const { incidents, talk, live, certificates, wall } = sources;
+  const { incidents, talks, live, certificates, wall } = sources;
   return new Map([
     ["incidents", paged(incidentListing(() => incidents.all, times))],
     ["backends", paged(backendListing(sources, times))],
     ["watches", paged(watchListing(live, times))],
-    ["clients", paged(clientListing(talk.ledger, times))],
-    ["locks", paged(lockListing(() => talk.locks.all, times))],
+    ["clients", paged(clientListing(talks, times))],
+    ["locks", paged(lockListing(talks, times))],
     ["certificates", paged(certificateListing(certificates, wall))],
   ]);
 }

@@ -1,30 +1,34 @@
 /** `/api/v1/locks`: who holds the leader locks, and who renews them from where. */
 import type { Lock, Renewer } from "../ledger/lock.ts";
 import { callerView } from "./caller-view.ts";
+import type { Talking } from "./client-listing.ts";
 import type { Json, Listing } from "./listing.ts";
 import type { Times } from "./times.ts";
 
-export function lockListing(all: () => readonly Lock[], times: Times): Listing<Lock> {
-  const verdictOf = (lock: Lock): string => lock.verdictAt(times.now())?.verdict ?? "ok";
+type Row = { readonly cluster: string; readonly lock: Lock };
+
+export function lockListing(talks: () => readonly Talking[], times: Times): Listing<Row> {
+  const verdictOf = ({ lock }: Row): string => lock.verdictAt(times.now())?.verdict ?? "ok";
   return {
     kind: "LockList",
-    rows: all,
+    rows: () => talks().flatMap(({ cluster, talk }) => talk.locks.all.map((lock) => ({ cluster, lock }))),
     sort: "namespace",
     columns: {
-      resource: ({ name }) => name.resource,
-      namespace: ({ name }) => name.namespace,
-      name: ({ name }) => name.name,
-      holder: ({ holder }) => holder,
-      client: ({ renewers }) => renewers.at(-1)?.caller.address ?? "",
-      subject: ({ renewers }) => renewers.at(-1)?.caller.subject.name ?? "",
-      agent: ({ renewers }) => renewers.at(-1)?.caller.agent ?? "",
+      cluster: ({ cluster }) => cluster,
+      resource: ({ lock }) => lock.name.resource,
+      namespace: ({ lock }) => lock.name.namespace,
+      name: ({ lock }) => lock.name.name,
+      holder: ({ lock }) => lock.holder,
+      client: ({ lock }) => lock.renewers.at(-1)?.caller.address ?? "",
+      subject: ({ lock }) => lock.renewers.at(-1)?.caller.subject.name ?? "",
+      agent: ({ lock }) => lock.renewers.at(-1)?.caller.agent ?? "",
       verdict: verdictOf,
-      state: (lock) => stateOf(lock, times.now()),
-      renewedAt: ({ renewedAt }) => renewedAt,
-      renewals: ({ renewals }) => renewals,
-      heldSince: ({ heldSince }) => heldSince,
+      state: ({ lock }) => stateOf(lock, times.now()),
+      renewedAt: ({ lock }) => lock.renewedAt,
+      renewals: ({ lock }) => lock.renewals,
+      heldSince: ({ lock }) => lock.heldSince,
     },
-    view: (lock) => viewOf(lock, times),
+    view: (row) => viewOf(row, times),
   };
 }
 
@@ -34,11 +38,12 @@ function stateOf({ holder, renewedAt, durationMs }: Lock, now: number): string {
   return durationMs > 0 && now - renewedAt > durationMs ? "lapsed" : "held";
 }
 
-function viewOf(lock: Lock, times: Times): Json {
+function viewOf({ cluster, lock }: Row, times: Times): Json {
   const { timeOf, ageOf, now } = times;
   const judgement = lock.verdictAt(now());
   const last = lock.renewers.at(-1);
   return {
+    cluster,
     ...lock.name,
     holder: lock.holder,
     state: stateOf(lock, now()),

@@ -73,10 +73,13 @@ export type Snapshot = {
   readonly hedges: number;
   readonly heldRequests: number;
   readonly config: { readonly isGood: boolean; readonly loadedAtMs: number };
-  /** Undefined when nothing is to be discovered. */
-  readonly discovery:
-    | { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number }
-    | undefined;
+  /** Of each cluster that looks for backends; "" is the only one. */
+  readonly discovery: readonly {
+    readonly cluster: string;
+    readonly lastSuccessAtMs: number;
+    readonly failures: number;
+    readonly found: number;
+  }[];
   readonly certificates: readonly {
     readonly purpose: string;
     readonly name: string;
@@ -148,6 +151,11 @@ function copy({ labels, cap = limits.familySeries }: Family, metric: Metric, row
   const series = new Series(cap);
   for (const [values, value] of rows) series.add(values, value);
   metric.reset();
-  for (const [values, value] of series.rows)
-    metric.inc(Object.fromEntries(labels.map((label, at) => [label, values[at] ?? ""])), value);
+  for (const [values, value] of series.rows) metric.inc(Object.fromEntries(labelled(labels, values)), value);
+}
+
+/** An empty "cluster" is the only one, which is not told: for Prometheus that is the same. */
+function labelled(labels: readonly string[], values: readonly string[]): [label: string, value: string][] {
+  const all = labels.map((label, at): [string, string] => [label, values[at] ?? ""]);
+  return all.filter(([label, value]) => label !== "cluster" || value !== "");
 }

@@ -9,15 +9,17 @@ export type Readiness = { readonly name: string; readonly ok: boolean; readonly 
 export type Answer = { readonly ok: boolean; readonly text: string };
 
 type Standing = {
-  /** Of each backend. */
-  readonly states: readonly string[];
+  /** Of each backend, cluster by cluster. */
+  readonly clusters: readonly (readonly string[])[];
   /** Listeners that have no port. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
 };
 
 /** What /readyz checks: could a new client be served here, and for how long? */
-export function readinessOf({ states, lost, isDraining }: Standing): readonly Readiness[] {
+export function readinessOf({ clusters, lost, isDraining }: Standing): readonly Readiness[] {
+  // Whoever comes for another cluster would lose by it if one without backends failed the probe.
+  const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
   return [
     { name: "backends", ok: ready > 0, reason: `${ready} of ${states.length} ready` },

@@ -2,6 +2,7 @@
  * What an operator sees through: the port of metrics and probes, which is there or the proxy is not, and that of the JSON
  * API. Reads the journal from its making on.
  */
+import { textOf } from "../address.ts";
 import { type Clock, wallClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { Failure } from "../failure.ts";
@@ -9,24 +10,23 @@ import { ExpiryWatch } from "../incidents/expiry-watch.ts";
 import { Incidents } from "../incidents/incidents.ts";
 import type { Journal } from "../journal.ts";
 import type { Operations } from "../proxy/operations.ts";
-import type { Talk } from "../proxy/talk.ts";
-import type { Standings } from "../watch/stale.ts";
 import { createApi } from "./api.ts";
 import { apiPages } from "./api-pages.ts";
 import { ApiPort } from "./api-port.ts";
 import { BackendHistory } from "./backend-history.ts";
+import type { LiveCluster } from "./cluster-figures.ts";
 import { EventRing } from "./event-ring.ts";
 import { EventStreams } from "./event-stream.ts";
 import { figuresOf } from "./figures.ts";
 import type { JsonObject } from "./listing.ts";
-import { createMetrics } from "./metrics.ts";
+import { createMetrics, type Snapshot } from "./metrics.ts";
 import { operationPosts } from "./operation-posts.ts";
 import { OwnFigureSource } from "./own-figures.ts";
 import { pageRoutes } from "./page-files.ts";
 import type { Readiness } from "./probes.ts";
 import type { Routes } from "./reply.ts";
 import { type Admin, startAdmin } from "./server.ts";
-import { type Live, snapshots } from "./snapshot.ts";
+import { type Live, Snapshots } from "./snapshot.ts";
 import { timesOf } from "./times.ts";
 import { zPages } from "./z-pages.ts";
 
@@ -38,10 +38,6 @@ export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
   readonly current: () => Config;
   /** A listening socket that was passed in for metrics. */
   readonly inherited: number | undefined;
-  readonly talk: Talk;
-  readonly standings: Standings;
-  /** Of a backend, as "host:port". */
-  readonly addressOf: (backend: string) => string;
   /** What an operator may do over the API. */
   readonly operations: Operations;
   /** May new clients be sent here? */
@@ -57,6 +53,7 @@ export class Windows {
   #expiryWatch: ExpiryWatch | undefined;
   #own: OwnFigureSource | undefined;
   #admin: Admin | undefined;
+  #snapshots: Snapshots | undefined;
   #api: ApiPort | undefined;
 
   constructor(journal: Journal) {
@@ -84,7 +81,9 @@ export class Windows {
   async open(parts: WindowsParts): Promise<Failure | undefined> {
     const { addresses, inherited, ready } = parts;
     const journal = this.#journal;
-    const snapshot = snapshots({ ...parts, clock: this.#clock, incidents: this.#incidents.store });
+    const snapshots = new Snapshots({ ...parts, clock: this.#clock, incidents: this.#incidents.store });
+    const snapshot = (): Snapshot => snapshots.read();
+    this.#snapshots = snapshots;
     const admin = await startAdmin({
       ...addresses.metricsAddress,
       inherited,
@@ -106,6 +105,11 @@ export class Windows {
     return undefined;
   }
 
+  /** This cluster is shown no more; what it has counted stays. */
+  gone(cluster: LiveCluster): void {
+    this.#snapshots?.gone(cluster);
+  }
+
   /** Closes both ports; incidents go on being told to the journal. */
   async close(): Promise<void> {
     await Promise.all([this.#admin?.stop(), this.#api?.stop()]);
@@ -119,8 +123,8 @@ export class Windows {
   }
 
   /** The JSON API, and the page that draws it. */
-  #routes(parts: WindowsParts, snapshot: ReturnType<typeof snapshots>): Routes {
-    const { talk, exchanges, standings, addressOf, certificates, name } = parts;
+  #routes(parts: WindowsParts, snapshot: () => Snapshot): Routes {
+    const { clusters, certificates, name } = parts;
     const clock = this.#clock;
     const times = timesOf(clock);
     const { store } = this.#incidents;
@@ -130,13 +134,17 @@ export class Windows {
       {
         clock,
         incidents: store,
-        talk,
+        talks: () => clusters().map(({ label, path: { talk } }) => ({ cluster: label, talk })),
         backends: () => snapshot().backends,
-        live: () => exchanges.live,
+        live: () => clusters().flatMap(({ path }) => path.exchanges.live),
         history: this.#history,
-        addressOf,
+        addressOf: (backend) => {
+          const address = ownerIn(clusters(), backend)?.backends.addressOf(backend);
+          return address === undefined ? "" : textOf(address);
+        },
         certificates,
-        stalledWith: (backend) => standings.stalledAt(backend, clock.now()),
+        stalledWith: (backend) =>
+          ownerIn(clusters(), backend)?.path.standings.stalledAt(backend, clock.now()) ?? [],
         wall: () => clock.wall(),
       },
       times,
@@ -148,4 +156,9 @@ export class Windows {
     const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
     return (path) => api(path) ?? z(path) ?? page(path);
   }
+}
+
+/** Whose backend this is. */
+function ownerIn(clusters: readonly LiveCluster[], backend: string): LiveCluster | undefined {
+  return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
 }

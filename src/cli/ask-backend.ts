@@ -3,7 +3,7 @@ import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../clock.ts";
-import type { BackendConfig } from "../config.ts";
+import type { BackendConfig } from "../config-upstream.ts";
 import type { Failure } from "../failure.ts";
 import { failureFrom } from "../failure.ts";
 import { openSocket } from "../proxy/connect.ts";

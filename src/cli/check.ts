@@ -1,7 +1,8 @@
 /** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
 import { parseArgs } from "node:util";
 import { timestampOf, wallClock } from "../clock.ts";
-import { type BackendConfig, type Config, type ListenerConfig, loadConfig } from "../config.ts";
+import { type Config, type ListenerConfig, loadConfig } from "../config.ts";
+import type { BackendConfig, UpstreamConfig } from "../config-upstream.ts";
 import { Failure, failureFrom } from "../failure.ts";
 import { Journal } from "../journal.ts";
 import { isProblems, lineOf } from "../problem.ts";
@@ -33,12 +34,15 @@ export async function check(args: string[]): Promise<number> {
   const config = loadConfig(options.file);
   if (isProblems(config))
     return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md\n`);
-  const ca = config.upstream.tls === undefined ? undefined : loadCa(config.upstream.tls.caFile);
-  const findings = [summaryOf(config, options.file), ...caFindings(config, ca)];
+  const findings = [summaryOf(config, options.file)];
+  const clusters = clustersIn(config);
+  findings.push(...clusters.flatMap((cluster) => caFindings(cluster)));
   findings.push(...(await Promise.all(config.listeners.map((listener) => listenerFinding(listener)))));
   if (!options.isOffline)
     findings.push(
-      ...(await Promise.all(config.upstream.backends.map((one) => backendFinding(one, config, ca)))),
+      ...(await Promise.all(
+        clusters.flatMap((cluster) => cluster.upstream.backends.map((one) => backendFinding(one, cluster))),
+      )),
     );
   for (const { mark, subject, text, page } of findings) {
     const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
@@ -65,16 +69,35 @@ function complain(text: string): number {
   return 2;
 }
 
-function summaryOf({ listeners, upstream }: Config, file: string): Finding {
-  const { backends, discovery } = upstream;
-  const more = discovery === undefined ? "" : `, and more from ${discovery.from} once it runs`;
-  const text = `valid, listeners: ${listeners.length}, backends: ${backends.length}${more}`;
+/** With its authorities as they were read, and what stands before its names. */
+type Cluster = {
+  readonly upstream: UpstreamConfig;
+  readonly prefix: string;
+  readonly ca: string | undefined | Failure;
+};
+
+function clustersIn({ upstreams }: Config): readonly Cluster[] {
+  return upstreams.map((upstream) => ({
+    upstream,
+    prefix: upstreams.length > 1 ? `${upstream.name}/` : "",
+    ca: upstream.tls === undefined ? undefined : loadCa(upstream.tls.caFile),
+  }));
+}
+
+function summaryOf({ listeners, upstreams }: Config, file: string): Finding {
+  const backends = upstreams.reduce((sum, one) => sum + one.backends.length, 0);
+  const froms = new Set(
+    upstreams.flatMap(({ discovery }) => (discovery === undefined ? [] : [discovery.from])),
+  );
+  const more = froms.size === 0 ? "" : `, and more from ${[...froms].join(", ")} once it runs`;
+  const clusters = upstreams.length === 1 ? "" : `, clusters: ${upstreams.length}`;
+  const text = `valid, listeners: ${listeners.length}${clusters}, backends: ${backends}${more}`;
   return { mark: "✓", subject: file, text };
 }
 
-function caFindings({ upstream }: Config, ca: string | undefined | Failure): Finding[] {
-  if (upstream.tls === undefined || ca === undefined) return [];
-  const subject = "upstream CA";
+function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
+  if (ca === undefined) return [];
+  const subject = prefix === "" ? "upstream CA" : `upstream ${upstream.name} CA`;
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: "docs/certificates.md" }];
@@ -97,15 +120,14 @@ async function listenerFinding({ name, tls, mode }: ListenerConfig): Promise<Fin
 
 async function backendFinding(
   backend: BackendConfig,
-  config: Config,
-  loaded: string | undefined | Failure,
+  { upstream, prefix, ca: loaded }: Cluster,
 ): Promise<Finding> {
-  const subject = `backend ${backend.name}`;
+  const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
   // It would fail for that one reason, which has been told.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
-  const { tls, proxyProtocol } = config.upstream;
+  const { tls, proxyProtocol } = upstream;
   const { serverName, caFile } = tls ?? {};
   const clock = wallClock;
   const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });

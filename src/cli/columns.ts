@@ -26,6 +26,9 @@ function wide(column: Column): Column {
   return { ...column, isWide: true };
 }
 
+/** Told while there are several. */
+const cluster: Column = { ...text("CLUSTER", "cluster"), isRare: true };
+
 /** Who it is, as shortly as it can be told. */
 function whoIs(row: Row, at_ = ""): string {
   const [subject, pod, agent, client] = ["subject", "pod", "agent", "client"].map((name) =>
@@ -107,6 +110,7 @@ export const views: Readonly<Record<Kind, View>> = {
     key: "client",
     columns: [
       { head: "WHO", of: (row) => whoIs(row) },
+      cluster,
       text("CLIENT", "client"),
       number("REQUESTS", "requests", amount),
       number("ACTIVE", "active", amount),
@@ -123,6 +127,7 @@ export const views: Readonly<Record<Kind, View>> = {
     key: "name",
     columns: [
       text("NAMESPACE", "namespace"),
+      cluster,
       text("NAME", "name"),
       state("VERDICT", "verdict"),
       text("HOLDER", "holder"),

@@ -6,6 +6,8 @@ export type Column = {
   readonly of: (row: Row) => string;
   /** Shown with `-o wide` only. */
   readonly isWide?: boolean;
+  /** Left out where no row has anything in it. */
+  readonly isRare?: boolean;
 };
 
 /** In a narrow table, what is longer than this is cut: it is whole in a wide one. */
@@ -15,7 +17,10 @@ export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolea
 
 /** Ends in a line break, unless it is empty. */
 export function tableOf(columns: readonly Column[], rows: readonly Row[], options: TableOptions): string {
-  const wanted = columns.filter(({ isWide = false }) => options.isWide || !isWide);
+  const wanted = columns.filter(
+    ({ isWide = false, isRare = false, of }) =>
+      (options.isWide || !isWide) && (!isRare || rows.some((row) => of(row) !== "")),
+  );
   const lines = rows.map((row) => wanted.map(({ of }) => cell(of(row), options.isWide)));
   if (options.hasHeads) lines.unshift(wanted.map(({ head }) => head));
   const widths = wanted.map((_, column) => Math.max(0, ...lines.map((line) => widthOf(line[column] ?? ""))));

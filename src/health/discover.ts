@@ -1,7 +1,7 @@
 /** Where backends are looked for: the addresses of a name, or a file. Kubernetes itself is asked otherwise. */
 import { lookup } from "node:dns/promises";
 import type { Clock } from "../clock.ts";
-import type { DiscoveryConfig } from "../config.ts";
+import type { DiscoveryConfig } from "../config-upstream.ts";
 import { Failure, failureFrom } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { readText } from "../read-text.ts";

@@ -22,6 +22,8 @@ export type Source = {
 export type DiscoveryParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** Told before the names of what was found; left out: "". */
+  readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
   /** What was found before, by another source perhaps: it stays until the first answer. */
@@ -116,8 +118,9 @@ export class Discovery {
     this.#lastSuccessAtMs = clock.wall();
     if (JSON.stringify(found) === JSON.stringify(this.#found)) return;
     const [was, is] = [namesOf(this.#found), namesOf(found)];
-    const added = is.filter((name) => !was.includes(name));
-    const removed = was.filter((name) => !is.includes(name));
+    const { prefix = "" } = this.#parts;
+    const added = is.filter((name) => !was.includes(name)).map((name) => prefix + name);
+    const removed = was.filter((name) => !is.includes(name)).map((name) => prefix + name);
     this.#found = found;
     journal.write({ kind: "discovery.changed", from: source.from, added, removed });
     onChange(found);

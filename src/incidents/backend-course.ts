@@ -15,6 +15,8 @@ type Meeting = Pick<MetEntry, "met" | "reached">;
 
 export class BackendCourse {
   readonly name: string;
+  /** "" for the only one. */
+  readonly cluster: string;
   state = "unknown";
   /** When the present doubt began, by the first thing that was measured; -1 when there is none. */
   doubtAt = -1;
@@ -31,7 +33,8 @@ export class BackendCourse {
   toll: Toll = noToll();
   clients: string[] = [];
 
-  constructor(name: string) {
+  constructor(name: string, cluster = "") {
+    this.cluster = cluster;
     this.name = name;
   }
 

@@ -15,6 +15,9 @@ const downKinds: readonly IncidentKind[] = [
   "backend-untrusted",
 ];
 
+/** What an entry says of whose it is. */
+type Named = { readonly backend: string; readonly cluster?: string };
+
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
@@ -34,7 +37,7 @@ export class BackendFold {
 
   take(entry: Entry, at: number): void {
     // Counted before anything is known of it: while it is not judged, nobody can say that all are down.
-    if (entry.kind === "backend.added") this.#courseOf(entry.backend);
+    if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.met") this.#met(entry, at);
     else if (entry.kind === "backend.removed") this.#removed(entry.backend, at);
@@ -46,19 +49,20 @@ export class BackendFold {
   /** Doubts that have lasted long enough are incidents. */
   tick(at: number): void {
     for (const course of this.#courses.values()) if (course.dueAt <= at) this.#open(course, at);
-    this.#judgeAll(at);
+    const clusters = new Set(Array.from(this.#courses.values(), ({ cluster }) => cluster));
+    for (const cluster of clusters) this.#judgeAll(cluster, at);
   }
 
-  #courseOf(name: string): BackendCourse | undefined {
+  #courseOf({ backend: name, cluster }: Named): BackendCourse | undefined {
     const known = this.#courses.get(name);
     if (known !== undefined || this.#courses.size >= limits.incidentBackends) return known;
-    const course = new BackendCourse(name);
+    const course = new BackendCourse(name, cluster);
     this.#courses.set(name, course);
     return course;
   }
 
   #changed(entry: Extract<Entry, { kind: "backend.changed" }>, at: number): void {
-    const course = this.#courseOf(entry.backend);
+    const course = this.#courseOf(entry);
     if (course === undefined) return;
     course.changed(entry, at);
     if (entry.to === "ready") this.#endDown(course.name, `Ready again: ${entry.reason}`, at);
@@ -67,7 +71,7 @@ export class BackendFold {
   }
 
   #met(entry: Extract<Entry, { kind: "backend.met" }>, at: number): void {
-    const course = this.#courseOf(entry.backend);
+    const course = this.#courseOf(entry);
     if (course === undefined) return;
     course.met(entry, at);
     this.#follow(course, at);
@@ -79,7 +83,7 @@ export class BackendFold {
     if (open !== undefined) this.#join(open, course, at);
     else if (course.dueAt <= at) this.#open(course, at);
     if (course.isFlapping) this.#flapping(course, at);
-    this.#judgeAll(at);
+    this.#judgeAll(course.cluster, at);
   }
 
   #join(open: Incident, course: BackendCourse, at: number): void {
@@ -118,17 +122,19 @@ export class BackendFold {
     );
   }
 
-  #judgeAll(at: number): void {
-    const courses = [...this.#courses.values()];
+  /** Of one cluster: what others could answer is of no use to its clients. */
+  #judgeAll(cluster: string, at: number): void {
+    const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
     const isAsked = courses.length === 0 || courses.some((course) => course.mayBeAsked);
-    if (isAsked) return this.#store.end(kind, "", "A backend can be asked again", at);
+    if (isAsked) return this.#store.end(kind, cluster, "A backend can be asked again", at);
     const isDown = courses.every((course) => course.isDown);
-    if (!isDown || this.#store.find(kind, "") !== undefined) return;
-    const text = `0 of ${courses.length} backends can be asked`;
+    if (!isDown || this.#store.find(kind, cluster) !== undefined) return;
+    const which = cluster === "" ? "" : `${cluster}: `;
+    const text = `${which}0 of ${courses.length} backends can be asked`;
     const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "times", text };
     const startedAt = Math.max(...courses.map((course) => course.doubtAt));
-    this.#store.found({ kind, subject: "", summary: text, startedAt, evidence: [row] }, at);
+    this.#store.found({ kind, subject: cluster, summary: text, startedAt, evidence: [row] }, at);
   }
 
   #downOf(name: string): Incident | undefined {
@@ -140,12 +146,13 @@ export class BackendFold {
   }
 
   #removed(name: string, at: number): void {
+    const cluster = this.#courses.get(name)?.cluster ?? "";
     this.#courses.delete(name);
     const ending = "It is no backend any more";
     this.#endDown(name, ending, at);
     this.#store.end("backend-flapping", name, ending, at);
     this.#endStale(name, ending, at);
-    this.#judgeAll(at);
+    this.#judgeAll(cluster, at);
   }
 
   // --- caches that stand still ---

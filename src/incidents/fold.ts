@@ -21,11 +21,19 @@ export class Fold {
   }
 
   take(entry: Entry, at: number): void {
+    const { cluster = "" } = entry;
     this.#backends.take(entry, at);
-    if (entry.kind === "answer.outdated") this.#found(this.#outdated.take(entry, at), at);
-    else this.#found(findingIn(entry, at), at);
+    const found = entry.kind === "answer.outdated" ? this.#outdated.take(entry, at) : findingIn(entry, at);
+    this.#found(found && foundIn(cluster, found), at);
     const ending = endingIn(entry);
-    if (ending !== undefined) this.#store.end(ending.kind, ending.subject, ending.ending, at);
+    if (ending !== undefined) this.#store.end(ending.kind, subjectIn(cluster, ending), ending.ending, at);
+    if (entry.kind === "cluster.removed" && cluster !== "") this.#removed(cluster, at);
+  }
+
+  /** Nobody tells any more how what is left of it stands. */
+  #removed(cluster: string, at: number): void {
+    for (const { kind, subject } of this.#store.active)
+      if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is served no more", at);
   }
 
   /** Infinity: nothing is to be done before the next entry. */
@@ -49,4 +57,21 @@ export class Fold {
     if (incident !== undefined && found.affected !== undefined && found.affected !== "")
       addAffected(incident.affected, found.affected);
   }
+}
+
+type About = { readonly subject: string };
+
+/** With the cluster before it, so that what is wrong in two of them is two things; its backends carry its name already. */
+function subjectIn(cluster: string, { subject }: About): string {
+  if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
+  return subject === "" ? cluster : `${cluster}: ${subject}`;
+}
+
+function isOf(cluster: string, subject: string): boolean {
+  return subject === cluster || subject.startsWith(`${cluster}/`) || subject.startsWith(`${cluster}: `);
+}
+
+function foundIn(cluster: string, found: Found): Found {
+  const subject = subjectIn(cluster, found);
+  return subject === found.subject ? found : { ...found, subject, summary: `${cluster}: ${found.summary}` };
 }

@@ -13,12 +13,14 @@ export class OutdatedAnswers {
   readonly #told = new Map<string, number>();
 
   take(entry: Outdated, at: number): Found | undefined {
-    const { client, userAgent, resource, backend, version, seen } = entry;
+    const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
     const name = `${client} ${userAgent}`.trim();
     const subject = `${name} ${resource}`;
-    const before = this.#told.get(subject) ?? Number.NEGATIVE_INFINITY;
-    this.#told.delete(subject);
-    this.#told.set(subject, at);
+    // What a client was shown of another cluster says nothing of this one.
+    const key = `${cluster} ${subject}`;
+    const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
+    this.#told.delete(key);
+    this.#told.set(key, at);
     if (this.#told.size > limits.complaints) this.#forgetOldest();
     if (at - before > limits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;

@@ -100,6 +100,8 @@ export type Watch = Asker & {
 };
 
 export type ClientRow = Asker & {
+  /** "" while there is but one. */
+  readonly cluster: string;
   readonly lastSeenAgeMs: number;
   readonly requests: number;
   readonly active: number;
@@ -111,6 +113,7 @@ export type ClientRow = Asker & {
 };
 
 export type Lock = {
+  readonly cluster: string;
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;

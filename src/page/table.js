@@ -5,10 +5,12 @@ import { amount } from "./words.js";
 
 /**
  * @template Row
+ * A rare one is left out where no row has anything in it.
  * @typedef {{
  *   title: string,
  *   column?: string,
  *   isNumber?: boolean,
+ *   isRare?: boolean,
  *   cell: (row: Row) => unknown,
  * }} Column
  */
@@ -31,15 +33,16 @@ import { amount } from "./words.js";
  */
 export function Table({ label, columns, list, view, onView, keyOf, empty }) {
   const rows = list?.items ?? [];
+  const shown = columns.filter(({ isRare, cell }) => isRare !== true || rows.some((row) => cell(row) !== ""));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
     <table>
       <thead>
-        <tr>${columns.map((column) => html`<${Head} column=${column} view=${view} onView=${onView} />`)}</tr>
+        <tr>${shown.map((column) => html`<${Head} column=${column} view=${view} onView=${onView} />`)}</tr>
       </thead>
       <tbody>
         ${rows.map(
           (row) => html`<tr key=${keyOf(row)}>
-            ${columns.map(({ cell, isNumber }) => html`<td class=${isNumber ? "number" : ""}>${cell(row)}</td>`)}
+            ${shown.map(({ cell, isNumber }) => html`<td class=${isNumber ? "number" : ""}>${cell(row)}</td>`)}
           </tr>`,
         )}
       </tbody>

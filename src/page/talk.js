@@ -9,6 +9,7 @@ import { age, amount, markOf, whoIs } from "./words.js";
 /** @type {readonly import("./table.js").Column<ClientRow>[]} */
 const clientColumns = [
   { title: "who", column: "subject", cell: (row) => html`<${Who} row=${row} />` },
+  { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
   { title: "agent", column: "agent", cell: ({ agent }) => agent },
   { title: "from", column: "client", cell: ({ client }) => client },
   { title: "requests", column: "requests", isNumber: true, cell: ({ requests }) => amount(requests) },
@@ -32,6 +33,7 @@ function Who({ row }) {
 /** @type {readonly import("./table.js").Column<Lock>[]} */
 const lockColumns = [
   { title: "lock", column: "name", cell: ({ namespace, name }) => `${namespace}/${name}` },
+  { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
   { title: "holder", column: "holder", cell: ({ holder }) => holder || "nobody" },
   { title: "verdict", column: "verdict", cell: (lock) => html`<${Verdict} lock=${lock} />` },
   {
@@ -68,7 +70,7 @@ export function Clients({ list, view, onView }) {
   return html`<section aria-labelledby="clients-title">
     <h2 id="clients-title">Clients <span class="count">${amount(list?.total ?? 0)}</span></h2>
     <${Table} label="clients" columns=${clientColumns} list=${list} view=${view} onView=${onView}
-      keyOf=${(/** @type {ClientRow} */ row) => `${row.client} ${row.agent} ${row.subject}`} empty="Nobody has asked yet" />
+      keyOf=${(/** @type {ClientRow} */ row) => `${row.cluster} ${row.client} ${row.agent} ${row.subject}`} empty="Nobody has asked yet" />
   </section>`;
 }
 
@@ -79,7 +81,7 @@ export function Locks({ list, view, onView }) {
   return html`<section aria-labelledby="locks-title">
     <h2 id="locks-title">Leader locks <span class="count">${amount(list?.total ?? 0)}</span></h2>
     <${Table} label="leader locks" columns=${lockColumns} list=${list} view=${view} onView=${onView}
-      keyOf=${(/** @type {Lock} */ lock) => `${lock.resource} ${lock.namespace}/${lock.name}`}
+      keyOf=${(/** @type {Lock} */ lock) => `${lock.cluster} ${lock.resource} ${lock.namespace}/${lock.name}`}
       empty="No renewal of a lock has passed here yet" />
   </section>`;
 }

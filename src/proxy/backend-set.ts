@@ -5,7 +5,8 @@
 import { networkInterfaces } from "node:os";
 import { type Address, isLoopback, textOf } from "../address.ts";
 import type { Clock } from "../clock.ts";
-import type { Config, DiscoveryConfig, UpstreamTls } from "../config.ts";
+import type { ClusterConfig } from "../config.ts";
+import type { DiscoveryConfig, UpstreamTls } from "../config-upstream.ts";
 import { Failure } from "../failure.ts";
 import { sourceOf } from "../health/discover.ts";
 import type { Found, Question } from "../health/discovered.ts";
@@ -21,6 +22,8 @@ import { proveAuthority } from "./proof.ts";
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** Told before each name: "eu/" for a cluster among others, so that no two backends have one name. */
+  readonly prefix: string;
   /** The names of those that are there now. Called by `start`, and at each change from then on. */
   readonly onChange: (names: readonly string[]) => void;
   /** May the backend be asked where others are? */
@@ -28,7 +31,7 @@ export type BackendSetParts = {
 };
 
 /** Without an authority every backend is plain http on loopback. */
-type Settings = { readonly config: Config; readonly authority: Authority | undefined };
+type Settings = { readonly config: ClusterConfig; readonly authority: Authority | undefined };
 
 export class BackendSet {
   readonly #parts: BackendSetParts;
@@ -44,7 +47,7 @@ export class BackendSet {
   }
 
   /** Undertakes nothing before it is started. */
-  static of(config: Config, parts: BackendSetParts): BackendSet | Failure {
+  static of(config: ClusterConfig, parts: BackendSetParts): BackendSet | Failure {
     // Asked only later on, when there is a set.
     let set: BackendSet | undefined;
     const authority = authorityOf(config, parts, { set: () => set });
@@ -61,7 +64,7 @@ export class BackendSet {
   }
 
   /** Another configuration's backends, or why they are not taken: then nothing has changed. */
-  async prepare(config: Config): Promise<(() => void) | Failure> {
+  async prepare(config: ClusterConfig): Promise<(() => void) | Failure> {
     const authority = await this.#authorityFor(config);
     if (authority instanceof Failure) return authority;
     return () => {
@@ -98,7 +101,7 @@ export class BackendSet {
   }
 
   /** The same file goes on being watched; what stands in it now must do. */
-  async #authorityFor(config: Config): Promise<Authority | undefined | Failure> {
+  async #authorityFor(config: ClusterConfig): Promise<Authority | undefined | Failure> {
     const { config: was, authority } = this.#settings;
     const [last, next] = [was.upstream.tls, config.upstream.tls];
     if (last?.caFile !== next?.caFile || last?.reloadIntervalMs !== next?.reloadIntervalMs)
@@ -128,14 +131,19 @@ export class BackendSet {
       this.#discovery = undefined;
       return;
     }
-    const { clock, journal } = this.#parts;
+    const { clock, journal, prefix } = this.#parts;
     // What is there now stays until the first answer: clients are not to feel that it will be found another way.
-    const found = Array.from(this.#addresses.values(), foundOf);
+    const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.#access() });
     const { intervalMs } = config;
     const onChange = (): void => this.gather();
-    this.#discovery = new Discovery({ clock, journal, source, intervalMs, found, onChange });
+    this.#discovery = new Discovery({ clock, journal, prefix, source, intervalMs, found, onChange });
     this.#discovery.start();
+  }
+
+  /** As a look would find it, which knows nothing of other clusters. */
+  #foundOf({ name, host, port, tls }: BackendAddress): Found {
+    return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
   /** Those that serve are asked first; one that was never reached may still know. */
@@ -162,8 +170,9 @@ export class BackendSet {
 
   /** Serves one of those that the fallback stands in for? */
   #isFoundReady(): boolean {
-    const fallback = this.#settings.config.upstream.discovery?.fallback?.name;
-    return Array.from(this.#addresses.keys()).some((name) => name !== fallback && this.#parts.isReady(name));
+    const { prefix, isReady } = this.#parts;
+    const fallback = this.#settings.config.upstream.discovery?.fallback?.name ?? "";
+    return Array.from(this.#addresses.keys()).some((name) => name !== prefix + fallback && isReady(name));
   }
 
   /** Who is where, and vouched for by whom, as it is now known. */
@@ -177,7 +186,7 @@ export class BackendSet {
     const vouched = (one: Found, name: string): BackendAddress => {
       const { host, port, isEncrypted } = one;
       return {
-        name: one.name,
+        name: this.#parts.prefix + one.name,
         host,
         port,
         tls: isEncrypted ? { ca, serverName: tls?.serverName ?? name, told: toldOf(tls) } : undefined,
@@ -186,9 +195,10 @@ export class BackendSet {
     };
     const listed = backends.map((one) => vouched(one, one.host));
     const found = (this.#discovery?.found ?? [])
-      .filter((one) => !isListed(one, listed) && !isOwn(one, config))
-      .slice(0, Math.max(0, limits.discoveredBackends - listed.length))
-      .map((one) => vouched(one, nameFor(one, discovery)));
+      .filter((one) => !isOwn(one, config))
+      .map((one) => vouched(one, nameFor(one, discovery)))
+      .filter((one) => !isListed(one, listed))
+      .slice(0, Math.max(0, limits.discoveredBackends - listed.length));
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
     this.#parts.onChange(Array.from(this.#addresses.keys()));
   }
@@ -202,13 +212,13 @@ function toldOf(tls: UpstreamTls | undefined): Trusted["told"] {
 const authorityName = "backend-ca";
 
 function authorityOf(
-  { upstream: { tls } }: Config,
-  { clock, journal }: BackendSetParts,
+  { upstream: { tls } }: ClusterConfig,
+  { clock, journal, prefix }: BackendSetParts,
   of: { readonly set: () => BackendSet | undefined },
 ): Authority | undefined | Failure {
   if (tls === undefined) return undefined;
   return Authority.load({
-    name: authorityName,
+    name: prefix + authorityName,
     file: tls.caFile,
     reloadIntervalMs: tls.reloadIntervalMs,
     clock,
@@ -224,12 +234,12 @@ function nameFor({ host }: Found, discovery: DiscoveryConfig | undefined): strin
 }
 
 /** The configuration's word on a backend counts, whoever else found it. */
-function isListed(one: Found, listed: readonly BackendAddress[]): boolean {
+function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boolean {
   return listed.some(({ name, host, port }) => name === one.name || (host === one.host && port === one.port));
 }
 
 /** We are often published as an apiserver ourselves; sent to us, a request would run in a circle. */
-function isOwn({ host, port }: Found, { listeners }: Config): boolean {
+function isOwn({ host, port }: Found, { listeners }: ClusterConfig): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean =>
     address.port === port && (address.host === host || isThisHost(host));
   return listeners.some(isAt);
@@ -238,10 +248,6 @@ function isOwn({ host, port }: Found, { listeners }: Config): boolean {
 function isThisHost(host: string): boolean {
   const own = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
   return isLoopback(host) || own.some(({ address }) => address === host);
-}
-
-function foundOf({ name, host, port, tls }: BackendAddress): Found {
-  return { name, host, port, isEncrypted: tls !== undefined };
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -3,9 +3,9 @@
  * known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
  * Listeners lead into it, windows look into it.
  */
-import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { ClusterConfig } from "../config.ts";
+import type { UpstreamConfig } from "../config-upstream.ts";
 import { Failure } from "../failure.ts";
 import type { Probe } from "../health/prober.ts";
 import { Expiries, loopbackName } from "../health/probes/certificate.ts";
@@ -21,32 +21,45 @@ import { createH1 } from "./h1.ts";
 import type { Expiry } from "./hosts.ts";
 import { HungTunnels } from "./hung-tunnels.ts";
 import { identify } from "./identify.ts";
-import type { ListenParts } from "./listen.ts";
+import type { Gate } from "./listen.ts";
 import { Passthrough } from "./passthrough.ts";
 import { Path } from "./path.ts";
+import type { Relief } from "./relief.ts";
 import { respond } from "./respond.ts";
 import { settle } from "./settle.ts";
 import { type SpliceParts, Splices } from "./splice.ts";
 
 type OnHung = SpliceParts["onHung"];
 
+export type ClusterParts = {
+  readonly journal: Journal;
+  readonly relief: Relief;
+  /** How it is told beside others, for as long as it is here; "" for one that was alone when it came. */
+  readonly label: string;
+};
+
 export class Cluster {
+  readonly label: string;
   readonly path: Path;
   readonly backends: BackendSet;
   readonly splices: Splices;
   readonly passthrough: Passthrough;
   readonly #journal: Journal;
+  readonly #relief: Relief;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
-  #config: Config;
+  #config: ClusterConfig;
 
-  private constructor(config: Config, backends: BackendSet, journal: Journal) {
+  private constructor(config: ClusterConfig, backends: BackendSet, { label, journal, relief }: ClusterParts) {
     this.#config = config;
+    this.label = label;
     this.#journal = journal;
+    this.#relief = relief;
     this.backends = backends;
     this.#credentials = new Credentials({
       clock: wallClock,
       journal,
+      prefix: prefixOf(label),
       onSwap: (trust) => this.path.upstreams.renew(trust),
       ready: () => backends.ready,
     });
@@ -63,17 +76,19 @@ export class Cluster {
   }
 
   /** Undertakes nothing before it is started. */
-  static of(config: Config, journal: Journal): Cluster | Failure {
+  static of(config: ClusterConfig, parts: ClusterParts): Cluster | Failure {
+    const journal = parts.journal.of(parts.label);
     // Its backends come first, and tell nothing before they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
       journal,
+      prefix: prefixOf(parts.label),
       onChange: (names) => cluster?.reconcile(names),
       isReady: (name) => cluster?.isReady(name) === true,
     });
     if (backends instanceof Failure) return backends;
-    cluster = new Cluster(config, backends, journal);
+    cluster = new Cluster(config, backends, { ...parts, journal });
     return cluster;
   }
 
@@ -86,7 +101,7 @@ export class Cluster {
       ping,
       probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
       lanes: upstream.lanes,
-      bufferBytes: getHeapStatistics().heap_size_limit * limits.bufferShare,
+      relief: this.#relief,
       sharing: upstream.sharing,
       accessLog: logging.accessLog,
       ...watches,
@@ -117,6 +132,7 @@ export class Cluster {
     return new Passthrough({
       clock: wallClock,
       journal: this.#journal,
+      prefix: prefixOf(this.label),
       backends,
       upstreams,
       hold,
@@ -144,7 +160,7 @@ export class Cluster {
   }
 
   /** What a listener hands its sockets to. */
-  get entry(): ListenParts {
+  get gate(): Gate {
     const { clock, turn, buffered, serve } = this.path;
     const journal = this.#journal;
     const h1 = createH1({
@@ -175,7 +191,7 @@ export class Cluster {
    * Another configuration's backends and certificates, or why they are not taken. Its certificates count at once: whoever
    * comes by a new listener may need them; its backends, when the returned function is called.
    */
-  async prepare(config: Config): Promise<(() => void) | Failure> {
+  async prepare(config: ClusterConfig): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
     if (take instanceof Failure) return take;
     const failure = await this.#takeCredentials(config);
@@ -186,7 +202,7 @@ export class Cluster {
     };
   }
 
-  async #takeCredentials(config: Config): Promise<Failure | undefined> {
+  async #takeCredentials(config: ClusterConfig): Promise<Failure | undefined> {
     const take = await this.#credentials.prepare(config);
     return take instanceof Failure ? take : take();
   }
@@ -195,6 +211,21 @@ export class Cluster {
     this.path.reconcile(names);
     this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
+  }
+
+  /** Is this what it was made of? */
+  isFor(upstream: UpstreamConfig): boolean {
+    return JSON.stringify(upstream) === JSON.stringify(this.#config.upstream);
+  }
+
+  /** Is this one of its backends, by the name under which it is told? */
+  has(backend: string): boolean {
+    return this.path.backends.views.some(({ name }) => name === backend);
+  }
+
+  /** Can any of them be asked? */
+  get isAnyReady(): boolean {
+    return this.path.backends.views.some(({ state }) => state === "ready");
   }
 
   isReady(backend: string): boolean {
@@ -222,4 +253,9 @@ export class Cluster {
     this.splices.cut();
     this.passthrough.cut();
   }
+}
+
+/** What stands before the names of a cluster's backends and certificates. */
+function prefixOf(label: string): string {
+  return label === "" ? "" : `${label}/`;
 }

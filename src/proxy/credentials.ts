@@ -3,7 +3,8 @@
  * serving certificate; whoever dials asks for the present one.
  */
 import type { Clock } from "../clock.ts";
-import type { Config, FrontProxy, PairFiles } from "../config.ts";
+import type { ClusterConfig } from "../config.ts";
+import type { FrontProxy, PairFiles } from "../config-upstream.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { loadCertificate, type ServingCertificate } from "./certificates.ts";
@@ -16,6 +17,8 @@ import type { TrustClass } from "./trust.ts";
 export type CredentialsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** Told before their names: "eu/" for a cluster among others. */
+  readonly prefix: string;
   /** A certificate has taken another's place: sessions that show the old one are to be replaced before it ends (A44). */
   readonly onSwap: (trust: VouchedTrust) => void;
   /** Those that can be asked whether they would take another one. */
@@ -28,7 +31,7 @@ type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertific
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 
 /** For whom a configuration can vouch. */
-export function vouchedIn({ upstream: { tls } }: Config): readonly VouchedTrust[] {
+export function vouchedIn({ upstream: { tls } }: ClusterConfig): readonly VouchedTrust[] {
   const { frontProxy, impersonator } = tls ?? {};
   return [
     ...(frontProxy === undefined ? [] : (["front-proxy"] as const)),
@@ -48,7 +51,7 @@ export class Credentials {
    * Another configuration's certificates, or why they are not taken: then nothing has changed. One that is configured no
    * more stays for those who travel under it still; its listeners let them go.
    */
-  async prepare(config: Config): Promise<(() => undefined) | Failure> {
+  async prepare(config: ClusterConfig): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.upstream.tls ?? {};
     const outcomes = await Promise.all([
       this.#load("front-proxy", frontProxy),
@@ -73,7 +76,7 @@ export class Credentials {
 
   get certificates(): readonly { readonly name: string; readonly notAfterMs: number }[] {
     return Array.from(this.#loaded, ([trust, { certificate }]) => ({
-      name: names[trust],
+      name: this.#parts.prefix + names[trust],
       notAfterMs: certificate.notAfter(),
     }));
   }
@@ -87,10 +90,10 @@ export class Credentials {
     wanted: PairFiles | FrontProxy | undefined,
   ): Promise<readonly [VouchedTrust, Loaded] | undefined | Failure> {
     if (wanted === undefined || isSame(wanted, this.#loaded.get(trust)?.files)) return undefined;
-    const { clock, journal, onSwap, ready } = this.#parts;
+    const { clock, journal, prefix, onSwap, ready } = this.#parts;
     const { certFile, keyFile, reloadIntervalMs } = wanted;
     const certificate = await loadCertificate({
-      name: names[trust],
+      name: prefix + names[trust],
       certFile,
       keyFile,
       reloadIntervalMs,

@@ -8,13 +8,13 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
-import type { Exchanges } from "./exchanges.ts";
+import type { LiveExchanges } from "./exchanges.ts";
 import type { Exchange } from "./relay.ts";
 
 export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  readonly exchanges: Exchanges;
+  readonly exchanges: LiveExchanges;
   /** What waits for slow readers: the end of an answer may be in there when its exchange is over. */
   readonly queuedBytes: () => number;
   /** Spliced upgrades and passthrough connections that are still open. */
@@ -54,11 +54,11 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
  * (F17). Each look counts anew: a client that has not read the GOAWAY yet may still open one.
  */
 class Farewell {
-  readonly #exchanges: Exchanges;
+  readonly #exchanges: LiveExchanges;
   readonly #told = new WeakSet<Exchange>();
   #looks: number;
 
-  constructor(exchanges: Exchanges, looks: number) {
+  constructor(exchanges: LiveExchanges, looks: number) {
     this.#exchanges = exchanges;
     this.#looks = looks;
   }

@@ -23,6 +23,9 @@ export type Watched = {
   readonly states: ReadonlyMap<string, number>;
 };
 
+/** Those that are under way, of one cluster or of all. */
+export type LiveExchanges = Pick<Exchanges, "size" | "live">;
+
 /** The unread are looked through when they are this many, and again when they are twice as many as were left. */
 const sweptSize = 64;
 

@@ -14,6 +14,8 @@ export type Host = {
   readonly name: string;
   /** Lower case; `*.` stands for one label. The default host has none. */
   readonly names: readonly string[];
+  /** The cluster behind it, by its name. */
+  readonly upstream: string;
   readonly policy: IdentityPolicy;
   /** Hosts of which this is the same may be asked for over each other's sessions: the same clients mean the same there. */
   readonly realm: string;
@@ -43,7 +45,7 @@ export class Hosts {
 
   /** Loads them all; the Failure is the first one's, when none of them can be served. Undefined: plain text. */
   static async load(
-    { name, tls: own, hosts }: ListenerConfig,
+    { name, upstream, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
@@ -64,7 +66,7 @@ export class Hosts {
       return { host: hostOf(config, called, certificate), certificate, failure };
     };
     const [first, ...others] = await Promise.all([
-      load({ names: [], tls: own }, name),
+      load({ names: [], upstream, tls: own }, name),
       ...hosts.map((host) => load(host, `${name}/${host.names[0] ?? ""}`)),
     ]);
     const all = new Hosts([first, ...others]);
@@ -83,8 +85,8 @@ export class Hosts {
   }
 
   /**
-   * May a client that came for `host` ask for this authority there? Not when that is another host's, under another policy
-   * (A42); names that are nobody's are asked for by address, or by `--tls-server-name`.
+   * May a client that came for `host` ask for this authority there? Not when that is another host's, of another cluster or
+   * under another policy (A42); names that are nobody's are asked for by address, or by `--tls-server-name`.
    */
   mayAsk(host: Host, authority: string): boolean {
     const other = this.#named(authority.replace(/:\d*$/, ""));
@@ -121,12 +123,17 @@ export class Hosts {
   }
 }
 
-function hostOf({ names, tls: config }: HostConfig, name: string, certificate: ServingCertificate): Host {
+function hostOf(
+  { names, upstream, tls: config }: HostConfig,
+  name: string,
+  certificate: ServingCertificate,
+): Host {
   return {
     name,
     names,
+    upstream,
     policy: config.identity,
-    realm: JSON.stringify([config.clientCaFile, config.identity]),
+    realm: JSON.stringify([upstream, config.clientCaFile, config.identity]),
     context: () => (certificate.isGood() ? certificate.context() : undefined),
   };
 }

@@ -2,7 +2,8 @@
  * What we say of a client that has shown a certificate, and what it may not say itself (D9, A39-A42). Pure: policy and
  * certificate in, an Identity out, made once for each socket.
  */
-import type { HeaderNames, IdentityPolicy } from "../config.ts";
+import type { IdentityPolicy } from "../config.ts";
+import type { HeaderNames } from "../config-upstream.ts";
 import { Failure } from "../failure.ts";
 import { Field, role } from "../h2/field.ts";
 import { limits } from "../limits.ts";

@@ -2,6 +2,7 @@
  * Step 1 of 7: who comes, over what? Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or
  * an HTTP/1.1 one (h1.ts). On one port: h2, http/1.1 and no ALPN at all. Next: classify, called by serve.
  */
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { isBoundAt, type Networks, textOf, withoutMapping } from "../address.ts";
@@ -13,6 +14,7 @@ import { limits } from "../limits.ts";
 import { Client } from "./client.ts";
 import { detect } from "./detect.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
+import { greet } from "./greet.ts";
 import { plainHttpOnTls } from "./h1-refusal.ts";
 import { shakeHands } from "./handshake.ts";
 import type { Host, Hosts } from "./hosts.ts";
@@ -32,6 +34,8 @@ export type ListenerOptions = {
   readonly inherited: number | undefined;
   /** Undefined is plain text, for loopback only; or a passthrough. */
   readonly hosts: Hosts | undefined;
+  /** The cluster behind what comes without TLS, and behind a passthrough without routes. */
+  readonly upstream: string;
   /** Undefined: requests are served here. */
   readonly routes: readonly Route[] | undefined;
   readonly introductions: Introductions;
@@ -40,13 +44,19 @@ export type ListenerOptions = {
   readonly keepalive: Keepalive;
 };
 
-export type ListenParts = DownstreamParts & {
+/** The way into one cluster. */
+export type Gate = DownstreamParts & {
   /** Takes over a socket, and returns how to let it go. */
   readonly h1: (socket: net.Socket, client: Client) => () => void;
   /** Takes over sockets whose TLS is left to a backend. */
   readonly passthrough: Pick<Passthrough, "pass">;
+};
+
+export type ListenParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** Of each cluster that the listener, its hosts or its routes name. */
+  readonly gates: ReadonlyMap<string, Gate>;
 };
 
 /** What a socket has shown before its first request. */
@@ -208,7 +218,13 @@ export class Listener {
     if (leave === undefined) return this.#turnAway(socket, address, "too many connections from one source");
     socket.once("close", leave);
     const { routes, name } = this.#options;
-    if (routes !== undefined) return this.#parts.passthrough.pass(socket, { ends, routes, listener: name });
+    if (routes !== undefined)
+      return greet(
+        socket,
+        { ends, routes, listener: name },
+        (upstream) => this.#gateOf(upstream).passthrough,
+        this.#parts,
+      );
     detect(socket, this.#parts.clock, (spoken) => {
       const { hosts } = this.#options;
       if (hosts === undefined) {
@@ -248,13 +264,21 @@ export class Listener {
       // Nobody's authority is looked at where all mean the same.
       ...(host && hosts?.hasSeveral === true && { mayAsk: (authority) => hosts.mayAsk(host, authority) }),
     });
-    if (alpn === "h2") this.#serveH2(socket, client);
-    else this.#serveH1(socket, client);
+    const gate = this.#gateOf(host?.upstream ?? this.#options.upstream);
+    if (alpn === "h2") this.#serveH2(socket, client, gate);
+    else this.#serveH1(socket, client, gate);
   }
 
-  #serveH2(socket: net.Socket, client: Client): void {
-    const { journal } = this.#parts;
-    const downstream = new Downstream(client, this.#parts, (owner) =>
+  /** A session is one cluster's from its first octet on: whoever asks it for another's host is told 421. */
+  #gateOf(upstream: string): Gate {
+    const gate = this.#parts.gates.get(upstream);
+    assert(gate !== undefined, "A listener was opened without the way into its cluster");
+    return gate;
+  }
+
+  #serveH2(socket: net.Socket, client: Client, gate: Gate): void {
+    const { journal } = gate;
+    const downstream = new Downstream(client, gate, (owner) =>
       wireOf(socket, owner, { journal, origin: "client" }),
     );
     this.#downstreams.add(downstream);
@@ -263,8 +287,8 @@ export class Listener {
     if (this.#isDraining) downstream.drain();
   }
 
-  #serveH1(socket: net.Socket, client: Client): void {
-    const drain = this.#parts.h1(socket, client);
+  #serveH1(socket: net.Socket, client: Client, gate: Gate): void {
+    const drain = gate.h1(socket, client);
     this.#h1Drains.set(drain, client);
     client.sendAway = drain;
     socket.once("close", () => this.#h1Drains.delete(drain));

@@ -3,12 +3,15 @@
  * and does not touch the rest; one that cannot be opened leaves everything as it was (D10).
  */
 import { networksOf } from "../address.ts";
+import type { Clock } from "../clock.ts";
 import type { ListenerConfig } from "../config.ts";
 import { Descriptors } from "../descriptors.ts";
 import { Failure } from "../failure.ts";
+import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { type Expiry, Hosts } from "./hosts.ts";
-import { Listener, type ListenParts } from "./listen.ts";
+import { type Gate, Listener } from "./listen.ts";
+import type { Route } from "./sni-routes.ts";
 import type { Keepalive } from "./socket.ts";
 
 type Opened = {
@@ -18,8 +21,15 @@ type Opened = {
   readonly address: string;
 };
 
+export type ListenersParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** The way into a cluster, by its name: asked for as a listener is opened, and kept for as long as it has clients. */
+  readonly gateOf: (upstream: string) => Gate;
+};
+
 export class Listeners {
-  readonly #parts: ListenParts;
+  readonly #parts: ListenersParts;
   readonly #keepalive: Keepalive;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
@@ -29,7 +39,7 @@ export class Listeners {
   /** Could not be bound again after a reload that failed; each is tried until it can, and how to stop that. */
   readonly #lost = new Map<Listener, () => void>();
 
-  constructor(parts: ListenParts, keepalive: Keepalive, inherited = new Descriptors()) {
+  constructor(parts: ListenersParts, keepalive: Keepalive, inherited = new Descriptors()) {
     this.#parts = parts;
     this.#inherited = inherited;
     this.#keepalive = keepalive;
@@ -168,6 +178,12 @@ export class Listeners {
     return failure;
   }
 
+  #gatesOf(config: ListenerConfig): ReadonlyMap<string, Gate> {
+    const { upstream, hosts, routes } = config;
+    const names = [upstream, ...hosts.map((host) => host.upstream), ...routes.map((route) => route.upstream)];
+    return new Map(names.map((name) => [name, this.#parts.gateOf(name)]));
+  }
+
   async #open(config: ListenerConfig): Promise<Opened | Failure> {
     const { name } = config;
     const { clock, journal } = this.#parts;
@@ -182,20 +198,26 @@ export class Listeners {
         name,
         ...config.address,
         inherited: this.#inherited.take(name),
+        upstream: config.upstream,
         hosts,
-        routes: config.mode === "passthrough" ? config.routes : undefined,
+        routes: config.mode === "passthrough" ? routesOf(config) : undefined,
         introductions: { ...config.proxyProtocol, trusted: networksOf(config.proxyProtocol.trusted) },
         connectionsPerSource: config.connectionsPerSource,
         trustedForwarders: networksOf(config.trustedForwarders),
         keepalive: this.#keepalive,
       },
-      this.#parts,
+      { clock, journal, gates: this.#gatesOf(config) },
     );
     const address = await listener.start();
     if (!(address instanceof Failure)) return { config, listener, hosts, address };
     hosts?.stop();
     return address;
   }
+}
+
+/** Without any route every name is for all backends of its cluster. */
+function routesOf({ routes, upstream }: ListenerConfig): readonly Route[] {
+  return routes.length > 0 ? routes : [{ serverNames: [], upstream, backends: [] }];
 }
 
 function isSame(one: ListenerConfig, other: ListenerConfig): boolean {

@@ -3,19 +3,18 @@
  * again. Each is told to the journal with who did it, whether it was done or not.
  */
 import { Failure } from "../failure.ts";
-import type { Backends } from "../health/backends.ts";
 import type { Journal } from "../journal.ts";
-import type { Exchanges } from "./exchanges.ts";
-import type { Moves } from "./moves.ts";
+import type { Path } from "./path.ts";
 
 /** Who asks, as they call themselves and from where, and what for. */
 export type Operator = { readonly by: string; readonly why: string };
 
+type OperatedPath = Pick<Path, "backends" | "exchanges" | "moves">;
+
 export type OperationsParts = {
   readonly journal: Journal;
-  readonly backends: Backends;
-  readonly exchanges: Exchanges;
-  readonly moves: Moves;
+  /** Of each cluster: no two have a backend of one name. */
+  readonly paths: () => readonly OperatedPath[];
   /** Resolves with the problems for which the file was not taken. Undefined: there is no file. */
   readonly reload: (() => Promise<readonly string[]>) | undefined;
 };
@@ -64,8 +63,8 @@ export class Operations {
   }
 
   #drain(name: string, { by }: Operator): Outcome {
-    const { backends } = this.#parts;
-    if (!this.#isKnown(name)) return unknown(name);
+    const backends = this.#ownersOf(name);
+    if (backends === undefined) return unknown(name);
     if (backends.held(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
     // New requests would go there all the same: better to say so than to let somebody stop it in good faith.
@@ -76,8 +75,8 @@ export class Operations {
   }
 
   #undrain(name: string, { by }: Operator): Outcome {
-    const { backends } = this.#parts;
-    if (!this.#isKnown(name)) return unknown(name);
+    const backends = this.#ownersOf(name);
+    if (backends === undefined) return unknown(name);
     if (!backends.held(name).isDrained) return `${name} was not drained`;
     backends.learn(name, { kind: "told", isDrained: false, by });
     const state = backends.views.find((view) => view.name === name)?.state ?? "unknown";
@@ -85,13 +84,20 @@ export class Operations {
   }
 
   #move(auditId: string): Outcome {
-    const { exchanges, moves } = this.#parts;
-    const found = exchanges.live.filter(({ order }) => order.kind === "watch" && order.auditId === auditId);
+    const found = this.#parts
+      .paths()
+      .flatMap(({ exchanges, moves }) =>
+        exchanges.live
+          .filter(({ order }) => order.kind === "watch" && order.auditId === auditId)
+          .map(({ watching }) => ({ watching, moves })),
+      );
     if (found.length === 0) return new Failure("misdirected", "client", "There is no such watch");
-    const movable = found.flatMap(({ watching }) => (watching?.mayHaveTwo === true ? [watching] : []));
+    const movable = found.flatMap(({ watching, moves }) =>
+      watching?.mayHaveTwo === true ? [{ watching, moves }] : [],
+    );
     if (movable.length === 0)
       return new Failure("bad-request", "client", "It cannot be moved now: nothing may be lost by it");
-    for (const watching of movable) moves.leave(watching, "asked");
+    for (const { watching, moves } of movable) moves.leave(watching, "asked");
     return `${movable.length} of ${found.length} watches go elsewhere as soon as another backend shows that it can go on`;
   }
 
@@ -104,8 +110,10 @@ export class Operations {
     return new Failure("bad-file", "client", problems.join("; "));
   }
 
-  #isKnown(name: string): boolean {
-    return this.#parts.backends.views.some((view) => view.name === name);
+  /** The backends of the cluster that has one of this name. */
+  #ownersOf(name: string): OperatedPath["backends"] | undefined {
+    const all = this.#parts.paths().map(({ backends }) => backends);
+    return all.find(({ views }) => views.some((view) => view.name === name));
   }
 }
 

@@ -12,20 +12,19 @@ import type { Backends } from "../health/backends.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { choose } from "./choose.ts";
-import { type Hello, readHello } from "./client-hello.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
-import { plainHttpOnTls } from "./h1-refusal.ts";
+import { type Caller, type Greeting, refuseCaller } from "./greet.ts";
 import type { Hold } from "./hold.ts";
-import { linger } from "./linger.ts";
 import { Passage } from "./passage.ts";
-import { peek, type Seen } from "./peek.ts";
 import type { Ends } from "./proxy-protocol.ts";
-import { type Route, routeFor } from "./sni-routes.ts";
+import type { Route } from "./sni-routes.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** What a route's names have before them among `backends`; left out: "". */
+  readonly prefix?: string;
   readonly backends: Backends;
   readonly hold: Hold;
   readonly upstreams: Pick<Upstreams, "shareOf" | "suspectAfterMs">;
@@ -35,18 +34,8 @@ export type PassthroughParts = {
   readonly onHung: (sockets: readonly Socket[], run: () => void) => () => void;
 };
 
-/** Who came, and where. */
-export type Caller = { readonly ends: Ends; readonly listener: string; readonly routes: readonly Route[] };
-
 /** One that is joined. */
 type Live = { readonly passage: Passage; readonly backend: string; at: number };
-
-type Greeting = { readonly hello: Hello; readonly octets: Buffer };
-
-/** Fatal TLS alerts (RFC 8446 §6), in the clear as long as nothing is agreed on. */
-const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code]);
-const decodeError = alert(50);
-const unrecognizedName = alert(112);
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
@@ -116,32 +105,21 @@ export class Passthrough {
     for (const { passage } of Array.from(this.#live)) passage.cut("draining");
   }
 
-  /** Takes a new socket over. */
-  pass(down: Socket, caller: Caller): void {
-    peek(down, this.#parts.clock, greet, (greeting) => {
-      this.#greeted(down, greeting, caller).catch((reason: unknown) => {
-        const { message } = failureFrom(reason, "proxy");
-        this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
-        down.destroy();
-      });
+  /** Takes a socket over whose client has said for whom it is; it tells its own faults. */
+  pass(down: Socket, greeting: Greeting, caller: Caller, route: Route): void {
+    this.#pass(down, greeting, caller, route).catch((reason: unknown) => {
+      const { message } = failureFrom(reason, "proxy");
+      this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+      down.destroy();
     });
   }
 
-  async #greeted(down: Socket, { hello, octets }: Greeting, caller: Caller): Promise<void> {
-    // Not before: whoever ends without a hello is gone.
-    down.allowHalfOpen = true;
-    const bad = (message: string, answer: Buffer): void =>
-      this.#refuse(down, caller, new Failure("bad-request", "client", message), answer);
-    if (hello.state === "foreign") return bad("Client does not speak TLS", plainHttpOnTls());
-    if (hello.state === "malformed") return bad(`ClientHello is malformed: ${hello.reason}`, decodeError);
-    if (hello.state === "partial") return;
-    const route = routeFor(caller.routes, hello.serverName);
+  async #pass(down: Socket, { hello, octets }: Greeting, caller: Caller, route: Route): Promise<void> {
     const { serverName = "", length, hasEarlyData } = hello;
-    if (route === undefined) return bad("No route for this server name", unrecognizedName);
     const opening = { octets, isRepeatable: octets.length === length && !hasEarlyData };
     this.#asking += 1;
     const reached = await this.#reach(opening, caller, route).finally(() => (this.#asking -= 1));
-    if (reached instanceof Failure) this.#refuse(down, caller, reached);
+    if (reached instanceof Failure) refuseCaller(down, caller, reached, this.#parts);
     else
       this.#join(down, reached, {
         client: caller.ends.source.address,
@@ -171,8 +149,10 @@ export class Passthrough {
     }
   }
 
-  #choose(tried: readonly string[], { backends: names }: Route): string | Failure {
+  #choose(tried: readonly string[], { backends }: Route): string | Failure {
+    const { prefix = "" } = this.#parts;
     const { views } = this.#parts.backends;
+    const names = backends.map((name) => prefix + name);
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
     const loads = (name: string): number =>
       ((this.#counts.get(name) ?? 0) + 1) / this.#parts.upstreams.shareOf(name);
@@ -218,26 +198,10 @@ export class Passthrough {
     this.#live[live.at] = last;
     last.at = live.at;
   }
-
-  /** Without an answer of ours the end alone is told, which client-go takes for a reason to ask again. */
-  #refuse(down: Socket, { ends, listener }: Caller, failure: Failure, answer?: Buffer): void {
-    const { code, origin, message } = failure;
-    const client = ends.source.address;
-    this.#parts.journal.write({ kind: "passthrough.refused", client, listener, code, origin, message });
-    if (answer === undefined) down.end();
-    else down.end(answer);
-    linger(down, this.#parts.clock);
-  }
 }
 
 /** For the journal. */
 type Names = { readonly client: string; readonly listener: string; readonly serverName: string };
-
-/** All of it is taken: the backend is told it anew. The room in which it was gathered is nobody else's from then on. */
-function greet(seen: Buffer): Seen<Greeting> | undefined {
-  const hello = readHello(seen);
-  return hello.state === "partial" ? undefined : { verdict: { hello, octets: seen }, taken: seen.length };
-}
 
 /** Resolves when a backend may be asked again, or with false at `until`. */
 function isBack(hold: Hold, until: number): Promise<boolean> {

@@ -3,7 +3,7 @@
  * where it runs: real sockets and time (main.ts), or virtual ones (tests and the simulation).
  */
 import type { Clock } from "../clock.ts";
-import { Buffered } from "../h2/buffered.ts";
+import type { Buffered } from "../h2/buffered.ts";
 import { Turn } from "../h2/turn.ts";
 import { type BackendView, type Held, isSilent } from "../health/backend.ts";
 import { Backends, unprobed } from "../health/backends.ts";
@@ -25,6 +25,7 @@ import { Loops } from "./loops.ts";
 import { Moves } from "./moves.ts";
 import { Patrol } from "./patrol.ts";
 import type { PulseTimes } from "./pulse.ts";
+import type { Relief } from "./relief.ts";
 import { Renewals } from "./renewals.ts";
 import { createServe, type Serve } from "./serve.ts";
 import { SlowStart } from "./slow-start.ts";
@@ -49,8 +50,8 @@ export type PathOptions = {
   readonly timeTravelGuard?: GuardMode;
   /** Which requests are told of when they are over; "off" unless said otherwise. */
   readonly accessLog?: AccessLevel;
-  /** Octets that may wait in this process altogether. */
-  readonly bufferBytes: number;
+  /** Who sees to it that not too much waits in this process. */
+  readonly relief: Relief;
   readonly ping: PulseTimes;
   /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all lanes is death. */
   readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
@@ -89,14 +90,14 @@ export class Path {
   /** What looks at everything now and then. */
   readonly #rounds: readonly { start(): void; stop(): void }[];
   readonly #slowStart: SlowStart;
+  readonly #leaveRelief: () => void;
   readonly renewals: Renewals;
-  #isRelieving = false;
 
   constructor(options: PathOptions) {
     const { journal, connect, lanes, ping, sharing } = options;
     const clock = guarded(options.clock, journal);
     const turn = new Turn(clock);
-    const buffered = new Buffered(options.bufferBytes);
+    const { buffered } = options.relief;
     const trust = new Trust(clock);
     const backends = new Backends([], { clock, journal, rules: options.probes ? probed : unprobed });
     const lanesFor = (backend: string): Lanes =>
@@ -123,7 +124,7 @@ export class Path {
     this.journal = journal;
     this.turn = turn;
     this.buffered = buffered;
-    buffered.onOver = () => this.#relieve();
+    this.#leaveRelief = options.relief.add(this);
     this.trust = trust;
     this.backends = backends;
     this.upstreams = upstreams;
@@ -178,6 +179,15 @@ export class Path {
       else rounds.stop();
   }
 
+  /** Ends all that is left, for good: this cluster is no more. */
+  close(): void {
+    for (const exchange of this.exchanges.live) exchange.cut();
+    this.reconcile([]);
+    // Answers that slow readers have not taken.
+    for (const exchange of this.exchanges.holders) exchange.cut();
+    this.#leaveRelief();
+  }
+
   /** What follows from a verdict, beside what `choose` reads of it. */
   #judged({ name, state }: BackendView): void {
     const { upstreams } = this;
@@ -217,25 +227,6 @@ export class Path {
         return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
       },
       answered: (name, ms) => upstreams.lanesOf(name)?.hurry(ms),
-    });
-  }
-
-  /** Too much waits: the exchanges that hold the most of it end, largest first, in the turn in which it is noticed. */
-  #relieve(): void {
-    if (this.#isRelieving) return;
-    this.#isRelieving = true;
-    this.clock.soon(() => {
-      this.#isRelieving = false;
-      for (const exchange of this.exchanges.holders) {
-        if (!this.buffered.isOver) return;
-        const { queuedBytes } = exchange;
-        const message = `Too much waits in this process: ${queuedBytes} bytes of it for one exchange`;
-        const { auditId } = exchange.order;
-        this.journal.write({ kind: "exchange.failed", code: "overload", origin: "proxy", message, auditId });
-        exchange.cut();
-        // A watch was ended between two events, behind what its slow reader has not taken: that is what waits.
-        if (exchange.queuedBytes > 0) exchange.cut();
-      }
     });
   }
 }

@@ -3,13 +3,14 @@
 export type Route = {
   /** In lower case; "*.example.com" is any one label before that. None: every other name, and no name at all. */
   readonly serverNames: readonly string[];
-  /** None: all that there are. */
+  /** The cluster, by its name. */
+  readonly upstream: string;
+  /** Of that cluster, by their own names in it; none: all that there are. */
   readonly backends: readonly string[];
 };
 
-/** Without any route every name is for all backends. Undefined: nothing stands for this name. */
+/** Undefined: nothing stands for this name. */
 export function routeFor(routes: readonly Route[], serverName: string | undefined): Route | undefined {
-  if (routes.length === 0) return { serverNames: [], backends: [] };
   const wildcard = serverName?.replace(/^[^.]+/, "*");
   const named = (name: string | undefined): Route | undefined =>
     name === undefined ? undefined : routes.find(({ serverNames }) => serverNames.includes(name));

@@ -33,7 +33,7 @@ test("and every column", () => {
   const none = {
     clock: path.clock,
     incidents: new Incidents(path.clock, path.journal).store,
-    talk: path.talk,
+    talks: () => [{ cluster: "", talk: path.talk }],
   };
   const sources = {
     ...none,

@@ -37,7 +37,7 @@ test("every row has as many values as its family has labels", () => {
     requests: [{ verb: "get", code: 200, backend: "cp-1", count: 1 }],
     refusedSessions: [{ reason: "flood", count: 1 }],
     resets: [{ reason: "client", count: 1 }],
-    discovery: { lastSuccessAtMs: 2000, failures: 1, found: 3 },
+    discovery: [{ cluster: "", lastSuccessAtMs: 2000, failures: 1, found: 3 }],
     certificates: [{ purpose: "serving", name: "kube", notAfterMs: 1 }],
   };
   const journal = new Journal(manualClock());
@@ -73,10 +73,10 @@ test("what the detectors measured is told in seconds", () => {
 });
 
 test("discovery is shown where there is one", () => {
-  const discovery = { lastSuccessAtMs: 2000, failures: 1, found: 3 };
-  assert.equal(rows("discovery_last_success_timestamp_seconds", { discovery }), [[[], 2]]);
-  assert.equal(rows("discovery_failures_total", { discovery }), [[[], 1]]);
-  assert.equal(rows("discovery_backends", { discovery }), [[[], 3]]);
+  const discovery = [{ cluster: "", lastSuccessAtMs: 2000, failures: 1, found: 3 }];
+  assert.equal(rows("discovery_last_success_timestamp_seconds", { discovery }), [[[""], 2]]);
+  assert.equal(rows("discovery_failures_total", { discovery }), [[[""], 1]]);
+  assert.equal(rows("discovery_backends", { discovery }), [[[""], 3]]);
   assert.equal(rows("discovery_backends", {}), []);
 });
 

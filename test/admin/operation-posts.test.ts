@@ -13,8 +13,7 @@ async function posted(
   body: Record<string, unknown> = {},
   mode: "on" | "off" = "on",
 ): Promise<string> {
-  const { journal, backends, exchanges, moves } = path;
-  const operations = new Operations({ journal, backends, exchanges, moves, reload: undefined });
+  const operations = new Operations({ journal: path.journal, paths: () => [path], reload: undefined });
   const post = operationPosts(operations, mode)(at);
   if (post === undefined) return "no such path";
   const { status, text } = await post({ by: "alice at 127.0.0.1", body });

@@ -31,9 +31,9 @@ test("an excluded check counts as good; what cannot be excluded is named in quot
 
 test("ready is who has a ready backend and every port, and does not go", () => {
   const wrong = (standing: Parameters<typeof readinessOf>[0]): string => complaintOf(readinessOf(standing));
-  assert.is(wrong({ states: ["dead", "ready"], lost: [], isDraining: false }), "");
+  assert.is(wrong({ clusters: [["dead", "ready"]], lost: [], isDraining: false }), "");
   assert.is(
-    wrong({ states: ["dead", "draining"], lost: ["kube"], isDraining: true }),
+    wrong({ clusters: [["dead", "draining"]], lost: ["kube"], isDraining: true }),
     "backends: 0 of 2 ready; listeners: not bound: kube; draining: the proxy is stopping",
   );
 });

@@ -1,38 +1,42 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetrics } from "../../src/admin/metrics.ts";
-import { snapshots } from "../../src/admin/snapshot.ts";
+import { createMetrics, type Snapshot } from "../../src/admin/metrics.ts";
+import { Snapshots } from "../../src/admin/snapshot.ts";
 import { Field } from "../../src/h2/field.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("admin/snapshot");
 
+/** Where backends are, of whom nobody asks. */
+const nowhere = {
+  record: undefined,
+  addressOf: (name: string) => ({ name, host: "127.0.0.1", port: 1, tls: undefined }),
+};
+
 test("a scrape shows what the path has done", async () => {
   const path = new PlayedPath(["a"]);
-  const snapshot = snapshots({
+  const snapshots = new Snapshots({
     version: "1.2.3",
     journal: path.journal,
-    views: () => path.backends.views,
-    upstreams: path.upstreams,
-    detectors: (name) => path.detectors(name),
-    exchanges: path.exchanges,
-    hedges: path.hedges,
-    hold: path.hold,
-    moves: path.moves,
-    timeTravel: path.timeTravel,
-    upgrades: () => 2,
-    passthrough: { counts: new Map([["a", 4]]), bytes: { sent: 1, received: 2 } },
+    clusters: () => [
+      {
+        label: "",
+        path,
+        splices: { openCount: 2 },
+        passthrough: { counts: new Map([["a", 4]]), bytes: { sent: 1, received: 2 } },
+        backends: nowhere,
+      },
+    ],
     sessions: () => ({ h2: 1, h1: 0 }),
     handshakeErrors: () => 3,
     queuedBytes: () => 7,
     config: () => ({ isGood: true, loadedAtMs: 1000 }),
-    discovery: () => undefined,
     certificates: () => [{ purpose: "serving", name: "kube", notAfterMs: 5000 }],
     droppedLogLines: () => 0,
     incidents: { counts: [], active: [] },
-    talk: path.talk,
     clock: path.clock,
   });
+  const snapshot = (): Snapshot => snapshots.read();
   const client = path.client();
   client.ask("GET", "/api/v1/pods", [bearer("t")]);
   path.settle();

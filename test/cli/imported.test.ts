@@ -32,7 +32,10 @@ test("what is printed is a good configuration, whatever the names are", () => {
   const text = configOf({ name: 'a"b\nc', backends, notes: [] }, "x.cfg");
   const config = parseConfig(text, "x.cfg");
   if (isProblems(config)) throw new Error(JSON.stringify(config));
-  assert.equal([config.listeners[0]?.mode, config.upstream.backends[0]?.name], ["passthrough", "cp-1-old"]);
+  assert.equal(
+    [config.listeners[0]?.mode, config.upstreams[0].backends[0]?.name],
+    ["passthrough", "cp-1-old"],
+  );
 });
 
 test("an address is a host and a port, or none", () => {

@@ -23,7 +23,7 @@ test("all that can be wished for makes a good configuration, and so does the lea
     assert.match(text, /^# What it is\.\n/);
     const config = parseConfig(text, "a.yaml");
     if (isProblems(config)) throw new Error(`${JSON.stringify(config)}\n${text}`);
-    assert.is(config.upstream.backends.length, 1);
+    assert.is(config.upstreams[0].backends.length, 1);
   }
 });
 

@@ -14,7 +14,10 @@ function configFor(shape: Partial<Shape> = {}): Config {
 }
 
 test("it is a configuration like any other: TLS on loopback, the service until apiservers are found", () => {
-  const { listeners, upstream } = configFor();
+  const {
+    listeners,
+    upstreams: [upstream],
+  } = configFor();
   assert.equal(listeners[0]?.address, { host: "127.0.0.1", port: 7443 });
   assert.is(listeners[0]?.tls?.certFile, stateFiles(usual.state).cert);
   assert.equal([upstream.backends.length, upstream.discovery?.from], [0, "endpointslice"]);
@@ -23,12 +26,14 @@ test("it is a configuration like any other: TLS on loopback, the service until a
 });
 
 test("an IPv6 service is put into brackets", () => {
-  const { fallback } = configFor({ service: { host: "fd00::1", port: "443" } }).upstream.discovery ?? {};
+  const { fallback } = configFor({ service: { host: "fd00::1", port: "443" } }).upstreams[0].discovery ?? {};
   assert.equal([fallback?.host, fallback?.port], ["fd00::1", 443]);
 });
 
 test("a path with odd characters stays one value", () => {
-  const { upstream } = configFor({ direct: '/a "b": {c' });
+  const {
+    upstreams: [upstream],
+  } = configFor({ direct: '/a "b": {c' });
   assert.is(upstream.tls?.caFile, '/a "b": {c/ca.crt');
 });
 

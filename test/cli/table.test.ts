@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { textAt } from "../../src/cli/rows.ts";
+import { type Row, textAt } from "../../src/cli/rows.ts";
 import { tableOf } from "../../src/cli/table.ts";
 
 const test = suite("cli/table");
@@ -34,6 +34,26 @@ test("a name that would paint the terminal is written out", () => {
     "\n",
   );
   assert.is(line, "a\\u{1b}[2J\\u{a}b  -");
+});
+
+test("a rare column is left out where no row has anything in it", () => {
+  const some = [
+    { head: "NAME", of: (row: Row) => textAt(row, "name") },
+    { head: "CLUSTER", of: (row: Row) => textAt(row, "cluster"), isRare: true },
+  ];
+  const look = { isWide: false, hasHeads: true };
+  assert.is(tableOf(some, [{ name: "a", cluster: "" }], look), "NAME\na\n");
+  assert.is(
+    tableOf(
+      some,
+      [
+        { name: "a", cluster: "" },
+        { name: "b", cluster: "eu" },
+      ],
+      look,
+    ),
+    "NAME  CLUSTER\na     -\nb     eu\n",
+  );
 });
 
 test.run();

@@ -29,7 +29,10 @@ function configFor(more: Partial<Wanted>): Config {
 }
 
 test("it is a valid configuration for loopback, with the context's server behind it", () => {
-  const { listeners, upstream } = configFor({});
+  const {
+    listeners,
+    upstreams: [upstream],
+  } = configFor({});
   assert.equal(listeners[0]?.address, { host: "127.0.0.1", port: 7443 });
   assert.equal(
     upstream.backends.map(({ url }) => url),
@@ -39,7 +42,10 @@ test("it is a valid configuration for loopback, with the context's server behind
 });
 
 test("a user's certificate is lent to whoever shows ours, from the file it is in", () => {
-  const { listeners, upstream } = configFor({ pair });
+  const {
+    listeners,
+    upstreams: [upstream],
+  } = configFor({ pair });
   assert.is(listeners[0]?.tls?.identity.clientCerts, "lend");
   assert.is(listeners[0]?.tls?.clientCaFile, join(files.directory, "ca.crt"));
   assert.equal(upstream.tls?.impersonator?.keyFile, "/k");
@@ -47,12 +53,14 @@ test("a user's certificate is lent to whoever shows ours, from the file it is in
 });
 
 test("asked to look for apiservers it does so as the user, and keeps the server as a fallback", () => {
-  const { upstream } = configFor({ discovers: true });
+  const {
+    upstreams: [upstream],
+  } = configFor({ discovers: true });
   const { discovery, backends } = upstream;
   assert.equal([backends.length, discovery?.fallback?.url], [0, "https://a.test:6443"]);
   assert.is(upstream.tls?.serverName, "a.test");
   const unnamed = configFor({ discovers: true, access: { ...access, serverName: undefined } });
-  assert.is(unnamed.upstream.tls?.serverName, "kubernetes.default.svc");
+  assert.is(unnamed.upstreams[0].tls?.serverName, "kubernetes.default.svc");
   const asked = discovery?.from === "endpointslice" ? (discovery.kubeconfigFile ?? "") : "";
   assert.match(readFileSync(asked, "utf8"), "https://a.test:6443/p");
 });

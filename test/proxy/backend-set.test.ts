@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type ClusterConfig, type Config, parseConfig } from "../../src/config.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import { isProblems } from "../../src/problem.ts";
@@ -23,7 +23,12 @@ test.after.each(async ({ proxy }) => {
 });
 
 /** The proxy's own configuration with other lines under `upstream`. */
-function configOf({ directory, port, plainPort }: TestProxy, upstream: string): Config {
+function configOf(proxy: TestProxy, upstream: string): ClusterConfig {
+  const config = wholeOf(proxy, upstream);
+  return { ...config, upstream: config.upstreams[0] };
+}
+
+function wholeOf({ directory, port, plainPort }: TestProxy, upstream: string): Config {
   const file = join(directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8")
     .replace("127.0.0.1:0", `127.0.0.1:${port}`)
@@ -35,13 +40,14 @@ function configOf({ directory, port, plainPort }: TestProxy, upstream: string): 
 }
 
 /** A set on a clock that stands still: what is not read at the start is not read at all. */
-function setOf(config: Config, ready: readonly string[] = []) {
+function setOf(config: ClusterConfig, ready: readonly string[] = [], prefix = "") {
   const told: (readonly string[])[] = [];
   const clock = manualClock();
   const journal = new Journal(clock);
   const set = BackendSet.of(config, {
     clock,
     journal,
+    prefix,
     onChange: (names) => void told.push(names),
     isReady: (name) => ready.includes(name),
   });
@@ -157,7 +163,7 @@ test("a backend that is found serves, and one that is gone does not, while the o
   const [a, b] = proxy.backends;
   if (a === undefined || b === undefined) throw new Error("Two backends were asked for");
   list(proxy, [["b", `https://localhost:${b.port}`]]);
-  assert.equal(await proxy.running.reload(configOf(proxy, "discovery: {from: file, file: list.yaml}")), []);
+  assert.equal(await proxy.running.reload(wholeOf(proxy, "discovery: {from: file, file: list.yaml}")), []);
   // Until the file is read, what was listed stays; then a, which is neither listed nor found, leaves.
   await within(
     3000,
@@ -195,6 +201,7 @@ test("an authority that is missing refuses the whole configuration", ({ proxy })
   const parts = {
     clock: manualClock(),
     journal: new Journal(manualClock()),
+    prefix: "",
     onChange() {},
     isReady: () => false,
   };

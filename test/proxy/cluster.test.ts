@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/clock.ts";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type ClusterConfig, parseConfig } from "../../src/config.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import { isProblems } from "../../src/problem.ts";
 import { Cluster } from "../../src/proxy/cluster.ts";
 import { Listeners } from "../../src/proxy/listeners.ts";
+import { Relief } from "../../src/proxy/relief.ts";
 import { askH2, frontProxyPki, type JudgingBackend, startJudge } from "../support/front-proxy.ts";
 import { until } from "../support/h1.ts";
 import { testPki } from "../support/pki.ts";
@@ -23,7 +24,7 @@ test.after.each(() => {
   for (const step of undo.splice(0).toReversed()) step();
 });
 
-async function configOf(judge: JudgingBackend): Promise<Config> {
+async function configOf(judge: JudgingBackend): Promise<ClusterConfig> {
   const { authority, serving } = await testPki();
   const directory = mkdtempSync(join(tmpdir(), "cluster-"));
   undo.push(() => rmSync(directory, { recursive: true }));
@@ -35,24 +36,28 @@ listeners: [{name: kube, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFil
 upstream: {backends: [{name: a, url: "https://localhost:${judge.port}"}], tls: {caFile: ca.crt}}`;
   const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
   if (isProblems(config)) throw new Error(JSON.stringify(config));
-  return config;
+  return { ...config, upstream: config.upstreams[0] };
 }
 
-type Led = { readonly cluster: Cluster; readonly config: Config; ask(): Promise<string> };
+type Led = { readonly cluster: Cluster; readonly config: ClusterConfig; ask(): Promise<string> };
 
 /** One cluster, with a listener that leads into it. */
-async function lead(judge: JudgingBackend): Promise<Led> {
+async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   const config = await configOf(judge);
   const { authority } = await testPki();
-  const cluster = Cluster.of(config, new Journal(wallClock));
+  const journal = new Journal(wallClock);
+  const cluster = Cluster.of(config, { journal, relief: new Relief(wallClock, 1 << 30), label });
   if (cluster instanceof Failure) throw new Error(cluster.message);
   assert.is(await cluster.load(), undefined);
   cluster.start();
-  const listeners = new Listeners(cluster.entry, config.health.keepalive);
+  const listeners = new Listeners(
+    { clock: wallClock, journal, gateOf: () => cluster.gate },
+    config.health.keepalive,
+  );
   undo.push(() => {
     cluster.stop();
     listeners.cut();
-    cluster.path.reconcile([]);
+    cluster.path.close();
   });
   assert.is(await listeners.reconcile(config.listeners), undefined);
   const port = Number(listeners.addresses.get("kube")?.split(":").at(-1));
@@ -114,7 +119,8 @@ test("it knows until when its certificates hold, and how many tunnels are open",
 test("without its authorities there is none", async () => {
   const config = await configOf(await judged("one"));
   const tls = config.upstream.tls && { ...config.upstream.tls, caFile: "/absent.crt" };
-  const outcome = Cluster.of({ ...config, upstream: { ...config.upstream, tls } }, new Journal(wallClock));
+  const parts = { journal: new Journal(wallClock), relief: new Relief(wallClock, 1 << 30), label: "" };
+  const outcome = Cluster.of({ ...config, upstream: { ...config.upstream, tls } }, parts);
   assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
 });
 

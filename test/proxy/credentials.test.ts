@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/clock.ts";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type ClusterConfig, parseConfig } from "../../src/config.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import { isProblems } from "../../src/problem.ts";
@@ -30,6 +30,7 @@ test.before.each(() => {
   credentials = new Credentials({
     clock: wallClock,
     journal: new Journal(wallClock),
+    prefix: "",
     onSwap: (trust) => {
       swapped.push(trust);
       onSwap();
@@ -47,7 +48,7 @@ function put(name: string, { certificate, key }: Pair): void {
   writeFileSync(join(directory, `${name}.key`), key);
 }
 
-function configOf(tls: string): Config {
+function configOf(tls: string): ClusterConfig {
   const text = `apiVersion: watchkeeper.dev/v1alpha1
 kind: WatchkeeperConfiguration
 listeners: [{name: kube, address: "127.0.0.1:0"}]
@@ -56,14 +57,15 @@ upstream:
   tls: {caFile: ca.crt${tls}}`;
   const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
   if (isProblems(config)) throw new Error(JSON.stringify(config));
-  return config;
+  return { ...config, upstream: config.upstreams[0] };
 }
 
 const pairOf = (name: string): string =>
   `{certFile: ${name}.crt, keyFile: ${name}.key, reloadInterval: 100ms}`;
-const both = (): Config => configOf(`, frontProxy: ${pairOf("front")}, impersonator: ${pairOf("other")}`);
+const both = (): ClusterConfig =>
+  configOf(`, frontProxy: ${pairOf("front")}, impersonator: ${pairOf("other")}`);
 
-async function take(config: Config): Promise<void> {
+async function take(config: ClusterConfig): Promise<void> {
   const commit = await credentials.prepare(config);
   if (commit instanceof Failure) throw new Error(commit.message);
   commit();

@@ -24,6 +24,7 @@ function hosts(): Hosts {
   const host = (name: string): Host => ({
     name,
     names: [],
+    upstream: "",
     policy: { clientCerts: "reject" },
     realm: "",
     context: () => (name === "good" && context !== undefined && !("code" in context) ? context : undefined),

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { HeaderNames, IdentityPolicy } from "../../src/config.ts";
+import type { IdentityPolicy } from "../../src/config.ts";
+import type { HeaderNames } from "../../src/config-upstream.ts";
 import { Field } from "../../src/h2/field.ts";
 import { limits } from "../../src/limits.ts";
 import { type Identity, identityOf, leavesAt, nobody, type Shown } from "../../src/proxy/identity.ts";

@@ -10,8 +10,7 @@ const test = suite("proxy/operations");
 const alice = { by: "alice at 127.0.0.1", why: "kernel update" };
 
 function operationsOf(path: PlayedPath, reload?: () => Promise<readonly string[]>): Operations {
-  const { journal, backends, exchanges, moves } = path;
-  return new Operations({ journal, backends, exchanges, moves, reload });
+  return new Operations({ journal: path.journal, paths: () => [path], reload });
 }
 
 function stateOf(path: PlayedPath, name: string): string {

@@ -4,6 +4,7 @@ import { type Entry, Journal } from "../../src/journal.ts";
 import { Client } from "../../src/proxy/client.ts";
 import { Downstream } from "../../src/proxy/downstream.ts";
 import { Path, type PathOptions } from "../../src/proxy/path.ts";
+import { Relief } from "../../src/proxy/relief.ts";
 import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
 import type { World } from "./world.ts";
 
@@ -45,7 +46,8 @@ export class SimulatedProxy {
       options.tell(entry);
     });
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
-    const parts = { clock, journal, lanes, sharing, ping, connect, bufferBytes };
+    const relief = new Relief(clock, bufferBytes);
+    const parts = { clock, journal, lanes, sharing, ping, connect, relief };
     this.path = new Path(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();

@@ -35,7 +35,7 @@ export function apiScene(): ApiScene {
     {
       clock: path.clock,
       incidents: incidents.store,
-      talk: path.talk,
+      talks: () => [{ cluster: "", talk: path.talk }],
       live: () => path.exchanges.live,
       history,
       backends: () =>

@@ -2,6 +2,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { Backends } from "../../src/health/backends.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
+import { greet } from "../../src/proxy/greet.ts";
 import { Hold } from "../../src/proxy/hold.ts";
 import { Passthrough } from "../../src/proxy/passthrough.ts";
 import type { Ends } from "../../src/proxy/proxy-protocol.ts";
@@ -18,6 +19,8 @@ export type ScriptedPassthrough = {
   readonly hold: Hold;
   /** On whose behalf sockets were opened. */
   readonly behalves: Ends[];
+  /** The clusters that connections were given to. */
+  readonly led: string[];
   connect(): Promise<RawPeer>;
   /** The backend's end of its next socket. */
   backend(name: string): Promise<RawPeer>;
@@ -32,7 +35,7 @@ export type ScriptedPassthrough = {
 /** A passthrough behind a listening socket, in front of backends that the test plays, octet for octet. */
 export async function startPassthrough(
   names: readonly string[],
-  routes: readonly Route[] = [],
+  routes: readonly Route[] = [{ serverNames: [], upstream: "", backends: [] }],
 ): Promise<ScriptedPassthrough> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -63,6 +66,7 @@ export async function startPassthrough(
   };
   const hung = new Set<() => void>();
   const behalves: Ends[] = [];
+  const led: string[] = [];
   const passthrough = new Passthrough({
     clock,
     journal,
@@ -88,7 +92,12 @@ export async function startPassthrough(
     sockets.push(socket);
     const source = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
     const destination = { address: socket.localAddress ?? "", port: socket.localPort ?? 0 };
-    passthrough.pass(socket, { ends: { source, destination }, listener: "nodes", routes });
+    const caller = { ends: { source, destination }, listener: "nodes", routes };
+    const passingOf = (upstream: string): Passthrough => {
+      led.push(upstream);
+      return passthrough;
+    };
+    greet(socket, caller, passingOf, { clock, journal });
   });
   await listen(server);
   const own: ScriptedPassthrough = {
@@ -98,6 +107,7 @@ export async function startPassthrough(
     backends,
     hold,
     behalves,
+    led,
     async connect() {
       const peer = await connectRaw(portOf(server));
       sockets.push(peer.socket);

@@ -15,6 +15,7 @@ import { type Entry, Journal } from "../../src/journal.ts";
 import { Client, type ClientOptions } from "../../src/proxy/client.ts";
 import { Downstream } from "../../src/proxy/downstream.ts";
 import { Path } from "../../src/proxy/path.ts";
+import { Relief } from "../../src/proxy/relief.ts";
 import type { WireOwner } from "../../src/proxy/wire.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -269,7 +270,7 @@ export class PlayedPath extends Path {
       sharing: options.sharing ?? "lanes",
       bookmarks: options.bookmarks ?? "as-asked",
       timeTravelGuard: options.timeTravelGuard ?? "observe",
-      bufferBytes: options.bufferBytes ?? 64 * 1024 * 1024,
+      relief: new Relief(clock, options.bufferBytes ?? 64 * 1024 * 1024),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
       ...(options.isProbed === true
         ? {

@@ -28,7 +28,7 @@ export const idle: Snapshot = {
   hedges: 0,
   heldRequests: 0,
   config: { isGood: true, loadedAtMs: 1_800_000_000_000 },
-  discovery: undefined,
+  discovery: [],
   certificates: [],
   droppedLogLines: 0,
   incidents: { counts: [], active: [] },

@@ -10,7 +10,8 @@ import { Journal } from "../../../src/journal.ts";
 import { Caller } from "../../../src/ledger/caller.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
 import { isProblems, lineOf } from "../../../src/problem.ts";
-import { Cluster } from "../../../src/proxy/cluster.ts";
+import { Clusters } from "../../../src/proxy/clusters.ts";
+import type { Gate } from "../../../src/proxy/listen.ts";
 import { Listeners } from "../../../src/proxy/listeners.ts";
 
 function fail(message: string): never {
@@ -20,14 +21,19 @@ function fail(message: string): never {
 
 const config = loadConfig(process.argv[2] ?? "");
 if (isProblems(config)) fail(config.map(lineOf).join("\n"));
-const cluster = Cluster.of(config, new Journal(wallClock));
-if (cluster instanceof Failure) fail(cluster.message);
+const journal = new Journal(wallClock);
+const clusters = Clusters.of(config, journal);
+if (clusters instanceof Failure) fail(clusters.message);
 const everybody = new Caller({ subject: noSubject, agent: "unknown", address: "" }, wallClock.now());
-const { talk } = cluster.path;
-talk.callerOf = () => everybody;
-talk.asked = () => {};
-talk.copyFor = () => undefined;
-const listeners = new Listeners(cluster.entry, config.health.keepalive);
-const failure = (await cluster.load()) ?? (await listeners.reconcile(config.listeners));
+for (const {
+  path: { talk },
+} of clusters.present) {
+  talk.callerOf = () => everybody;
+  talk.asked = () => {};
+  talk.copyFor = () => undefined;
+}
+const gateOf = (name: string): Gate => clusters.gateOf(name);
+const listeners = new Listeners({ clock: wallClock, journal, gateOf }, config.health.keepalive);
+const failure = (await clusters.load()) ?? (await listeners.reconcile(config.listeners));
 if (failure !== undefined) fail(failure.message);
-cluster.start();
+clusters.start();

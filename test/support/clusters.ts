@@ -1,0 +1,145 @@
+/** A whole proxy in front of several clusters behind one port, told apart by SNI: NAME.test leads to the cluster NAME. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { wallClock } from "../../src/clock.ts";
+import { type Config, parseConfig } from "../../src/config.ts";
+import { Failure } from "../../src/failure.ts";
+import { type Entry, Journal } from "../../src/journal.ts";
+import { type Running, startWatchkeeper } from "../../src/main.ts";
+import { isProblems, lineOf } from "../../src/problem.ts";
+import { type Asking, askH2, type Place } from "./front-proxy.ts";
+import { until } from "./h1.ts";
+import { testPki } from "./pki.ts";
+import { within } from "./within.ts";
+
+/** One cluster, whose backends are called b0, b1 and so on. */
+export type ToldCluster = {
+  readonly name: string;
+  /** On "localhost". */
+  readonly ports: readonly number[];
+  /** Who vouches for them; left out: the tests' own authority. */
+  readonly ca?: string;
+  /** More of it, as YAML in flow form, and of its tls. */
+  readonly more?: string;
+  readonly tls?: string;
+  /** More of its host, and of that one's tls. */
+  readonly host?: string;
+  readonly hostTls?: string;
+};
+
+export type ClustersOptions = {
+  readonly files?: Readonly<Record<string, string>>;
+  /** How long a cluster that is removed keeps its clients. */
+  readonly drainTimeout?: string;
+  /** More lines of listeners. */
+  readonly listeners?: string;
+};
+
+export type SeveralClusters = {
+  readonly running: Running;
+  readonly entries: readonly Entry[];
+  readonly place: Place;
+  /** Takes other clusters; returns what waits for a restart. */
+  reload(clusters: readonly ToldCluster[]): Promise<readonly string[] | Failure>;
+  /** Asks the cluster by its host's name. */
+  ask(name: string, asking?: Asking): Promise<string>;
+  readyAt(backend: string): Promise<void>;
+  get(path: string): Promise<Record<string, unknown>>;
+  metrics(): Promise<string>;
+  stop(): Promise<void>;
+};
+
+/** Asks again and again, for ten seconds at most. */
+export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let left = 200; left > 0; left -= 1) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`Waited in vain for ${what}`);
+}
+
+function listenerOf(clusters: readonly ToldCluster[], port: number): string {
+  const [first, ...others] = clusters;
+  const hosts = others.map(
+    ({ name, host = "", hostTls = "" }) =>
+      `{names: [${name}.test], upstream: ${name}, tls: {certFile: tls.crt, keyFile: tls.key${hostTls}}${host}}`,
+  );
+  const { name = "", host = "", hostTls = "" } = first ?? {};
+  return `  - {name: kube, address: "127.0.0.1:${port}", upstream: ${name}, tls: {certFile: tls.crt, keyFile: tls.key${hostTls}}${host}, hosts: [${hosts.join(", ")}]}`;
+}
+
+function upstreamOf({ name, ports, ca, more = "", tls = "" }: ToldCluster): string {
+  const backends = ports.map((port, at) => `{name: b${at}, url: "https://localhost:${port}"}`);
+  const file = ca === undefined ? "ca.crt" : `${name}-ca.crt`;
+  return `  - {name: ${name}, backends: [${backends.join(", ")}], tls: {caFile: ${file}${tls}}${more}}`;
+}
+
+/** The first one is behind every name that no host has. */
+export async function startClusters(
+  clusters: readonly ToldCluster[],
+  { files = {}, drainTimeout = "500ms", listeners = "" }: ClustersOptions = {},
+): Promise<SeveralClusters> {
+  const { authority } = await testPki();
+  const hosts = ["localhost", ...["eu", "us", "ap"].map((name) => `${name}.test`)];
+  const serving = authority.issue({ name: "clusters", hosts });
+  const directory = mkdtempSync(join(tmpdir(), "clusters-"));
+  const put = (name: string, text: string): void =>
+    writeFileSync(join(directory, name), text, { mode: 0o600 });
+  put("tls.crt", serving.certificate);
+  put("tls.key", serving.key);
+  put("ca.crt", authority.certificate);
+  for (const [name, text] of Object.entries(files)) put(name, text);
+  let port = 0;
+  const configOf = (all: readonly ToldCluster[]): Config => {
+    for (const { name, ca } of all) if (ca !== undefined) put(`${name}-ca.crt`, ca);
+    const text = `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+metadata: {name: test}
+listeners:
+${listenerOf(all, port)}
+${listeners}
+upstreams:
+${all.map(upstreamOf).join("\n")}
+admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
+drain: {readyDelay: 10ms, timeout: ${drainTimeout}}`;
+    const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
+    if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
+    return config;
+  };
+  const entries: Entry[] = [];
+  const journal = new Journal(wallClock);
+  journal.subscribe((entry) => entries.push(entry));
+  const running = await startWatchkeeper(configOf(clusters), { journal });
+  if (running instanceof Failure) throw new Error(running.message);
+  port = Number(running.addresses.get("kube")?.split(":").at(-1));
+  const place = { url: `https://localhost:${port}`, port, ca: authority.certificate };
+  return {
+    running,
+    entries,
+    place,
+    reload: (next) => running.reload(configOf(next)),
+    ask: (name, asking = {}) =>
+      within(
+        20_000,
+        `an answer of ${name}`,
+        askH2(place, { servername: `${name}.test`, authority: `${name}.test`, ...asking }),
+      ),
+    async readyAt(backend) {
+      await until(`${backend} to be ready`, () =>
+        entries.some(
+          (entry) => entry.kind === "backend.changed" && entry.backend === backend && entry.to === "ready",
+        ),
+      );
+    },
+    async get(path) {
+      const answer: unknown = await (await fetch(`http://${running.apiAddress}/api/v1/${path}`)).json();
+      return answer as Record<string, unknown>;
+    },
+    metrics: async () => (await fetch(`http://${running.adminAddress}/metrics`)).text(),
+    async stop() {
+      await running.stop(AbortSignal.timeout(300));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
