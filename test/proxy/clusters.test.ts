@@ -117,6 +117,34 @@ test("who vouches for the backends of one says nothing of another's", async () =
   assert.equal([eu.seen.length, us.seen.length], [1, 0]);
 });
 
+test("what one finds is its own, and what it looks for is told as its own", async () => {
+  const [eu, us] = [await judged("eu"), await judged("us")];
+  const list = (name: string, judge: JudgingBackend): string =>
+    `[{name: ${name}, url: "https://localhost:${judge.port}"}]`;
+  scene = await startClusters(
+    [told("eu", eu), { name: "us", ports: [], more: ", discovery: {from: file, file: list.yaml}" }],
+    { files: { "list.yaml": list("b9", us) } },
+  );
+  await scene.readyAt("us/b9");
+  await scene.readyAt("eu/b0");
+  const { items } = await scene.get("backends");
+  assert.equal(
+    (items as { name: string }[]).map(({ name }) => name),
+    ["eu/b0", "us/b9"],
+  );
+  assert.is(await scene.ask("us", { headers: bearer }), "200 bearer t");
+  assert.equal([eu.seen.length, us.seen.length], [0, 1]);
+  assert.match(await scene.metrics(), 'watchkeeper_discovery_backends{cluster="us"} 1');
+  const found = scene.entries.find(({ kind }) => kind === "discovery.changed");
+  assert.equal(found, {
+    kind: "discovery.changed",
+    from: "file",
+    added: ["us/b9"],
+    removed: [],
+    cluster: "us",
+  });
+});
+
 test("all is told with the cluster's name before it", async () => {
   const { us } = await two();
   assert.is(await scene.ask("us", { headers: bearer }), "200 bearer t");

@@ -32,8 +32,9 @@ export type ClustersOptions = {
   readonly files?: Readonly<Record<string, string>>;
   /** How long a cluster that is removed keeps its clients. */
   readonly drainTimeout?: string;
-  /** More lines of listeners. */
+  /** More lines of listeners, and of the file. */
   readonly listeners?: string;
+  readonly extra?: string;
 };
 
 export type SeveralClusters = {
@@ -70,15 +71,16 @@ function listenerOf(clusters: readonly ToldCluster[], port: number): string {
 }
 
 function upstreamOf({ name, ports, ca, more = "", tls = "" }: ToldCluster): string {
-  const backends = ports.map((port, at) => `{name: b${at}, url: "https://localhost:${port}"}`);
+  const listed = ports.map((port, at) => `{name: b${at}, url: "https://localhost:${port}"}`);
+  const backends = listed.length === 0 ? "" : `backends: [${listed.join(", ")}], `;
   const file = ca === undefined ? "ca.crt" : `${name}-ca.crt`;
-  return `  - {name: ${name}, backends: [${backends.join(", ")}], tls: {caFile: ${file}${tls}}${more}}`;
+  return `  - {name: ${name}, ${backends}tls: {caFile: ${file}${tls}}${more}}`;
 }
 
 /** The first one is behind every name that no host has. */
 export async function startClusters(
   clusters: readonly ToldCluster[],
-  { files = {}, drainTimeout = "500ms", listeners = "" }: ClustersOptions = {},
+  { files = {}, drainTimeout = "500ms", listeners = "", extra = "" }: ClustersOptions = {},
 ): Promise<SeveralClusters> {
   const { authority } = await testPki();
   const hosts = ["localhost", ...["eu", "us", "ap"].map((name) => `${name}.test`)];
@@ -102,7 +104,8 @@ ${listeners}
 upstreams:
 ${all.map(upstreamOf).join("\n")}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 10ms, timeout: ${drainTimeout}}`;
+drain: {readyDelay: 10ms, timeout: ${drainTimeout}}
+${extra}`;
     const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
     if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
     return config;

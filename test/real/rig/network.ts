@@ -7,8 +7,9 @@ import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { onLeave } from "./leave.ts";
 
-/** Interface names are at most 15 bytes: `wk`, a pid of at most 7 digits, `-`, a number. */
+/** Interface names are at most 15 bytes: `wk`, a pid of at most 7 digits, a letter from the second network on, `-`, a number. */
 const prefix = "wk";
+let networks = 0;
 
 /** Which packets a black hole swallows, seen from the backend. */
 export type Direction = "both" | "in" | "out";
@@ -36,7 +37,7 @@ function drop(namespace: string, rules: readonly string[]): void {
 /** Removes what runs that were killed have left: everything named after a process that is no more. */
 export function sweep(): void {
   const isStale = (name: string): boolean => {
-    const pid = new RegExp(`^${prefix}(\\d+)(-|$)`).exec(name)?.[1];
+    const pid = new RegExp(`^${prefix}(\\d+)[a-z]?(-|$)`).exec(name)?.[1];
     return pid !== undefined && !existsSync(`/proc/${pid}`);
   };
   for (const line of (attempt("ip", "netns", "list") ?? "").split("\n")) {
@@ -51,7 +52,7 @@ export function sweep(): void {
 }
 
 export class Network {
-  readonly #bridge = `${prefix}${process.pid}`;
+  readonly #bridge = `${prefix}${process.pid}${["", "b", "c"][networks++] ?? "d"}`;
   readonly #subnet: string;
   readonly #namespaces: string[] = [];
   readonly #leave: () => void;
