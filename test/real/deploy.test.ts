@@ -143,13 +143,20 @@ real("its account may look for apiservers, and nothing else", async () => {
   assert.is(await may("list", "secrets", "-n", "watchkeeper"), "no");
 });
 
-real("a ServiceMonitor finds the Service's own port", async () => {
-  const [monitor] = await dryRun(readFileSync("deploy/monitoring/servicemonitor.yaml", "utf8"));
-  assert.is(monitor?.kind, "ServiceMonitor");
-  const service = readFileSync("deploy/deployment/service.yaml", "utf8");
-  assert.match(service, /name: metrics, port: 7481/);
-  assert.match(service, "labels: {app.kubernetes.io/name: watchkeeper}");
-});
+real(
+  "with its component the Deployment has a ServiceMonitor, which finds the Service's own port",
+  async () => {
+    const manifests = await dryRun(await kustomized("deploy/deployment-monitored"));
+    assert.equal(kindsOf(manifests), ["Namespace", "ServiceMonitor", ...whole].toSorted());
+    const [monitor, service] = ["ServiceMonitor", "Service"].map((kind) =>
+      JSON.parse(JSON.stringify(manifests.find((one) => one.kind === kind))),
+    );
+    const [label = "", value] = Object.entries(monitor.spec.selector.matchLabels)[0] ?? [];
+    assert.is(service.metadata.labels[label], value);
+    const ports = service.spec.ports.map(({ name }: { name: string }) => name);
+    assert.ok(ports.includes(monitor.spec.endpoints[0].port), String(ports));
+  },
+);
 
 for (const file of ["deploy/static-pod/watchkeeper.yaml", "deploy/node-local/watchkeeper.yaml"]) {
   real(`${file} is a pod that an apiserver takes`, async () => {
