@@ -30,5 +30,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
 }
 
 function paged<T>(listing: Listing<T>): Page {
-  return (query) => pageOf(listing, query);
+  const { kind, sort, columns } = listing;
+  const page = (query: string): ReturnType<Page> => pageOf(listing, query);
+  return Object.assign(page, { listing: { kind, sort, columns: Object.keys(columns) } });
 }

@@ -22,7 +22,10 @@ export type Listing<T> = {
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
 /** Answers a query with a page of one list; a string says why there is none. */
-export type Page = (query: string) => JsonObject | string;
+export type Page = ((query: string) => JsonObject | string) & { readonly listing?: ListingFacts };
+
+/** What can be asked of a list. */
+export type ListingFacts = Pick<Listing<never>, "kind" | "sort"> & { readonly columns: readonly string[] };
 
 /** What a query asks for, or what is wrong with it. */
 type Asked = {

@@ -6,15 +6,44 @@ import { failed, jsonReply, type Posted, type Posts, type Reply } from "./reply.
 
 type Run = (operations: Operations, target: string, operator: Operator) => Outcome | Promise<Outcome>;
 
-/** By the path behind `/api/v1/`; NAME stands for one part of it. */
-const runs: readonly (readonly [pattern: RegExp, operation: string, run: Run])[] = [
-  [/^backends\/([^/]+)\/drain$/, "drain", (operations, name, by) => operations.drain(name, by)],
-  [/^backends\/([^/]+)\/undrain$/, "undrain", (operations, name, by) => operations.undrain(name, by)],
-  [/^watches\/([^/]+)\/move$/, "move", (operations, id, by) => operations.move(id, by)],
-  [/^()reload$/, "reload", (operations, _none, by) => operations.reload(by)],
+/** `{name}` stands for one part of the path. */
+export type OperationPath = { readonly path: string; readonly operation: string; readonly about: string };
+
+const table: readonly (OperationPath & { readonly run: Run })[] = [
+  {
+    path: "/api/v1/backends/{name}/drain",
+    operation: "drain",
+    about: "Lets a backend go: nothing new, and its watches move at leisure.",
+    run: (operations, name, by) => operations.drain(name, by),
+  },
+  {
+    path: "/api/v1/backends/{name}/undrain",
+    operation: "undrain",
+    about: "Takes it back.",
+    run: (operations, name, by) => operations.undrain(name, by),
+  },
+  {
+    path: "/api/v1/watches/{id}/move",
+    operation: "move",
+    about: "Sends the watch of this audit id elsewhere, from its next event.",
+    run: (operations, id, by) => operations.move(id, by),
+  },
+  {
+    path: "/api/v1/reload",
+    operation: "reload",
+    about: "Reads the configuration again.",
+    run: (operations, _none, by) => operations.reload(by),
+  },
 ];
 
-const root = "/api/v1/";
+/** For whoever describes them. */
+export const operationPaths: readonly OperationPath[] = table;
+
+/** Its group is what stands for `{name}`; empty where nothing does. */
+const runs = table.map(({ path, operation, run }) => {
+  const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
+  return { pattern: new RegExp(`^${pattern}$`), operation, run };
+});
 
 /** What is not there, is not possible just now, or was not taken. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
@@ -22,9 +51,8 @@ const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-
 /** `mode` is the configuration's `admin.operations`: where it is off everything is refused, and told. */
 export function operationPosts(operations: Operations, mode: "on" | "off"): Posts {
   return (path) => {
-    if (!path.startsWith(root)) return undefined;
-    for (const [pattern, operation, run] of runs) {
-      const target = decoded(pattern.exec(path.slice(root.length))?.[1]);
+    for (const { pattern, operation, run } of runs) {
+      const target = decoded(pattern.exec(path)?.[1]);
       if (target === undefined) continue;
       if (mode === "off") return (posted) => refused(operations, operation, target, posted);
       return async (posted) => reply(operation, target, await run(operations, target, operatorOf(posted)));

@@ -20,6 +20,7 @@ import { EventStreams } from "./event-stream.ts";
 import { figuresOf } from "./figures.ts";
 import type { JsonObject } from "./listing.ts";
 import { createMetrics, type Snapshot } from "./metrics.ts";
+import { openapiRoutes } from "./openapi.ts";
 import { operationPosts } from "./operation-posts.ts";
 import { OwnFigureSource } from "./own-figures.ts";
 import { pageRoutes } from "./page-files.ts";
@@ -154,7 +155,8 @@ export class Windows {
     const page = pageRoutes();
     const { version, current } = parts;
     const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
-    return (path) => api(path) ?? z(path) ?? page(path);
+    const described = openapiRoutes(pages, version);
+    return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
   }
 }
 
