@@ -18,6 +18,14 @@ const charts = [
   { title: "event loop's lateness, ms", lines: [{ at: 4, label: "late", tone: "--line" }] },
 ];
 const height = 110;
+/** A page that was opened just now shows this many seconds, most of them empty, and no years. */
+const leastSeconds = 60;
+
+/**
+ * "12:05:30".
+ * @param {number} seconds since 1970
+ */
+const timeOfDay = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 8);
 
 /**
  * @param {{ points: readonly Point[], theme: string }} props
@@ -74,13 +82,21 @@ function optionsOf(element, title, lines) {
     legend: { show: false },
     series: [
       {},
-      ...lines.map(({ label, tone }) => ({ label: `${title} ${label}`, stroke: color(tone), width: 1.5 })),
+      ...lines.map(({ label, tone }) => ({
+        label: `${title} ${label}`,
+        stroke: color(tone),
+        width: 1.5,
+        points: { show: false },
+      })),
     ],
     axes: [
-      { ...axis, size: 24 },
+      { ...axis, size: 24, space: 80, values: (_plot, splits) => splits.map(timeOfDay) },
       { ...axis, size: 44 },
     ],
-    scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
+    scales: {
+      x: { range: (_plot, least, most) => [Math.min(least, most - leastSeconds), most] },
+      y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] },
+    },
   };
 }
 

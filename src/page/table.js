@@ -10,6 +10,7 @@ import { amount } from "./words.js";
  *   title: string,
  *   column?: string,
  *   isNumber?: boolean,
+ *   isLong?: boolean,
  *   isRare?: boolean,
  *   cell: (row: Row) => unknown,
  * }} Column
@@ -42,7 +43,7 @@ export function Table({ label, columns, list, view, onView, keyOf, empty }) {
       <tbody>
         ${rows.map(
           (row) => html`<tr key=${keyOf(row)}>
-            ${shown.map(({ cell, isNumber }) => html`<td class=${isNumber ? "number" : ""}>${cell(row)}</td>`)}
+            ${shown.map(({ cell, isNumber, isLong }) => html`<td class=${isNumber ? "number" : isLong ? "long" : ""}>${cell(row)}</td>`)}
           </tr>`,
         )}
       </tbody>

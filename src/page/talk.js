@@ -8,7 +8,7 @@ import { age, amount, markOf, whoIs } from "./words.js";
 
 /** @type {readonly import("./table.js").Column<ClientRow>[]} */
 const clientColumns = [
-  { title: "who", column: "subject", cell: (row) => html`<${Who} row=${row} />` },
+  { title: "who", column: "subject", isLong: true, cell: (row) => html`<${Who} row=${row} />` },
   { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
   { title: "agent", column: "agent", cell: ({ agent }) => agent },
   { title: "from", column: "client", cell: ({ client }) => client },

@@ -11,11 +11,13 @@ const columns = [
   {
     title: "resource",
     column: "resource",
+    isLong: true,
     cell: (watch) => html`<span title=${watch.path}>${watch.resource}</span>`,
   },
   {
     title: "client",
     column: "client",
+    isLong: true,
     cell: (watch) => html`<span title=${watch.auditId}>${whoIs(watch)}</span>`,
   },
   { title: "agent", column: "agent", cell: ({ agent }) => agent },

@@ -4,6 +4,7 @@ import axe, { type AxeResults } from "axe-core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { pictured } from "../support/page-picture.ts";
 import { type Canned, serveCanned } from "../support/page-server.ts";
 import { testWith } from "./rig/parts.ts";
 
@@ -147,10 +148,35 @@ real("in both themes nothing is serious to axe, and it fits 1280 pixels", async 
       await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
       "no sideways scrolling",
     );
-    if (pictures !== undefined)
-      await page.screenshot({ path: join(pictures, `page-${theme}.png`), fullPage: true });
   }
 });
+
+real("names of service accounts leave every column in sight", async () => {
+  await playPicture();
+  const cut =
+    "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => `${one.ariaLabel}: ${one.scrollWidth} of ${one.clientWidth}`)";
+  assert.equal(await page.evaluate(cut), []);
+});
+
+async function playPicture(): Promise<void> {
+  await canned.stop();
+  canned = await serveCanned(pictured);
+  await page.goto(canned.url);
+  await page.getByText("system:node:worker-7").first().waitFor();
+}
+
+/** README's, as `PAGE_PICTURES=docs/pictures node test/real/page.test.ts` takes them. */
+if (pictures !== undefined)
+  real("the pictures in README are taken", async () => {
+    await playPicture();
+    await page.locator("details.incident summary").click();
+    await page.evaluate("document.activeElement.blur()");
+    for (const theme of ["light", "dark"]) {
+      if ((await page.locator("html").getAttribute("data-theme")) !== theme) await page.keyboard.press("t");
+      await page.locator(`html[data-theme=${theme}]`).waitFor();
+      await page.screenshot({ path: join(pictures, `admin-page-${theme}.png`) });
+    }
+  });
 
 test.after.each(() => {
   if (real.canRun) assert.equal(complaints, [], "the console is silent, and nobody else is asked");

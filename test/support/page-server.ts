@@ -34,8 +34,9 @@ const watch = {
   moves: 1,
   hasShadow: false,
 };
-const lock = { resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
+const lock = { cluster: "", resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
 const client = {
+  cluster: "",
   ...nobody,
   lastSeenAgeMs: 210,
   requests: 412,
@@ -94,7 +95,8 @@ const lists: Readonly<Record<string, readonly object[]>> = {
 /** More than anyone would draw: the page must not ask for them all. */
 const totals: Readonly<Record<string, number>> = { watches: 50_000 };
 
-export async function serveCanned(): Promise<Canned> {
+/** `shown` is listed instead of what tests ask about. */
+export async function serveCanned(shown = lists): Promise<Canned> {
   const page = pageRoutes();
   const heard: { readonly path: string; readonly query: URLSearchParams }[] = [];
   const posted: string[] = [];
@@ -110,8 +112,9 @@ export async function serveCanned(): Promise<Canned> {
         heard.push({ path, query: new URLSearchParams(query) });
         if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
         const name = path.slice("/api/v1/".length);
-        if (name === "backends") return json(200, listOf(name, query, posted));
-        return json(200, name === "figures" ? figuresAt(now + Date.now() - begunAt) : listOf(name, query));
+        if (name === "backends") return json(200, listOf(shown, name, query, posted));
+        if (name === "figures") return json(200, figuresAt(now + Date.now() - begunAt));
+        return json(200, listOf(shown, name, query));
       };
     },
     posts: (path) =>
@@ -154,16 +157,16 @@ export async function serveCanned(): Promise<Canned> {
 }
 
 /** A backend that was drained shows it. */
-function listOf(name: string, query: string, posted: readonly string[] = []): object {
+function listOf(shown: typeof lists, name: string, query: string, posted: readonly string[] = []): object {
   const asked = new URLSearchParams(query);
   const state = asked.get("state");
-  const all = (lists[name] ?? []).filter((row) => state === null || ("state" in row && row.state === state));
+  const all = (shown[name] ?? []).filter((row) => state === null || ("state" in row && row.state === state));
   const items = all.map((row) => {
     const isDrained =
       "name" in row && posted.at(-1)?.startsWith(`backends/${String(row.name)}/drain`) === true;
     return isDrained ? { ...row, isDrained, state: "draining" } : row;
   });
-  const total = totals[name] ?? all.length;
+  const total = (shown === lists ? totals[name] : undefined) ?? all.length;
   const matching = state === null ? total : all.length;
   const offset = Number(asked.get("offset") ?? 0);
   return { at: new Date(now).toISOString(), kind: "List", total, matching, offset, limit: 100, items };

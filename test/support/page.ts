@@ -83,7 +83,7 @@ export function figuresAt(ms: number): Figures {
     at,
     name: "prod-eu1",
     version: "0.1.0",
-    upMs: ms,
+    upMs: 273_600_000 + ms - now,
     requests,
     watchEvents: 0,
     cpuMs: 0,
