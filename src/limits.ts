@@ -9,6 +9,8 @@ export const limits = {
   /** A8's honest user (400 groups, a 12 KiB token) needs 40 KiB; the apiserver itself would take 1 MiB (A7). */
   headerListBytes: 128 * KiB,
   headerFields: 1024,
+  /** One name or value: beyond it nghttp2, and what is built on it, ends the session, which may be a lane of many (A7). */
+  fieldBytes: 64 * KiB,
   /** Compressed octets of one block, and CONTINUATION frames: decoding stops at either (A5). */
   headerBlockBytes: 144 * KiB,
   continuationFrames: 8,
@@ -333,6 +335,19 @@ export const limits = {
   userAgentChars: 128,
   /** TLS done, and the first octets that tell which protocol is spoken (A22). */
   handshakeMs: 10_000,
+  /** Handshakes that begin in one turn of the loop: 1.3 ms each with P-256 on a slow core, so 5 ms of a turn (A51). */
+  handshakesPerTurn: 4,
+  /**
+   * What is live of the heap, as a share of its limit: from the first on nobody new is let in, from the second on idle
+   * sessions go, from the third on requests end, watches last; below the least all is well again (A26).
+   */
+  heapFull: 0.85,
+  heapCrowded: 0.92,
+  heapCritical: 0.97,
+  heapEasy: 0.8,
+  /** Of those that may go, how many do so at one look: all of them at once would come back at once. */
+  shedShare: 0.1,
+  shedLeast: 10,
   /**
    * A PROXY header: version 1 has 107 octets at most, version 2 a length of its own. What clouds add to it (link and
    * endpoint names, a client certificate's subject) stays under 1 KiB.

@@ -18,7 +18,9 @@ import type { LiveExchanges } from "./proxy/exchanges.ts";
 import { guarded } from "./proxy/guarded.ts";
 import type { Gate } from "./proxy/listen.ts";
 import { Listeners } from "./proxy/listeners.ts";
+import { watchLiveHeap } from "./proxy/live-heap.ts";
 import { Operations } from "./proxy/operations.ts";
+import { Overload } from "./proxy/overload.ts";
 import { ownVersion } from "./version.ts";
 
 /** A proxy that serves. */
@@ -67,6 +69,8 @@ class Watchkeeper implements Running {
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #windows: Windows;
+  readonly #overload: Overload;
+  readonly #stopOverload: () => void;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
@@ -78,7 +82,14 @@ class Watchkeeper implements Running {
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
     const gateOf = (upstream: string): Gate => clusters.gateOf(upstream);
-    this.#listeners = new Listeners({ clock, journal, gateOf }, config.health.keepalive, inherited);
+    this.#overload = new Overload({
+      journal,
+      idle: () => this.#listeners.idle,
+      exchanges: () => clusters.exchanges.live,
+    });
+    const isFull = (): boolean => this.#overload.load !== "normal";
+    this.#listeners = new Listeners({ clock, journal, gateOf, isFull }, config.health.keepalive, inherited);
+    this.#stopOverload = watchLiveHeap((share) => this.#overload.look(share));
   }
 
   get addresses(): ReadonlyMap<string, string> {
@@ -171,6 +182,7 @@ class Watchkeeper implements Running {
   }
 
   #cut(): void {
+    this.#stopOverload();
     this.#windows.stop();
     this.#clusters.stop();
     this.#listeners.cut();

@@ -150,7 +150,7 @@ export class HpackDecoder {
     if (this.#at > end) throw compressionError("Block ends inside a string");
     const decoded = isHuffman ? this.#decodeHuffman(bytes, start) : length;
     this.#listBytes += decoded;
-    if (this.#listBytes > limits.headerListBytes) this.isOversize = true;
+    if (this.#listBytes > limits.headerListBytes || decoded > limits.fieldBytes) this.isOversize = true;
     if (this.isOversize && !goesToTable) return "";
     return isHuffman ? latin1(scratch, 0, decoded) : latin1(bytes, start, this.#at);
   }

@@ -25,14 +25,14 @@ export class Downstream implements WireOwner {
   readonly session: Session;
   readonly #parts: DownstreamParts;
   readonly #wire: Wire;
-  #idleSince: number;
+  idleSince: number;
   #drainingSince: number | undefined;
 
   /** `connect` gives the wire, whose owner is this. */
   constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
     this.client = client;
     this.#parts = parts;
-    this.#idleSince = parts.clock.now();
+    this.idleSince = parts.clock.now();
     this.#wire = connect(this);
     this.session = new Session({
       role: "server",
@@ -48,6 +48,11 @@ export class Downstream implements WireOwner {
         ended: (error) => this.#ended(error),
       },
     });
+  }
+
+  /** Has it nothing open, and was not sent away yet? */
+  get isIdle(): boolean {
+    return this.session.openCount === 0 && this.#drainingSince === undefined && !this.session.isOver;
   }
 
   receive(chunk: Buffer): void {
@@ -82,15 +87,15 @@ export class Downstream implements WireOwner {
   check(): void {
     this.session.check();
     const now = this.#parts.clock.now();
-    if (this.session.openCount > 0) this.#idleSince = now;
-    else if (now - this.#idleSince > limits.idleSessionMs) this.drain();
+    if (this.session.openCount > 0) this.idleSince = now;
+    else if (now - this.idleSince > limits.idleSessionMs) this.drain();
     // A client that does not answer the PING of the first step gets the second one all the same.
     if (this.#drainingSince !== undefined && now - this.#drainingSince > limits.goAwayPongMs)
       this.session.goAway();
   }
 
   #changed(): void {
-    if (this.session.openCount === 0) this.#idleSince = this.#parts.clock.now();
+    if (this.session.openCount === 0) this.idleSince = this.#parts.clock.now();
   }
 
   /**

@@ -54,6 +54,8 @@ export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
   if (pairs.length > limits.headerFields) return `More than ${limits.headerFields} header fields`;
+  if (pairs.some((pair) => pair.some((text) => text.length > limits.fieldBytes)))
+    return `A field of more than ${limits.fieldBytes} octets`;
   const options = connectionOptions(pairs);
   const forbidden = [...options].find((option) => kept.test(option));
   if (forbidden !== undefined) return `Connection names "${forbidden}", which is not for one hop`;

@@ -17,6 +17,7 @@ import { Downstream, type DownstreamParts } from "./downstream.ts";
 import { greet } from "./greet.ts";
 import { plainHttpOnTls } from "./h1-refusal.ts";
 import { shakeHands } from "./handshake.ts";
+import type { HandshakeQueue } from "./handshake-queue.ts";
 import type { Host, Hosts } from "./hosts.ts";
 import { type Identity, leavesAt } from "./identity.ts";
 import { type Introductions, introduce } from "./introduce.ts";
@@ -24,7 +25,7 @@ import type { Passthrough } from "./passthrough.ts";
 import type { Ends } from "./proxy-protocol.ts";
 import type { Route } from "./sni-routes.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
-import { Sources } from "./sources.ts";
+import { keyOf, Sources } from "./sources.ts";
 
 export type ListenerOptions = {
   readonly name: string;
@@ -57,6 +58,9 @@ export type ListenParts = {
   readonly journal: Journal;
   /** Of each cluster that the listener, its hosts or its routes name. */
   readonly gates: ReadonlyMap<string, Gate>;
+  readonly handshakes: HandshakeQueue;
+  /** Is memory so scarce that nobody new may come in? */
+  readonly isFull: () => boolean;
 };
 
 /** What a socket has shown before its first request. */
@@ -182,6 +186,13 @@ export class Listener {
     for (const { client } of this.#downstreams) if (isMeant(client)) client.sendAway();
   }
 
+  /** HTTP/2 clients that have nothing open, who became idle last first. */
+  get idle(): readonly Downstream[] {
+    return Array.from(this.#downstreams)
+      .filter(({ isIdle }) => isIdle)
+      .toSorted((a, b) => b.idleSince - a.idleSince);
+  }
+
   /** Ends everything now. */
   cut(): void {
     this.#stopChecks();
@@ -191,7 +202,7 @@ export class Listener {
 
   #accept(socket: net.Socket): void {
     // Closed at once rather than left in the kernel's queue, where it would take the place of one that leaves (A24).
-    if (sockets >= mostSockets) return void socket.destroy();
+    if (sockets >= mostSockets || this.#parts.isFull()) return void socket.destroy();
     sockets += 1;
     socket.on("close", () => {
       sockets -= 1;
@@ -241,12 +252,14 @@ export class Listener {
   }
 
   #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
-    shakeHands(socket, hosts, this.#parts.clock, {
-      done: ({ socket: secure, ...met }) => this.#serve(secure, ends, met),
-      failed: () => {
-        this.handshakeErrors += 1;
-      },
-    });
+    const begin = (): void =>
+      shakeHands(socket, hosts, this.#parts.clock, {
+        done: ({ socket: secure, ...met }) => this.#serve(secure, ends, met),
+        failed: () => {
+          this.handshakeErrors += 1;
+        },
+      });
+    socket.once("close", this.#parts.handshakes.enter(keyOf(ends.source.address), begin));
   }
 
   #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: Met): void {

@@ -9,6 +9,8 @@ import { Descriptors } from "../descriptors.ts";
 import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import type { Downstream } from "./downstream.ts";
+import { HandshakeQueue } from "./handshake-queue.ts";
 import { type Expiry, Hosts } from "./hosts.ts";
 import { type Gate, Listener } from "./listen.ts";
 import type { Route } from "./sni-routes.ts";
@@ -26,11 +28,15 @@ export type ListenersParts = {
   readonly journal: Journal;
   /** The way into a cluster, by its name: asked for as a listener is opened, and kept for as long as it has clients. */
   readonly gateOf: (upstream: string) => Gate;
+  /** Is memory so scarce that nobody new may come in? */
+  readonly isFull: () => boolean;
 };
 
 export class Listeners {
   readonly #parts: ListenersParts;
   readonly #keepalive: Keepalive;
+  /** Of all listeners: it is one loop that computes them. */
+  readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
@@ -41,6 +47,7 @@ export class Listeners {
 
   constructor(parts: ListenersParts, keepalive: Keepalive, inherited = new Descriptors()) {
     this.#parts = parts;
+    this.#handshakes = new HandshakeQueue(parts.clock);
     this.#inherited = inherited;
     this.#keepalive = keepalive;
   }
@@ -65,6 +72,13 @@ export class Listeners {
       h2: counts.reduce((sum, { h2 }) => sum + h2, 0),
       h1: counts.reduce((sum, { h1 }) => sum + h1, 0),
     };
+  }
+
+  /** Clients that have nothing open, who became idle last first. */
+  get idle(): readonly Downstream[] {
+    return this.#all()
+      .flatMap((listener) => listener.idle)
+      .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
   /** TLS handshakes that failed, on listeners that are open now or were since the start. */
@@ -186,7 +200,7 @@ export class Listeners {
 
   async #open(config: ListenerConfig): Promise<Opened | Failure> {
     const { name } = config;
-    const { clock, journal } = this.#parts;
+    const { clock, journal, isFull } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
     // Only once there are hosts can their listener be made, and the CA may change before.
     let listener: Listener | undefined;
@@ -206,7 +220,7 @@ export class Listeners {
         trustedForwarders: networksOf(config.trustedForwarders),
         keepalive: this.#keepalive,
       },
-      { clock, journal, gates: this.#gatesOf(config) },
+      { clock, journal, gates: this.#gatesOf(config), handshakes: this.#handshakes, isFull },
     );
     const address = await listener.start();
     if (!(address instanceof Failure)) return { config, listener, hosts, address };

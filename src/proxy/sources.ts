@@ -34,6 +34,7 @@ export class Sources {
   }
 }
 
-function keyOf(address: string): string {
+/** What counts as one source. */
+export function keyOf(address: string): string {
   return address.includes(":") ? (octetsOf(address)?.slice(0, 8).join() ?? address) : address;
 }

@@ -246,7 +246,11 @@ test("fields are counted: the last within the limit is there, the next is cut (A
 });
 
 test("octets are counted to the last one, for plain, Huffman-coded and indexed fields alike", () => {
-  const room = limits.headerListBytes - 32 - 1;
+  // No field alone may be as long as a list.
+  const others = Array.from({ length: 2 }, () =>
+    Buffer.concat([hex("00 01 61"), plainString("0".repeat(60_000))]),
+  );
+  const room = limits.headerListBytes - 2 * 60_033 - 32 - 1;
   for (const [length, isOversize] of [
     [room, false],
     [room + 1, true],
@@ -256,9 +260,20 @@ test("octets are counted to the last one, for plain, Huffman-coded and indexed f
     const huffman = Buffer.concat([hex("00 01 61"), integer(0x80, 0x7f, coded.length), coded]);
     for (const block of [plain, huffman]) {
       const decoder = new HpackDecoder();
-      assert.is(decode(decoder, block).length, isOversize ? 0 : 1);
+      assert.is(decode(decoder, Buffer.concat([...others, block])).length, isOversize ? 2 : 3);
       assert.is(decoder.isOversize, isOversize);
     }
+  }
+});
+
+test("one string of 64 KiB is read, one octet more cuts its list (A7)", () => {
+  for (const [length, isOversize] of [
+    [limits.fieldBytes, false],
+    [limits.fieldBytes + 1, true],
+  ] as const) {
+    const decoder = new HpackDecoder();
+    decode(decoder, Buffer.concat([hex("00 01 61"), plainString("0".repeat(length))]));
+    assert.is(decoder.isOversize, isOversize);
   }
 });
 

@@ -51,7 +51,7 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   assert.is(await cluster.load(), undefined);
   cluster.start();
   const listeners = new Listeners(
-    { clock: wallClock, journal, gateOf: () => cluster.gate },
+    { clock: wallClock, journal, gateOf: () => cluster.gate, isFull: () => false },
     config.health.keepalive,
   );
   undo.push(() => {

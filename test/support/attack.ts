@@ -36,18 +36,19 @@ export class Scene {
     options: {
       targets?: readonly PlayedTarget[];
       openFiles?: number;
+      heapMiB?: number;
       extra?: string;
       listeners?: string;
     } = {},
   ): Promise<Scene> {
     const target = await Target.start();
     const targets = [target, ...(options.targets ?? [])].map(({ name, port, ca }) => ({ name, port, ca }));
-    const { openFiles, extra, listeners } = options;
+    const { openFiles, heapMiB, extra, listeners } = options;
     const more = {
       ...(extra === undefined ? {} : { extra }),
       ...(listeners === undefined ? {} : { listeners }),
     };
-    const proxy = await ProxyProcess.start({ targets, ...more }, openFiles);
+    const proxy = await ProxyProcess.start({ targets, ...more }, openFiles, heapMiB);
     const scene = new Scene(proxy, target);
     await scene.#moves();
     // What a first session makes grow for good is no attack's doing.
@@ -68,7 +69,8 @@ export class Scene {
   /** Waits until this backend is one that new clients go to. */
   async ready(backend: string): Promise<void> {
     const line = `watchkeeper_backend_ready{backend="${backend}"} 1`;
-    for (let tries = 0; tries < 100; tries += 1) {
+    // One that has fallen again and again is let in later and later.
+    for (let tries = 0; tries < 800; tries += 1) {
       if ((await this.metrics()).includes(line)) return;
       await pause(50);
     }

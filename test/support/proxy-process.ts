@@ -18,9 +18,12 @@ export class ProxyProcess {
     this.#said = said;
   }
 
-  /** `openFiles` is the descriptors that it may have. */
-  static async start(options: ChildOptions, openFiles?: number): Promise<ProxyProcess> {
-    const own = [process.execPath, "--expose-gc", file, JSON.stringify(options)];
+  /** `openFiles` is the descriptors that it may have, `heapMiB` what its old space may grow to. */
+  static async start(options: ChildOptions, openFiles?: number, heapMiB?: number): Promise<ProxyProcess> {
+    // As bin/watchkeeper.js has it.
+    const flags = ["--max-semi-space-size=8"];
+    if (heapMiB !== undefined) flags.push(`--max-old-space-size=${heapMiB}`);
+    const own = [process.execPath, "--expose-gc", ...flags, file, JSON.stringify(options)];
     const limited = openFiles === undefined ? "" : `ulimit -n ${openFiles};`;
     const child = spawn("sh", ["-c", `${limited} exec "$@"`, "sh", ...own], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],

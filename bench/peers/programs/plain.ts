@@ -33,7 +33,10 @@ for (const {
   talk.copyFor = () => undefined;
 }
 const gateOf = (name: string): Gate => clusters.gateOf(name);
-const listeners = new Listeners({ clock: wallClock, journal, gateOf }, config.health.keepalive);
+const listeners = new Listeners(
+  { clock: wallClock, journal, gateOf, isFull: () => false },
+  config.health.keepalive,
+);
 const failure = (await clusters.load()) ?? (await listeners.reconcile(config.listeners));
 if (failure !== undefined) fail(failure.message);
 clusters.start();

@@ -97,6 +97,24 @@ test("A7: ten thousand fields are one 431, not ten thousand fields upstream", as
   await client.expect(/HEADERS 3 :status=200/);
 });
 
+test("A7: a field beyond 64 KiB is one 431, for it would end the lane of a backend that is built on nghttp2", async () => {
+  const { lanesClosed } = await scene.proxy.state();
+  const client = await scene.attacker();
+  const long: Fields = [["x-long", "y".repeat(65_537)]];
+  client.send(continued(headers(1).get("/evil", ...long), 16_000, 16_000, 16_000, 16_000));
+  await client.expect(/HEADERS 1 :status=431/);
+  client.send(headers(3).get("/api"));
+  await client.expect(/HEADERS 3 :status=200/);
+  assert.is((await scene.proxy.state()).lanesClosed.length, lanesClosed.length);
+});
+
+test("the honest twin of A7: a field of 64 KiB passes", async () => {
+  const client = await scene.attacker();
+  const long: Fields = [["x-long", "y".repeat(65_536)]];
+  client.send(continued(headers(1).get("/api", ...long), 16_000, 16_000, 16_000, 16_000));
+  await client.expect(/HEADERS 1 :status=200/);
+});
+
 test("A8: four hundred groups, a long token and thirty cookies arrive as they were sent", async () => {
   const groups: Fields = Array.from({ length: 400 }, (_, at) => ["impersonate-group", `group ${at},x`]);
   const cookies: Fields = Array.from({ length: 30 }, (_, at) => ["cookie", `c${at}=1`]);

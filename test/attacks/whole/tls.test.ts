@@ -141,7 +141,8 @@ test("A51: three hundred handshakes at once let established streams go on", asyn
   process.stdout.write(
     `figure: 300 handshakes at once stalled the loop for ${Math.round(stalledMs)} ms at most\n`,
   );
-  await pause(10);
+  // Unbounded it was 250 ms on an idle machine, and more than a second on a busy one.
+  assert.ok(stalledMs < 200, `stalled for ${stalledMs} ms`);
 });
 
 test.run();

@@ -1,0 +1,95 @@
+/** docs/attacks.md: every row A1 to A60 has a test that names it, an honest twin, and a metric that exists; SECURITY.md says the same. */
+import { readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { attackRows, type Named, testText, threatTable, titlesIn } from "./support/attack-table.ts";
+
+const test = suite("attack rows");
+
+const rows = attackRows(readFileSync("docs/attacks.md", "utf8"));
+const places = ["h2", "h1", "Upgrade", "TLS", "backend", "admin", "file", "log", "metrics"];
+/** What a title or a file says of the protocol that its test speaks. */
+const spoken: Record<string, RegExp> = {
+  h1: /h1|HTTP\/1\.1/i,
+  Upgrade: /upgrade|splice|tunnel/i,
+  TLS: /tls|TLS|handshake|hosts|peek/,
+};
+/** Decided by pure functions, or on listeners of their own: docs/attacks.md says so. */
+const withoutBystander = ["A25", "A39", "A41", "A42", "A44", "A47", "A50", "A56", "A57", "A58"];
+
+/** Is there a title in it that names the row, or the piece that is meant? */
+function isThere({ file, piece }: Named, row: string, also = /./): boolean {
+  const text = testText(file);
+  if (piece !== undefined) return text.includes(piece);
+  return titlesIn(text).some((title) => new RegExp(`\\b${row}\\b`).test(title) && also.test(title));
+}
+
+test("the rows are A1 to A60, each once", () => {
+  assert.equal(
+    rows.map(({ row }) => row),
+    Array.from({ length: 60 }, (_, at) => `A${at + 1}`),
+  );
+});
+
+test("each test that is listed is there, and one of its titles names the row", () => {
+  const missing = rows.flatMap(({ row, tests }) =>
+    tests.filter((one) => !isThere(one, row)).map(({ file }) => `${row}: ${file}`),
+  );
+  assert.equal(missing, []);
+});
+
+test("each row has an honest twin, and its title says so", () => {
+  const missing = rows.flatMap(({ row, twins }) =>
+    twins.filter((one) => !isThere(one, row, /twin/)).map(({ file }) => `${row}: ${file}`),
+  );
+  assert.equal(missing, []);
+});
+
+test("each row has a test of every protocol that it is said to be played over", () => {
+  const missing = rows.flatMap(({ row, over, tests }) => {
+    assert.equal(
+      over.filter((one) => !places.includes(one)),
+      [],
+    );
+    return over
+      .filter((one) => {
+        const pattern = spoken[one];
+        const says = ({ file, piece = "" }: Named): boolean =>
+          pattern?.test(file) === true ||
+          pattern?.test(piece) === true ||
+          titlesIn(testText(file)).some((title) => title.includes(row) && pattern?.test(title) === true);
+        return pattern !== undefined && !tests.some(says);
+      })
+      .map((one) => `${row}: ${one}`);
+  });
+  assert.equal(missing, []);
+});
+
+test("each row is played beside a bystander, but for those that the page names", () => {
+  const alone = rows
+    .filter(
+      ({ tests }) =>
+        !tests.some(({ file }) =>
+          /Scene\.open|startProxy/.test(file.startsWith("attacks/whole/") ? testText(file) : ""),
+        ),
+    )
+    .map(({ row }) => row);
+  assert.equal(alone, withoutBystander);
+});
+
+test("each row is counted by a metric of docs/metrics.md", () => {
+  const page = readFileSync("docs/metrics.md", "utf8");
+  assert.equal(
+    rows
+      .filter(({ metric }) => !page.includes(`\`${metric}\``))
+      .map(({ row, metric }) => `${row}: ${metric}`),
+    [],
+  );
+});
+
+test("SECURITY.md has the same table: row, test, limit, metric", () => {
+  const page = readFileSync("SECURITY.md", "utf8");
+  assert.ok(page.includes(threatTable(rows)), `SECURITY.md is to have:\n${threatTable(rows)}`);
+});
+
+test.run();

@@ -1,0 +1,92 @@
+/** A26: heads that hang in their hundreds fill the heap. Nobody new, then idle ones, then requests; the watch lives on. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { pause, Scene } from "../../support/attack.ts";
+import { continued, headers } from "../../support/h2-frames.ts";
+import type { RawH2 } from "../../support/raw-h2.ts";
+
+const test = suite("attacks/whole/overload");
+
+let scene: Scene;
+let liveBytes = 0;
+test.before(async () => {
+  scene = await Scene.open({ heapMiB: 160 });
+  liveBytes = (await scene.proxy.state()).heapBytes;
+});
+test.after.each(async () => {
+  // A heap that was full keeps its pages for a while: what is live goes back, what it grew to stays the process'.
+  await scene.settledLive(liveBytes);
+  await scene.measureFromHere();
+  await scene.settled();
+});
+test.after(() => scene.close());
+
+/** Fields' worth of octets that no other head has. */
+const unlike = (word: string): readonly (readonly [string, string])[] => [
+  ["x-one", word.padEnd(50_000, word)],
+  ["x-two", word.padEnd(50_001, word)],
+];
+
+/** Asks health again and again; resolves with the slowest answer, in ms, once it is told to stop. */
+function probing(): () => Promise<number> {
+  const over = new AbortController();
+  const ask = async (most: number): Promise<number> => {
+    if (over.signal.aborted) return most;
+    const began = performance.now();
+    const answer = await fetch(`http://127.0.0.1:${scene.proxy.place.adminPort}/livez`);
+    assert.is(answer.status, 200);
+    const tookMs = performance.now() - began;
+    await pause(50);
+    return ask(Math.max(most, tookMs));
+  };
+  const slowest = ask(0);
+  slowest.catch(() => {});
+  return () => {
+    over.abort();
+    return slowest;
+  };
+}
+
+test("A26: 400 MiB of hanging heads against a heap of 160: requests end, idle clients go, the watch and health live on", async () => {
+  const slowest = probing();
+  const idle = await Promise.all(Array.from({ length: 30 }, () => scene.attacker()));
+  const attackers: RawH2[] = [];
+  for (let count = 0; count < 40; count += 1) {
+    // Refused once memory is short: that is the point.
+    const client = await scene.attacker().catch(() => undefined);
+    if (client === undefined) break;
+    attackers.push(client);
+    for (let at = 0; at < 100; at += 1)
+      client.send(
+        continued(
+          headers(2 * at + 1).get("/hang", ...unlike(`${count}-${at}-`)),
+          ...Array<number>(6).fill(16_000),
+        ),
+      );
+    await client.flushed();
+    await pause(50);
+  }
+  await pause(1000);
+  const state = await scene.proxy.state();
+  const refusals = state.refusals.filter((reason) => reason.startsWith("memory is short"));
+  assert.ok(refusals.length > 0, `${attackers.length} attackers, ${state.heapBytes} octets live`);
+  const lost = [...attackers, ...idle].filter(
+    (client) => client.count(/^GOAWAY|^RST_STREAM/) > 0 || client.isClosed,
+  );
+  process.stdout.write(
+    `\nfigure: ${attackers.length} attackers with 10 MiB of heads each; ${refusals.length} refusals, ${lost.length} of ${attackers.length + idle.length} lost something; health took ${Math.round(await slowest())} ms at most\n`,
+  );
+});
+
+test("the honest twin of A26: when it is over everybody is let in again, and served", async () => {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const state = await scene.proxy.state();
+    if (state.heapBytes < 100 << 20) break;
+    await pause(100);
+  }
+  const client = await scene.attacker();
+  client.send(continued(headers(1).get("/fields", ...unlike("honest")), ...Array<number>(6).fill(16_000)));
+  await client.expect(/^HEADERS 1 :status=200/);
+});
+
+test.run();
