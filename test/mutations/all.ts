@@ -1,0 +1,25 @@
+/** All of them, by what they are faults of. */
+import { guards } from "../processes/guards/table.ts";
+import { admission } from "./areas/admission.ts";
+import { health } from "./areas/health.ts";
+import { lanes } from "./areas/lanes.ts";
+import { watches } from "./areas/watches.ts";
+import { wire } from "./areas/wire.ts";
+import type { Defect } from "./defect.ts";
+
+/** The guards of rows A39 to A50 are those of identity and certificates. */
+const identity: readonly Defect[] = guards.map(({ row, without, removal, test, fails }) => ({
+  name: `${row}: ${without}`,
+  mutations: [removal].flat(),
+  test: test.replace(/^test\//, "").replace(/\.test\.ts$/, ""),
+  fails,
+}));
+
+export const areas: Readonly<Record<string, readonly Defect[]>> = {
+  wire,
+  lanes,
+  health,
+  admission,
+  watch: watches,
+  identity,
+};

@@ -1,0 +1,83 @@
+/** Faults in who is let in, and how much of what comes first. */
+import { type Defect, defect } from "../defect.ts";
+
+export const admission: readonly Defect[] = [
+  defect(
+    "all handshakes are computed at once",
+    {
+      file: "proxy/handshake-queue.ts",
+      find: "while (this.#begun < limits.handshakesPerTurn && this.#sources.size > 0)",
+      replace: "while (this.#sources.size > 0)",
+    },
+    ["proxy/handshake-queue", "a few begin at once"],
+  ),
+  defect(
+    "a flood is served first",
+    {
+      file: "proxy/handshake-queue.ts",
+      find: "    this.#sources.delete(source);\n    if (waiting.length > 0) this.#sources.set(source, waiting);",
+      replace: "    if (waiting.length === 0) this.#sources.delete(source);",
+    },
+    ["proxy/handshake-queue", "sources take turns"],
+  ),
+  defect(
+    "watches end first",
+    {
+      file: "proxy/overload.ts",
+      find: '["plain", "long-running", "watch"]',
+      replace: '["watch", "long-running", "plain"]',
+    },
+    ["proxy/overload", "watches only when nothing else is left"],
+  ),
+  defect(
+    "the door opens and shuts at one mark",
+    { file: "proxy/overload.ts", find: ' || (before !== "normal" && share >= limits.heapEasy)', replace: "" },
+    ["proxy/overload", "it must ease"],
+  ),
+  defect(
+    "one source has all sockets",
+    { file: "proxy/sources.ts", find: "if (count >= this.#most) return undefined;", replace: "" },
+    ["proxy/sources", "an address has its number"],
+  ),
+  defect(
+    "half hellos have no bound",
+    { file: "proxy/peek.ts", find: "if (waitingBytes > limits.peekedBytes) socket.destroy();", replace: "" },
+    ["proxy/peek", "first words without end are bounded over all sockets"],
+  ),
+  defect(
+    "an idle session stays",
+    {
+      file: "proxy/downstream.ts",
+      find: "else if (now - this.idleSince > limits.idleSessionMs) this.drain();",
+      replace: "",
+    },
+    ["proxy/downstream", "a session without a stream is sent away"],
+  ),
+  defect(
+    "a chunk's line has no end",
+    {
+      file: "proxy/h1-body.ts",
+      find: 'if (this.#line.length > limits.h1LineBytes) return "line of a chunked body beyond its bound";',
+      replace: "",
+    },
+    ["proxy/h1-body", "neither a line nor all trailers together may grow without end"],
+  ),
+  defect(
+    "a body is framed twice",
+    {
+      file: "proxy/h1-head.ts",
+      find: "if (isBodiless || head.contentLength >= 0) return undefined;",
+      replace: "if (isBodiless) return undefined;",
+    },
+    ["proxy/h1-head", "what two parsers may read in two ways is refused"],
+  ),
+  defect(
+    "a PROXY header is as long as it says",
+    {
+      file: "proxy/proxy-protocol.ts",
+      find: "if (length > limits.introductionBytes) return malformed(`it has ${length} octets`);",
+      replace: "",
+    },
+    ["proxy/proxy-protocol", "one that is too long is refused before it has come"],
+  ),
+];

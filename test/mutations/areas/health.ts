@@ -1,0 +1,74 @@
+/** Faults in how backends are judged and asked. */
+import { type Defect, defect } from "../defect.ts";
+
+export const health: readonly Defect[] = [
+  defect(
+    "a few late answers blind the deadline",
+    {
+      file: "health/rtt.ts",
+      find: "Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5))",
+      replace: "8 * this.quantile(0.99)",
+    },
+    ["health/rtt", "holes do not blind"],
+  ),
+  defect(
+    "a near backend has no time at all",
+    { file: "health/rtt.ts", find: "Math.max(floor.suspectAfterMs, farMs)", replace: "farMs" },
+    ["health/rtt", "a backend next door keeps the floors"],
+  ),
+  defect(
+    "a stranger's certificate is trusted",
+    { file: "health/backend.ts", find: '  { isUntrusted: true, verdict: "suspect" },\n', replace: "" },
+    ["health/backend", "a certificate that is not to be trusted"],
+  ),
+  defect(
+    "who flaps comes back as soon as ever",
+    {
+      file: "health/backend.ts",
+      find: "rise * 2 ** Math.min(4, Math.max(0, strikes - 1))",
+      replace: "rise * 2 ** Math.min(0, strikes)",
+    },
+    ["health/backend", "back in rotation after good answers"],
+  ),
+  defect(
+    "old falls are held against it for ever",
+    {
+      file: "health/backend.ts",
+      find: "held.strikes > 0 && at - held.struckAt <= rules.strikeMs",
+      replace: "held.strikes > 0",
+    },
+    ["health/backend", "falls that are far apart"],
+  ),
+  defect(
+    "a /readyz that hangs says nothing",
+    {
+      file: "health/backend.ts",
+      find: 'readiness: ["failing", "hanging"], verdict: "suspect"',
+      replace: 'readiness: ["failing"], verdict: "suspect"',
+    },
+    ["health/backend", "the table in words"],
+  ),
+  defect(
+    "one socket at a time is tried in a hole",
+    {
+      file: "health/prober.ts",
+      find: 'isUrgent(held) && held.fresh !== "answer" ? limits.probesAtOnce : 1',
+      replace: "isUrgent(held) ? 1 : 1",
+    },
+    ["health/prober", "while lanes are silent it asks every 250 ms"],
+  ),
+  defect(
+    "it is asked as often as anything goes wrong",
+    {
+      file: "health/prober.ts",
+      find: "if (now - this.#askedAt < limits.urgentProbeMs) return;",
+      replace: "",
+    },
+    ["health/prober", "when something is wrong it asks now"],
+  ),
+  defect(
+    "all are asked in step",
+    { file: "health/prober.ts", find: " * (0.9 + 0.2 * this.#parts.random())", replace: "" },
+    ["health/prober", "what falls in step"],
+  ),
+];

@@ -1,0 +1,52 @@
+/** Faults in watches that a unit test must see (test/simulation/watch-defects.ts has those of whole watches). */
+import { type Defect, defect } from "../defect.ts";
+
+export const watches: readonly Defect[] = [
+  defect(
+    "an event without end is held",
+    {
+      file: "watch/json-events.ts",
+      find: "return this.#length <= limits.eventBytes;",
+      replace: "return this.#length > 0;",
+    },
+    ["watch/json-events", "a line without end is given up"],
+  ),
+  defect(
+    "versions are compared as texts",
+    { file: "watch/version.ts", find: "if (a.length !== b.length) return a.length - b.length;", replace: "" },
+    ["watch/version", "versions are compared as numbers of any size"],
+  ),
+  defect(
+    "a watch goes on one version too late",
+    {
+      file: "watch/progress.ts",
+      find: 'return version === "" ? undefined : version;',
+      replace: 'return version === "" ? undefined : String(Number(version) + 1);',
+    },
+    ["watch/progress", "an exact watch is live with its first event"],
+  ),
+  defect(
+    "the cursor moves back",
+    {
+      file: "watch/progress.ts",
+      find: "if (ahead > 0) return this.#advance(event);",
+      replace: "if (ahead !== 0) return this.#advance(event);",
+    },
+    ["watch/progress", "of two legs the first to advance wins"],
+  ),
+  defect(
+    "the whole state is asked for again",
+    { file: "watch/resume.ts", find: '  "sendInitialEvents",\n', replace: "" },
+    ["watch/resume", "a resume asks for the same from another version on"],
+  ),
+  defect(
+    "the client's deadline is forgotten",
+    { file: "watch/resume.ts", find: "    `timeoutSeconds=${seconds}`,\n", replace: "" },
+    ["watch/resume", "it ends when the client wanted"],
+  ),
+  defect(
+    "a compressed answer is read as events",
+    { file: "watch/framing.ts", find: 'if (contentEncoding !== "") return undefined;', replace: "" },
+    ["watch/framing", "a compressed answer is opaque"],
+  ),
+];

@@ -1,0 +1,276 @@
+/** Faults in src/h2: missing limits, missing checks, one off. */
+import { type Defect, defect } from "../defect.ts";
+
+export const wire: readonly Defect[] = [
+  defect(
+    "a budget has no end",
+    { file: "h2/budget.ts", find: "if (this.#tokens + bonus >= 0) return true;", replace: "return true;" },
+    ["h2/resets", "requests that are cancelled before their answer end the session"],
+  ),
+  defect(
+    "an integer goes on for ever",
+    {
+      file: "h2/hpack-decoder.ts",
+      find: 'if (this.#at - first === maxContinuationOctets) throw compressionError("Integer too long");',
+      replace: "",
+    },
+    ["h2/hpack-decoder", "an integer is read with needless octets up to its bound"],
+  ),
+  defect(
+    "a block may update its table for ever",
+    {
+      file: "h2/hpack-decoder.ts",
+      find: "if (++this.#sizeUpdates > limits.hpackSizeUpdates)",
+      replace: "if (++this.#sizeUpdates > 1e9)",
+    },
+    ["h2/hpack-decoder", "a table size update stands at the start"],
+  ),
+  defect(
+    "the table grows beyond what was advertised",
+    {
+      file: "h2/hpack-decoder.ts",
+      find: "if (tableBytes > this.#advertisedBytes)",
+      replace: "if (tableBytes < 0)",
+    },
+    ["h2/hpack-decoder", "a table size update stands at the start"],
+  ),
+  defect(
+    "a field may be as long as a list",
+    { file: "h2/hpack-decoder.ts", find: " || decoded > limits.fieldBytes", replace: "" },
+    ["h2/hpack-decoder", "one string of 64 KiB is read"],
+  ),
+  defect(
+    "fields are not counted",
+    { file: "h2/hpack-decoder.ts", find: " || this.#listFields > limits.headerFields", replace: "" },
+    ["h2/hpack-decoder", "fields are counted"],
+  ),
+  defect(
+    "references are free",
+    {
+      file: "h2/hpack-decoder.ts",
+      find: "    const field = this.#entry(this.#readInteger(bytes, end, 0x7f));\n    this.#count(field.size);",
+      replace: "    const field = this.#entry(this.#readInteger(bytes, end, 0x7f));\n    this.#count(0);",
+    },
+    ["h2/hpack-decoder", "a bomb of one-octet references is cut at the limit"],
+  ),
+  defect(
+    "the Huffman code may end as it likes",
+    {
+      file: "h2/hpack-decoder.ts",
+      find: 'if (length < 0) throw compressionError("Invalid Huffman code");',
+      replace: "",
+    },
+    ["h2/hpack-decoder", "Huffman code that is not one is refused"],
+  ),
+  defect(
+    "CONTINUATION has no end",
+    {
+      file: "h2/header-block.ts",
+      find: "this.#parts.length - 1 > limits.continuationFrames || ",
+      replace: "",
+    },
+    ["h2/header-block", "eight CONTINUATION frames pass"],
+  ),
+  defect(
+    "a block has no bound",
+    { file: "h2/header-block.ts", find: " || this.#bytes > limits.headerBlockBytes", replace: "" },
+    ["h2/header-block", "144 KiB pass"],
+  ),
+  defect(
+    "frames may come inside a header block",
+    {
+      file: "h2/reader.ts",
+      find: "if (this.#block.id !== 0 && (type !== frameType.CONTINUATION || id !== this.#block.id)) {",
+      replace: "if (this.#block.id < 0) {",
+    },
+    ["h2/reader", "unknown frame inside a header block"],
+  ),
+  defect(
+    "padding may be longer than its frame",
+    {
+      file: "h2/reader.ts",
+      find: 'if (to < start + 1) throw protocolError("Padding longer than its frame");',
+      replace: "",
+    },
+    ["h2/reader", "adding"],
+  ),
+  defect(
+    "a client opens even streams",
+    {
+      file: "h2/streams.ts",
+      find: 'if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");',
+      replace: "",
+    },
+    ["h2/streams", "even"],
+  ),
+  defect(
+    "resets cost nothing",
+    {
+      file: "h2/streams.ts",
+      find: 'if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");',
+      replace: "",
+    },
+    ["h2/resets", "requests that are cancelled before their answer end the session"],
+  ),
+  defect(
+    "making us reset costs nothing",
+    {
+      file: "h2/streams.ts",
+      find: 'if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");',
+      replace: "",
+    },
+    ["h2/resets", "making us reset costs the same budget"],
+  ),
+  defect(
+    "a backend sends for ever what nobody waits for",
+    { file: "h2/stray-bytes.ts", find: "if (this.#left < 0)", replace: "if (this.#left < -1e12)" },
+    ["h2/stray-bytes", "one more is not"],
+  ),
+  defect(
+    "streams are refused for ever",
+    {
+      file: "h2/refusals.ts",
+      find: "if (this.#inRow > limits.refusedStreams)",
+      replace: "if (this.#inRow > 1e9)",
+    },
+    ["h2/refusals", "a hundred in a row end the session"],
+  ),
+  defect(
+    "settings have no ranges",
+    { file: "h2/settings.ts", find: "if (value < least || value > most)", replace: "if (value < least)" },
+    ["h2/settings", "ends the session with the code"],
+  ),
+  defect(
+    "a window widens beyond its largest",
+    { file: "h2/window.ts", find: "if (wider > largestWindow)", replace: "if (wider > 2 ** 40)" },
+    ["h2/window", "a window widens to 2^31 - 1"],
+  ),
+  defect(
+    "interim heads have no end",
+    {
+      file: "h2/message.ts",
+      find: 'if (stream.interimHeads > limits.interimHeads) throw malformed("too many interim heads");',
+      replace: "",
+    },
+    ["h2/message", "sixteen interim heads pass"],
+  ),
+  defect(
+    "a body is longer than it said",
+    {
+      file: "h2/message.ts",
+      find: 'if (stream.expected < 0) throw malformed("body longer than its content-length");',
+      replace: "",
+    },
+    ["h2/message", "a body is held to its content-length"],
+  ),
+  defect(
+    "a body is shorter than it said",
+    {
+      file: "h2/message.ts",
+      find: 'if (end && stream.expected > 0) throw malformed("body shorter than its content-length");',
+      replace: "",
+    },
+    ["h2/message", "a body is held to its content-length"],
+  ),
+  defect(
+    "trailers say who asks",
+    { file: "h2/fields.ts", find: "  [role.identity, headOnly],\n", replace: "" },
+    ["h2/fields", "trailers hold no pseudo-field"],
+  ),
+  defect(
+    "pseudo-fields come where they like",
+    {
+      file: "h2/fields.ts",
+      find: 'if (rule.isPseudo && hasRegular) return "pseudo-field after a regular field";',
+      replace: "",
+    },
+    ["h2/fields", "pseudo-fields come first"],
+  ),
+  defect(
+    "host says something else",
+    {
+      file: "h2/fields.ts",
+      find: 'return host.toLowerCase() === asked.toLowerCase() ? undefined : "host is not :authority";',
+      replace: "return undefined;",
+    },
+    ["h2/fields", "host says what :authority says"],
+  ),
+  defect(
+    "a value holds control characters",
+    {
+      file: "h2/field.ts",
+      find: 'if (!goodValue.test(value)) return "field value has a control character";',
+      replace: "",
+    },
+    ["h2/field", "a bad name or value is a fault"],
+  ),
+  defect(
+    "identities enter the table",
+    {
+      file: "h2/field.ts",
+      find: "return of === role.authorization || of === role.credential || of === role.identity;",
+      replace: "return of === role.authorization || of === role.credential;",
+    },
+    ["h2/hpack-encoder", "credentials and identities are never indexed"],
+  ),
+  defect(
+    "PINGs cost nothing",
+    {
+      file: "h2/session.ts",
+      find: '    this.#floods.charge("control");\n    this.#writer.ping(',
+      replace: "    this.#writer.ping(",
+    },
+    ["h2/session", "PING (A14)"],
+  ),
+  defect(
+    "a client's PONGs cost nothing",
+    {
+      file: "h2/session.ts",
+      find: 'if (this.#role === "server") this.#floods.charge("control");',
+      replace: "",
+    },
+    ["h2/session", "a client's PONGs and GOAWAYs cost it"],
+  ),
+  defect(
+    "half a frame waits for ever",
+    { file: "h2/session.ts", find: "now - this.#midFrameSince > frameLimitMs", replace: "now < 0" },
+    ["h2/session", "a frame that is begun and not finished"],
+  ),
+  defect(
+    "the first SETTINGS need not come",
+    {
+      file: "h2/session.ts",
+      find: "if (this.#settingsDueAt !== 0 && now > this.#settingsDueAt) {",
+      replace: "if (now < 0) {",
+    },
+    ["h2/session", "without SETTINGS a session ends"],
+  ),
+  defect(
+    "a socket is given all at once",
+    {
+      file: "h2/outflow.ts",
+      find: "this.#unflushedBytes >= limits.socketBacklogBytes",
+      replace: "this.#unflushedBytes < 0",
+    },
+    ["h2/flow-out", "what waits goes to the socket no faster"],
+  ),
+  defect(
+    "what waits in all has no bound",
+    { file: "h2/buffered.ts", find: "return this.#bytes > this.#limitBytes;", replace: "return false;" },
+    ["proxy/path", "when too much waits"],
+  ),
+  defect(
+    "what a closed stream owes is forgotten",
+    { file: "h2/streams.ts", find: "    this.granted(stream.settle());\n", replace: "" },
+    ["h2/flow-in", "octets that nobody granted are given back"],
+  ),
+  defect(
+    "a received octet counts for no window",
+    {
+      file: "h2/window.ts",
+      find: "    this.#open -= count;\n    return this.#open >= 0;",
+      replace: "    return this.#open >= 0;",
+    },
+    ["h2/flow-in", "a body beyond its stream's window"],
+  ),
+];

@@ -1,0 +1,45 @@
+/** Whether the planted faults can still be planted, and name a test that is there; `npm run mutations` sees each caught. */
+import { readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { areas } from "./all.ts";
+import { play } from "./play.ts";
+
+const test = suite("mutations");
+
+const all = Object.values(areas).flat();
+const text = (file: string): string => readFileSync(file, "utf8");
+
+test("there are sixty at least, in every area", () => {
+  assert.ok(all.length >= 60, String(all.length));
+  for (const [area, defects] of Object.entries(areas)) assert.ok(defects.length >= 5, area);
+});
+
+test("each has its place, once", () => {
+  const lost = all.flatMap(({ name, mutations }) =>
+    mutations.filter(({ file, find }) => text(`src/${file}`).split(find).length !== 2).map(() => name),
+  );
+  assert.equal(lost, []);
+});
+
+test("each is to fail a test that is there", () => {
+  for (const { name, test: file } of all) assert.ok(text(`test/${file}.test.ts`).length > 0, name);
+});
+
+test("one that is planted fails its test by the title that is named, and without it the test passes", async () => {
+  const [one] = all;
+  if (one === undefined) throw new Error("There is none");
+  assert.ok((await play(one.test, [])).passed);
+  const { failed } = await play(one.test, one.mutations);
+  assert.ok(
+    failed.some((title) => title.includes(one.fails)),
+    failed.join(),
+  );
+});
+
+test("one that has no place is told apart from one that is caught", async () => {
+  const { isMisfit } = await play("h2/budget", [{ file: "h2/budget.ts", find: "no such text", replace: "" }]);
+  assert.ok(isMisfit);
+});
+
+test.run();
