@@ -65,7 +65,9 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
+  /** Before its lane's PING is missed it may lie in a hole of that lane's own, which says nothing of its backend. */
   #outdone(leg: Leg, now: number): void {
+    if (!leg.isOnAnsweringLane) return;
     const lanes = this.#parts.upstreams.lanesOf(leg.backend);
     if (lanes === undefined) return;
     const limitMs = lanes.reads.patienceMs(lanes.deadlines.suspectAfterMs);

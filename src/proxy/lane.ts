@@ -88,6 +88,8 @@ export class Lane implements WireOwner {
   #pingedAt = 0;
   /** When the backend last gave a sign of life on it: octets came, or it took some of what waits. */
   #heardAt = 0;
+  /** When the last PING that was answered was sent. */
+  #answeredPingAt = 0;
   #waitingBytes = 0;
   /** Is its silence held against it? Then it gets nothing new. Set by its backend's lanes. */
   isSuspect = false;
@@ -236,6 +238,11 @@ export class Lane implements WireOwner {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }
 
+  /** Was a PING answered that was sent later than that? Then what else was sent had a way as well. */
+  isAnsweringSince(at: number): boolean {
+    return this.#answeredPingAt > at;
+  }
+
   /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
@@ -325,6 +332,7 @@ export class Lane implements WireOwner {
   #ponged(number: number): void {
     if (number < this.#pingNumber) return;
     this.#pingNumber = 0;
+    this.#answeredPingAt = this.#pingedAt;
     this.#options.owner.ponged(this, Math.max(0, this.#options.clock.now() - this.#pingedAt));
   }
 

@@ -83,6 +83,11 @@ export class Leg implements SideOwner, Waiter {
     return this.#isSuspect;
   }
 
+  /** Has its lane proven since this was sent that it is not in a hole of its own? */
+  get isOnAnsweringLane(): boolean {
+    return this.#lane?.isAnsweringSince(this.#sentAt) === true;
+  }
+
   /** Its lane takes nobody any more: the backend has said GOAWAY. */
   get isLaneRetiring(): boolean {
     return this.#lane?.isRetiring === true;

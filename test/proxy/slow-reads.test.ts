@@ -220,4 +220,17 @@ test("a backend whose reads come back is ready again a few seconds later", () =>
   );
 });
 
+test("reads that wait in the hole of one lane say nothing of their backend, whose other lanes answer", () => {
+  for (let phaseMs = 0; phaseMs < 250; phaseMs += 20) {
+    const scene = start();
+    pass(scene, phaseMs);
+    const ears = Array.from({ length: 2 * limits.hungReads }, () => scene.client.ask("GET", object));
+    scene.path.settle();
+    for (const { session, cable } of scene.own.sessions) if (session.openCount > 0) cable.blackHole();
+    pass(scene, 1_500);
+    assert.ok(ears.every(({ status }) => status === "200"));
+    assert.is(suspectAt(scene), undefined, `suspected in phase ${phaseMs}`);
+  }
+});
+
 test.run();
