@@ -102,9 +102,10 @@ export class Scene {
   }
 
   /** After each attack: all of it is gone, the process is well, and the bystander has noticed nothing. */
-  async settled(): Promise<ChildState> {
+  async settled({ isCrowd = false } = {}): Promise<ChildState> {
     for (const client of this.#clients.splice(0)) client.destroy();
-    const state = await this.#shrunk(await this.gone());
+    // Thousands of sockets have been memory: what is live is looked at by whoever made them.
+    const state = isCrowd ? await this.gone() : await this.#shrunk(await this.gone());
     assert.equal(state.faults, []);
     await this.#moves();
     assert.equal(this.bystander.complaints(), []);
