@@ -43,7 +43,8 @@ export function pageOf<T>(listing: Listing<T>, query: string): JsonObject | stri
   if (typeof asked === "string") return asked;
   const { limit, offset, column, isDescending } = asked;
   const all = listing.rows();
-  const rows = all.filter((row) => fits(listing, row, asked));
+  const texts = textColumns(listing, all[0]);
+  const rows = all.filter((row) => fits(listing, row, asked) && hasText(texts, row, asked.text));
   const of = listing.columns[column] ?? (() => 0);
   const keyed = rows.map((row) => ({ row, key: of(row) }));
   const sign = isDescending ? -1 : 1;
@@ -78,14 +79,23 @@ function wholeIn(params: URLSearchParams, name: string, usual: number): number |
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** A filter names a column's whole value; `q` is part of any text. */
-function fits<T>({ columns }: Listing<T>, row: T, { filters, text }: Asked): boolean {
+/** A filter names a column's whole value. */
+function fits<T>({ columns }: Listing<T>, row: T, { filters }: Asked): boolean {
   for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
-  if (text === "") return true;
-  return Object.values(columns).some((of) => {
-    const value = of(row);
-    return typeof value === "string" && value.toLowerCase().includes(text);
-  });
+  return true;
+}
+
+type Column<T> = Listing<T>["columns"][string];
+
+/** A column is of texts or of numbers, as its first value is: half of a watch's are numbers, which nobody need look through. */
+function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
+  if (first === undefined) return [];
+  return Object.values(columns).filter((of) => typeof of(first) === "string");
+}
+
+/** `text` is part of any text; it is in lower case. */
+function hasText<T>(texts: readonly Column<T>[], row: T, text: string): boolean {
+  return text === "" || texts.some((of) => String(of(row)).toLowerCase().includes(text));
 }
 
 function compare(one: string | number, other: string | number): number {
