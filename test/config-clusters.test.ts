@@ -115,4 +115,12 @@ test("what a policy or a route needs is looked for in its own cluster", () => {
   );
 });
 
+test("there are sixteen at most", () => {
+  const all = Array.from({ length: 17 }, (_, at) => cluster(`c${at}`, `https://10.0.${at}.1`));
+  sound(`upstream: c0, ${tls}`, `upstreams: [${all.slice(1).join(", ").replace("c16", "c0")}]`);
+  assert.equal(read(`upstream: c0, ${tls}`, `upstreams: [${all.join(", ")}]`), [
+    "upstreams may have 16 at most, has 17",
+  ]);
+});
+
 test.run();

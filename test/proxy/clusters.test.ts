@@ -258,4 +258,40 @@ test("a reload that fails anywhere changes no cluster", async () => {
   assert.not.ok(scene.entries.some(({ kind }) => kind === "cluster.added"));
 });
 
+test("a passthrough gives each connection to the cluster of its route, and to none of another's backends", async () => {
+  const routes =
+    "{serverNames: [eu.test], upstream: eu}, {serverNames: [us.test], upstream: us, backends: [b0]}";
+  const listeners = `  - {name: nodes, address: "127.0.0.1:0", mode: passthrough, routes: [${routes}]}`;
+  const { eu, us } = await two({ listeners });
+  const port = Number(scene.running.addresses.get("nodes")?.split(":").at(-1));
+  for (const servername of ["us.test", "eu.test", "us.test"]) {
+    // The backends' own certificate names localhost: it is they who end TLS.
+    const lax = { checkServerIdentity: () => undefined, servername, ALPNProtocols: ["h2"] };
+    const socket = await shake({ ...tlsOptions({ ...scene.place, port }, undefined), ...lax });
+    const session = http2.connect("https://localhost", { createConnection: () => socket });
+    const stream = session.request({ ":path": "/api", ...bearer });
+    await once(stream, "response");
+    session.destroy();
+  }
+  assert.equal([eu.seen.length, us.seen.length], [1, 2]);
+  const options = { ...tlsOptions({ ...scene.place, port }, undefined), servername: "ap.test" };
+  const refused = await shake(options).then(
+    () => "let in",
+    (error: Error) => error.message,
+  );
+  assert.match(refused, /unrecognized name/i);
+});
+
+test("an operator means a backend by its cluster and its name, over the API as in the journal", async () => {
+  await two();
+  const post = async (path: string): Promise<string> => {
+    const headers = { "content-type": "application/json", "x-watchkeeper-operator": "test" };
+    const options = { method: "POST", headers, body: "{}" };
+    const answer = await fetch(`http://${scene.running.apiAddress}/api/v1/${path}`, options);
+    return `${answer.status} ${await answer.text()}`;
+  };
+  assert.match(await post("backends/us%2Fb0/drain"), /^409 .*no other backend is ready/);
+  assert.match(await post("backends/b0/drain"), /^404 /);
+});
+
 test.run();

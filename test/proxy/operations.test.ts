@@ -143,4 +143,14 @@ test("the journal hears who did what, and what was refused to whom", () => {
   ]);
 });
 
+test("a backend of one cluster is let go only for another of its own, whatever other clusters have", () => {
+  const [eu, us] = [new PlayedPath(["eu/a"]), new PlayedPath(["us/a", "us/b"])];
+  const operations = new Operations({ journal: eu.journal, paths: () => [eu, us], reload: undefined });
+  assert.is(refusal(operations.drain("eu/a", alice)), "Cannot drain eu/a: no other backend is ready");
+  assert.match(refusal(operations.drain("us/a", alice)), "done: us/a is let go");
+  assert.equal([stateOf(eu, "eu/a"), stateOf(us, "us/a")], ["ready", "draining"]);
+  assert.match(refusal(operations.undrain("us/a", alice)), "done: us/a is taken back");
+  assert.is(refusal(operations.drain("a", alice)), 'There is no backend "a"');
+});
+
 test.run();
