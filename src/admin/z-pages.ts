@@ -24,7 +24,7 @@ export function zPages(parts: ZPageParts): Routes {
   const startedAt = now();
   const pages = new Map<string, () => Reply>([
     ["/statusz", () => text("statusz", statusOf())],
-    ["/flagz", () => text("flagz", flagsIn([...process.execArgv, ...words]))],
+    ["/flagz", () => text("flagz", [...flagsIn(process.execArgv), ...flagsIn(words)])],
     ["/configz", () => jsonReply(200, redacted(config().written))],
     ["/version", () => jsonReply(200, { version, node: process.version, platform: platform() })],
   ]);

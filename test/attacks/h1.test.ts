@@ -187,8 +187,13 @@ const rows: readonly (readonly [string, readonly string[], string, number?])[] =
   [
     "A7: a head beyond its bound",
     [get(`X-A: ${"a".repeat(140_000)}\r\n`)],
-    get(`X-A: ${"a".repeat(100_000)}\r\n`),
+    get(`X-A: ${"a".repeat(50_000)}\r\nX-B: ${"b".repeat(50_000)}\r\n`),
     431,
+  ],
+  [
+    "A7: a field beyond its bound",
+    [get(`X-A: ${"a".repeat(66_000)}\r\n`)],
+    get(`X-A: ${"a".repeat(65_000)}\r\n`),
   ],
   ["A7: fields beyond their bound", [get("a:\r\n".repeat(1025))], get("a:\r\n".repeat(1000))],
 ];

@@ -31,8 +31,13 @@ test("A60: a line of 40 MiB without an end is held up to 16 MiB, and goes on as 
   const client = await reader();
   client.send(headers(1).get("/api/v1/pods/line/40?watch=true"));
   await client.until("all of it", () => received(client) >= 40 * MiB, 60_000);
-  const after = await scene.proxy.state();
-  assert.ok(after.heapBytes - before.heapBytes < 8 * MiB, `${after.heapBytes - before.heapBytes} are held`);
+  // The socket's own buffers go when their last write is told to be over.
+  let held = Number.POSITIVE_INFINITY;
+  for (let look = 0; look < 20 && held > 8 * MiB; look += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    held = (await scene.proxy.state()).heapBytes - before.heapBytes;
+  }
+  assert.ok(held < 8 * MiB, `${held} are held`);
 });
 
 test("A60: ten such lines at once, none of which is read on, cost no more than the budget", async () => {
