@@ -15,7 +15,7 @@ import { seeded } from "../support/random.ts";
 const test = suite("processes/short-certificates");
 
 const lifeMs = 1000 * Number(process.env["CERTIFICATE_SECONDS"] ?? 16);
-const seconds = Number(process.env["SHORT_SECONDS"] ?? 48);
+const seconds = Number(process.env["SHORT_SECONDS"] ?? 24);
 
 test("certificates that last for seconds cost nobody a request", async () => {
   const pki = await frontProxyPki();
