@@ -221,13 +221,10 @@ func hold(ctx context.Context, config *rest.Config, one form, namespace string, 
 		if ctx.Err() != nil {
 			return nil
 		}
-		if one.timeout > 0 && how == "EOF" {
-			// An end in the last two seconds is taken for the deadline's (watch.md §5.1).
-			if left := time.Duration(one.timeout)*time.Second - time.Since(began); left <= 2*time.Second {
-				how = "own time-out"
-			} else {
-				how = "EOF before its own time-out"
-			}
+		// An end in the last two seconds is taken for the deadline's (watch.md §5.1).
+		left := time.Duration(one.timeout)*time.Second - time.Since(began)
+		if one.timeout > 0 && how == "EOF" && left <= 2*time.Second {
+			how = "own time-out"
 		}
 		tell(told{Kind: "ended", Watch: number, How: how, Version: options.ResourceVersion})
 		options.ResourceVersion = last
