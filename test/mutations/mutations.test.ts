@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { areas } from "./all.ts";
-import { play } from "./play.ts";
+import { fileOf, play } from "./play.ts";
 
 const test = suite("mutations");
 
@@ -29,8 +29,8 @@ test("each is to fail a test that is there", () => {
 test("one that is planted fails its test by the title that is named, and without it the test passes", async () => {
   const [one] = all;
   if (one === undefined) throw new Error("There is none");
-  assert.ok((await play(one.test, [])).passed);
-  const { failed } = await play(one.test, one.mutations);
+  assert.ok((await play(fileOf(one.test), [])).passed);
+  const { failed } = await play(fileOf(one.test), one.mutations);
   assert.ok(
     failed.some((title) => title.includes(one.fails)),
     failed.join(),
@@ -38,7 +38,9 @@ test("one that is planted fails its test by the title that is named, and without
 });
 
 test("one that has no place is told apart from one that is caught", async () => {
-  const { isMisfit } = await play("h2/budget", [{ file: "h2/budget.ts", find: "no such text", replace: "" }]);
+  const { isMisfit } = await play(fileOf("h2/budget"), [
+    { file: "h2/budget.ts", find: "no such text", replace: "" },
+  ]);
   assert.ok(isMisfit);
 });
 

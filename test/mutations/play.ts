@@ -7,6 +7,9 @@ const killMs = 120_000;
 /** How remove.ts ends when a piece is not there exactly once. */
 const misfit = 97;
 
+/** Tables name a test by its place below test. */
+export const fileOf = (name: string): string => `test/${name}.test.ts`;
+
 export type Played = {
   readonly passed: boolean;
   readonly isMisfit: boolean;
@@ -15,10 +18,10 @@ export type Played = {
   readonly said: string;
 };
 
-/** `file` is below test, without `.test.ts`. */
+/** With none of them the file is played as it is. One that hangs is killed: it has seen the fault, but not said by which title. */
 export function play(file: string, mutations: readonly Mutation[]): Promise<Played> {
   // By the environment, so that a proxy in a process of its own has the fault too.
-  const child = spawn(process.execPath, ["--expose-gc", `test/${file}.test.ts`], {
+  const child = spawn(process.execPath, ["--expose-gc", file], {
     env: {
       ...process.env,
       FORCE_COLOR: "0",

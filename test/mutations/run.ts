@@ -7,7 +7,7 @@
 import { availableParallelism } from "node:os";
 import { areas } from "./all.ts";
 import type { Defect } from "./defect.ts";
-import { play } from "./play.ts";
+import { fileOf, play } from "./play.ts";
 
 const leastShare = 0.95;
 const word = process.argv[2] ?? "";
@@ -29,13 +29,13 @@ async function inTurns<T>(all: readonly T[], run: (one: T) => Promise<void>): Pr
 }
 
 await inTurns([...new Set(planted.map(({ defect }) => defect.test))], async (file) => {
-  const { passed, said } = await play(file, []);
+  const { passed, said } = await play(fileOf(file), []);
   if (!passed) troubles.push(`${file} fails without any fault: ${said.slice(-500)}`);
 });
 
 await inTurns(planted, async ({ area, defect }) => {
   const { name, mutations, test, fails } = defect;
-  const { isMisfit, failed, said } = await play(test, mutations);
+  const { isMisfit, failed, said } = await play(fileOf(test), mutations);
   const isCaught = failed.some((title) => title.includes(fails));
   if (isMisfit) troubles.push(`${name}: ${said.slice(-300)}`);
   if (isCaught) caught.set(area, (caught.get(area) ?? 0) + 1);
