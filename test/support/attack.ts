@@ -16,6 +16,9 @@ const gapMs = 1000;
 const leftBytes = 32 << 20;
 const leftMs = 10_000;
 
+export const times = <T>(count: number, of: (at: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => of(at));
+
 export class Scene {
   readonly proxy: ProxyProcess;
   readonly target: Target;

@@ -11,7 +11,7 @@ const watchMs = 150;
 const afterMs = 3_000;
 
 /** As that apiserver wrote it: the version that the object had, not that of its end. */
-const encode: Encode = (type, object) =>
+export const encode: Encode = (type, object) =>
   encodeJson(
     type,
     type === "DELETED"

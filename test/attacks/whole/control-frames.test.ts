@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Scene } from "../../support/attack.ts";
+import { Scene, times } from "../../support/attack.ts";
 import {
   data,
   type Frame,
@@ -28,8 +28,6 @@ test.after.each(async () => {
 });
 test.after(() => scene.close());
 
-const times = <T>(count: number, of: (at: number) => T): T[] =>
-  Array.from({ length: count }, (_, at) => of(at));
 const hang = headers(1).get("/api/v1/hang");
 
 /** Each is sent at once, by a client that reads nothing meanwhile. */

@@ -1,7 +1,7 @@
 /** Heavy, odd and slow, and honest all the same: who looks like an attacker must be served like anybody else. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene } from "../../support/attack.ts";
+import { pause, Scene, times } from "../../support/attack.ts";
 import {
   continued,
   data,
@@ -30,9 +30,6 @@ test.after.each(async () => {
   await scene.settled();
 });
 test.after(() => scene.close());
-
-const times = <T>(count: number, of: (at: number) => T): T[] =>
-  Array.from({ length: count }, (_, at) => of(at));
 
 test("the honest twin of A5, A7, A9: heads of 60 KiB in five pieces, with table updates and references, over and over", async () => {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 1 << 20 }));

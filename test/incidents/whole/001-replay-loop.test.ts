@@ -1,21 +1,12 @@
 /** Seed 001: a DELETED event with an old version; the reflector went on from it, and replayed history again and again. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { mapOf } from "../../../src/demo/json.ts";
-import { type Encode, encodeJson } from "../../../src/demo/watch-stream.ts";
+import { encode } from "../../../src/demo/incidents/replay-loop.ts";
 import { limits } from "../../../src/limits.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 
 const test = suite("incidents/001-replay-loop");
 
-/** As that apiserver wrote it: the version that the object had, not the one of its end. */
-const encode: Encode = (type, object) =>
-  encodeJson(
-    type,
-    type === "DELETED"
-      ? { ...object, metadata: { ...mapOf(object["metadata"]), resourceVersion: "1" } }
-      : object,
-  );
 const contentType = "application/json";
 const configmaps = "/api/v1/namespaces/default/configmaps";
 
