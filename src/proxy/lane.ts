@@ -86,6 +86,8 @@ export class Lane implements WireOwner {
   /** The PING that waits for its answer, and when it was sent; 0 when none does. */
   #pingNumber = 0;
   #pingedAt = 0;
+  /** Was a stream opened on it since the last PING? */
+  #isAwaited = false;
   /** When the backend last gave a sign of life on it: octets came, or it took some of what waits. */
   #heardAt = 0;
   /** When the last PING that was answered was sent. */
@@ -157,6 +159,7 @@ export class Lane implements WireOwner {
   }
 
   open(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {
+    this.#isAwaited = true;
     return this.#session.open(fields, end, owner);
   }
 
@@ -201,11 +204,17 @@ export class Lane implements WireOwner {
     }
     if (!isLate) this.#session.check();
     this.#resetUnwanted();
-    if (this.#pingNumber === 0 && isTurn) {
-      this.#pingNumber = this.#session.sendPing();
-      this.#pingedAt = now;
-    }
+    // What was asked for waits for this lane: that its way is whole is worth a PING out of turn.
+    if (isTurn || this.#isAwaited) this.ask();
     this.#seeProgress(now);
+  }
+
+  /** Sends a PING, if none is under way. */
+  ask(): void {
+    if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
+    this.#pingNumber = this.#session.sendPing();
+    this.#pingedAt = this.#options.clock.now();
+    this.#isAwaited = false;
   }
 
   #failDial(message: string): void {

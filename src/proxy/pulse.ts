@@ -1,7 +1,8 @@
 /**
  * Which of one backend's lanes answer? A PING goes out on each at every tick, and each deadline is looked at when it
- * falls due, not at the tick after: one timer for all lanes. Time in which our own loop stood still is charged to
- * nobody, and nothing is concluded before the turn's input has been read (F11).
+ * falls due, not at the tick after: one timer for all lanes. Many lanes take turns, until one of them is slow to answer:
+ * then all are asked at once. Time in which our own loop stood still is charged to nobody, and nothing is concluded
+ * before the turn's input has been read (F11).
  */
 import type { Clock } from "../clock.ts";
 import { type PingTimes, Rtt } from "../health/rtt.ts";
@@ -22,6 +23,8 @@ export type Pulsed = {
   readonly number: number;
   /** Once every interval. */
   tick(beat: Beat): void;
+  /** Sends a PING, if none is under way. */
+  ask(): void;
   /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
   readonly silentSince: number | undefined;
   /** Of this much waiting nobody knows whether it was the backend's. */
@@ -52,6 +55,8 @@ export class Pulse<Lane extends Pulsed> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
+  /** In how many beats each lane has its turn. */
+  #turns = 1;
   #dueAt = 0;
   #stop: (() => void) | undefined;
 
@@ -109,11 +114,11 @@ export class Pulse<Lane extends Pulsed> {
 
   #beat(lanes: readonly Lane[], isLate: boolean): void {
     this.#beats += 1;
-    const turns = lanes.length > limits.pingsPerBeat ? 2 : 1;
+    this.#turns = lanes.length > limits.pingsPerBeat ? limits.pingTurns : 1;
     // A far backend's handshake takes three round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const lane of lanes) {
-      const isTurn = (lane.number + this.#beats) % turns === 0;
+      const isTurn = (lane.number + this.#beats) % this.#turns === 0;
       lane.tick({ isTurn, isLate, dialMs });
     }
   }
@@ -125,7 +130,18 @@ export class Pulse<Lane extends Pulsed> {
     looked();
     // Whether it answers elsewhere is known only when all lanes have been looked at.
     const deadAt = this.#judge(this.#deadAfterMs(isAnswering()), dead);
-    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt));
+    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#callRoll()));
+  }
+
+  /** One that is slow to answer may be the first of all: the others are asked without waiting for their turns. */
+  #callRoll(): number {
+    if (this.#turns === 1) return Number.POSITIVE_INFINITY;
+    let slow = 0;
+    const nextAt = this.#judge(limits.rollCallShare * this.#deadlines.suspectAfterMs, () => {
+      slow += 1;
+    });
+    if (slow > 0) for (const lane of this.#parts.lanes()) lane.ask();
+    return nextAt;
   }
 
   /** Tells of each lane that was silent for so long; returns when the next one will be. */

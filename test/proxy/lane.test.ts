@@ -70,15 +70,20 @@ test("a dial that gets no SETTINGS in time is a refusal", () => {
   assert.is(ear.status, "503");
 });
 
-test("a PING behind a backlog that gets less is no silence; behind one that stands still it is", () => {
+/** A lane whose backend says nothing but an empty SETTINGS frame. */
+function openLane() {
   const clock = manualClock();
   const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
   const owner = { opened() {}, changed() {}, heard() {}, ponged() {}, faulted() {}, closed() {} };
   const parts = { clock, turn: new Turn(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
   const names = { key: laneKey("proven", "plain"), number: 7, mostStreams: 80 };
   const lane = new Lane({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
-  // An empty SETTINGS frame.
   lane.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+  return { clock, lane, wire };
+}
+
+test("a PING behind a backlog that gets less is no silence; behind one that stands still it is", () => {
+  const { clock, lane, wire } = openLane();
   const tick = (): void => lane.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
   for (let round = 0; round < 20; round += 1) {
     tick();
@@ -91,6 +96,23 @@ test("a PING behind a backlog that gets less is no silence; behind one that stan
   clock.advance(1000);
   tick();
   assert.is(lane.silentSince, stoodAt);
+});
+
+test("whoever has had a stream opened on it is asked out of turn, once", () => {
+  const { clock, lane } = openLane();
+  const beat = { isTurn: false, isLate: false, dialMs: limits.dialMs };
+  const nobody = { headers() {}, data() {}, reset() {}, sent() {} };
+  lane.tick(beat);
+  assert.is(lane.silentSince, undefined);
+  lane.open([new Field(":method", "GET")], true, nobody);
+  lane.tick(beat);
+  const askedAt = clock.now();
+  assert.is(lane.silentSince, askedAt);
+  // The answer to PING number 1.
+  lane.receive(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
+  clock.advance(250);
+  lane.tick(beat);
+  assert.is(lane.silentSince, undefined);
 });
 
 test.run();

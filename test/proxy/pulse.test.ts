@@ -20,7 +20,11 @@ class PlayedLane implements Pulsed {
   }
 
   tick({ isTurn }: Beat): void {
-    if (this.silentSince !== undefined || !isTurn) return;
+    if (isTurn) this.ask();
+  }
+
+  ask(): void {
+    if (this.silentSince !== undefined) return;
     const now = this.#clock.now();
     this.silentSince = now;
     this.pingedAt.push(now);
@@ -131,9 +135,27 @@ test("a silent lane of a backend that answers elsewhere is given its kernel's ti
 test("where lanes are many they take turns, each its own, and none waits longer than the others", () => {
   const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
   clock.advance(250);
-  assert.is(lanes.filter(({ pingedAt }) => pingedAt.length === 1).length, limits.pingsPerBeat);
+  const asked = lanes.filter(({ pingedAt }) => pingedAt.length === 1);
+  assert.is(asked.length, (2 * limits.pingsPerBeat) / limits.pingTurns);
   clock.advance(3750);
-  for (const { pingedAt } of lanes) assert.is(pingedAt.length, 8);
+  for (const { pingedAt } of lanes) assert.is(pingedAt.length, 16 / limits.pingTurns);
+});
+
+test("of many, one that is slow to answer has all others asked at once: a backend that is silent is told soon", () => {
+  const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
+  for (const each of lanes) each.answersAfterMs = undefined;
+  clock.advance(400);
+  const rollAt = 250 + limits.rollCallShare * 600;
+  const asked = lanes.map(({ pingedAt }) => pingedAt);
+  assert.is(asked.filter(([at]) => at === 250).length, lanes.length / limits.pingTurns);
+  assert.is(asked.filter(([at]) => at === rollAt).length, lanes.length - lanes.length / limits.pingTurns);
+});
+
+test("prompt answers call nobody", () => {
+  const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
+  for (const each of lanes) each.answersAfterMs = limits.rollCallShare * 600 - 1;
+  clock.advance(4000);
+  for (const { pingedAt } of lanes) assert.is(pingedAt.length, 16 / limits.pingTurns);
 });
 
 test("a stopped pulse does nothing any more", () => {
