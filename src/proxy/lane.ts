@@ -197,23 +197,23 @@ export class Lane implements WireOwner {
   /** Once every interval. */
   tick({ isTurn, isLate, dialMs }: Beat): void {
     if (this.#isClosed) return;
-    const now = this.#options.clock.now();
     if (this.isOpening) {
-      if (now - this.#dialledAt > dialMs) this.#failDial("No session in time");
+      if (this.now - this.#dialledAt > dialMs) this.#failDial("No session in time");
       return;
     }
-    if (!isLate) this.#session.check();
+    if (isTurn && !isLate) this.#session.check();
     this.#resetUnwanted();
     // What was asked for waits for this lane: that its way is whole is worth a PING out of turn.
     if (isTurn || this.#isAwaited) this.ask();
-    this.#seeProgress(now);
+    if (this.#pingNumber !== 0) this.#seeProgress();
   }
 
   /** Sends a PING, if none is under way. */
   ask(): void {
     if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
     this.#pingNumber = this.#session.sendPing();
-    this.#pingedAt = this.#options.clock.now();
+    this.#pingedAt = this.now;
+    this.#waitingBytes = this.#wire.waitingBytes ?? 0;
     this.#isAwaited = false;
   }
 
@@ -222,9 +222,9 @@ export class Lane implements WireOwner {
   }
 
   /** A PING stands behind what waits in the socket: as long as that gets less, a slow upload is no silence. */
-  #seeProgress(now: number): void {
+  #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
-    if (waiting < this.#waitingBytes) this.#heardAt = now;
+    if (waiting < this.#waitingBytes) this.#heardAt = this.now;
     this.#waitingBytes = waiting;
   }
 

@@ -126,18 +126,26 @@ export class Pulse<Lane extends Pulsed> {
   #look(): void {
     if (this.#stop === undefined) return;
     const { suspect, dead, looked, isAnswering } = this.#parts;
-    const suspectAt = this.#judge(this.#deadlines.suspectAfterMs, suspect);
+    const silent = this.#silent();
+    const suspectAt = this.#judge(silent, this.#deadlines.suspectAfterMs, suspect);
     looked();
     // Whether it answers elsewhere is known only when all lanes have been looked at.
-    const deadAt = this.#judge(this.#deadAfterMs(isAnswering()), dead);
-    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#callRoll()));
+    const deadAt = this.#judge(silent, this.#deadAfterMs(isAnswering()), dead);
+    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#callRoll(silent)));
+  }
+
+  /** Those whose PING waits for its answer: few of many. */
+  #silent(): Lane[] {
+    const silent: Lane[] = [];
+    for (const lane of this.#parts.lanes()) if (lane.silentSince !== undefined) silent.push(lane);
+    return silent;
   }
 
   /** One that is slow to answer may be the first of all: the others are asked without waiting for their turns. */
-  #callRoll(): number {
+  #callRoll(silent: readonly Lane[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
-    const nextAt = this.#judge(limits.rollCallShare * this.#deadlines.suspectAfterMs, () => {
+    const nextAt = this.#judge(silent, limits.rollCallShare * this.#deadlines.suspectAfterMs, () => {
       slow += 1;
     });
     if (slow > 0) for (const lane of this.#parts.lanes()) lane.ask();
@@ -145,11 +153,11 @@ export class Pulse<Lane extends Pulsed> {
   }
 
   /** Tells of each lane that was silent for so long; returns when the next one will be. */
-  #judge(afterMs: number, tell: (lane: Lane, silentMs: number) => void): number {
-    const { clock, lanes } = this.#parts;
-    const now = clock.now();
+  #judge(silent: readonly Lane[], afterMs: number, tell: (lane: Lane, silentMs: number) => void): number {
+    const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
-    for (const lane of Array.from(lanes())) {
+    for (const lane of silent) {
+      // What is told of one may end others.
       const { silentSince } = lane;
       if (silentSince === undefined) continue;
       // The sum is compared, for it is what the timer is set to: the difference may be less by a rounding, for ever.
