@@ -1,6 +1,6 @@
 /**
  * Loaded before the proxy (`--expose-gc --import`), never part of it: answers each connection to the socket named by
- * WATCHKEEPER_GC_PROBE with one line of JSON about this process: live heap after a forced collection, and the like.
+ * WATCHKEEPER_GC_PROBE with one line of JSON about this process: live heap after a forced collection, timers, and the like.
  */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -8,7 +8,11 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 
 export type Probed = {
   readonly heapBytes: number;
+  /** Buffers, beside the heap. */
+  readonly outsideBytes: number;
   readonly rssBytes: number;
+  /** What keeps the loop alive (timers, sockets, servers), by Node's names for them. */
+  readonly resources: Readonly<Record<string, number>>;
   /** Since the start, the forced collections left out. */
   readonly loopP99Ms: number;
   readonly uncaught: number;
@@ -27,10 +31,12 @@ function probe(): Probed {
   // Twice: the first run's finalizers free what the second collects.
   globalThis.gc?.();
   globalThis.gc?.();
-  const heapBytes = process.memoryUsage().heapUsed;
+  const { heapUsed: heapBytes, external: outsideBytes } = process.memoryUsage();
+  const resources: Record<string, number> = {};
+  for (const name of process.getActiveResourcesInfo()) resources[name] = (resources[name] ?? 0) + 1;
   const loopP99Ms = loop.percentile(99) / 1e6;
   loop.enable();
-  return { heapBytes, rssBytes, loopP99Ms, uncaught };
+  return { heapBytes, outsideBytes, rssBytes, resources, loopP99Ms, uncaught };
 }
 
 if (path !== undefined) {

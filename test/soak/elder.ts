@@ -1,0 +1,69 @@
+/**
+ * One watch that stays from the first minute to the last, through every fault and reload: it opens no stream twice unless
+ * its own was ended, and counts what it was told of the beat.
+ */
+import { wallClock } from "../../src/clock.ts";
+import { Beat, beatOf } from "../../src/demo/beat.ts";
+import type { DemoClient } from "../../src/demo/client.ts";
+import { mapOf, textOf } from "../../src/demo/json.ts";
+
+export class Elder {
+  readonly #connect: () => DemoClient;
+  #client: DemoClient;
+  #version = "";
+  #last = 0;
+  #isOver = false;
+  #cancel = (): void => {};
+  events = 0;
+  /** Events that were skipped or came twice, and how often its watch was over. */
+  wrong = 0;
+  ends = 0;
+  broken = 0;
+
+  constructor(connect: () => DemoClient) {
+    this.#connect = connect;
+    this.#client = connect();
+  }
+
+  /** From now on: the first event says where the count is. */
+  start(): void {
+    this.#watch();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    this.#cancel();
+    this.#client.close();
+  }
+
+  get said(): string {
+    return `${this.events} events, ${this.wrong} wrong, ended ${this.ends} times, broke off ${this.broken} times`;
+  }
+
+  #watch(): void {
+    if (!this.#client.isOpen) this.#client = this.#connect();
+    const from = this.#version === "" ? "" : `&resourceVersion=${this.#version}`;
+    this.#client.watch(`${Beat.path}?watch=true&allowWatchBookmarks=true${from}`, {
+      event: (event) => {
+        const { object } = mapOf(event);
+        this.#version = textOf(mapOf(mapOf(object)["metadata"])["resourceVersion"]) || this.#version;
+        this.#heard(beatOf(object));
+      },
+      ended: (isClean) => this.#over(isClean),
+    });
+  }
+
+  #heard(at: number): void {
+    if (at === 0) return;
+    if (this.#last !== 0 && at !== this.#last + 1) this.wrong += 1;
+    this.#last = at;
+    this.events += 1;
+  }
+
+  #over(isClean: boolean): void {
+    if (this.#isOver) return;
+    if (isClean) this.ends += 1;
+    else this.broken += 1;
+    this.#cancel = wallClock.after(500, () => this.#watch());
+  }
+}

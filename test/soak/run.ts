@@ -1,0 +1,113 @@
+/**
+ * npm run test:soak [-- --minutes 120 --seed 1]
+ *
+ * Mixed load in rounds, with faults of apiservers and reloads of configuration and certificates under it. After each round
+ * all clients but one leave, and what is held is counted: heap after a forced collection, descriptors, lanes, streams,
+ * sessions, timers. Ends with 1 when one of them does not come back to what it was after the rounds that warm up, or
+ * when the one client that stays has missed an event.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { wallClock } from "../../src/clock.ts";
+import { Beat } from "../../src/demo/beat.ts";
+import { DemoClient } from "../../src/demo/client.ts";
+import { Journal } from "../../src/journal.ts";
+import { seeded } from "../support/random.ts";
+import { Crowd } from "./crowd.ts";
+import { Elder } from "./elder.ts";
+import { newFelt, told } from "./felt.ts";
+import { type Figures, figuresOf, line, notBack } from "./figures.ts";
+import { Stage } from "./stage.ts";
+import { Troubles } from "./troubles.ts";
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "120" },
+    seed: { type: "string", default: String(Date.now() % 100_000) },
+  },
+});
+const lastsMs = Number(values.minutes) * 60_000;
+/** Lanes that nobody uses stay for a minute (limits.idleLaneMs), and those that were lost are looked for. */
+const calmMs = 100_000;
+const roundMs = Math.min(300_000, lastsMs / 4);
+/** What is remembered of the past is full by then: a quarter of the time, a quarter of an hour at most. */
+const warmMs = Math.min(900_000, lastsMs / 4);
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+/** Asks until nothing but the elder is left, and lanes are what they were, or it takes too long. */
+async function calm(stage: Stage, base: Figures | undefined): Promise<Figures> {
+  const until = performance.now() + calmMs;
+  for (;;) {
+    const now = await figuresOf(stage);
+    const wanted = base ?? {
+      ...now,
+      sessions: 1,
+      plain: 0,
+      watches: 1,
+      tunnels: 0,
+      passages: 0,
+      buffered: 0,
+    };
+    const left = performance.now() < until ? notBack(wanted, now) : [];
+    // The first time there is nothing to compare lanes with: idle ones are to go.
+    const isAtRest = base === undefined ? now.lanes <= restingLanes : true;
+    if ((left.length === 0 && isAtRest) || performance.now() >= until) return now;
+    await sleep(2000);
+  }
+}
+/** A few of each of four backends stay warm. */
+const restingLanes = 12;
+
+say(`seed ${values.seed}`);
+const random = seeded(Number(values.seed));
+const stage = await Stage.start();
+const beat = new Beat(stage.store, wallClock);
+beat.start();
+const journal = new Journal(wallClock);
+const tlsOf = { ca: stage.ca, serverName: "localhost" };
+const elder = new Elder(
+  () => new DemoClient({ name: "elder", host: "127.0.0.1", port: stage.ports.kube, tls: tlsOf }, journal),
+);
+elder.start();
+const felt = newFelt();
+const troubles = new Troubles(stage, random);
+const began = performance.now();
+const minute = (): string => `${((performance.now() - began) / 60_000).toFixed(1)} min`;
+const rounds: Figures[] = [];
+let base: Figures | undefined;
+let missed: string[] = [];
+try {
+  while (performance.now() - began < lastsMs || rounds.length < 2) {
+    const crowd = new Crowd({ ports: stage.ports, ca: stage.ca, felt, random });
+    crowd.start();
+    await troubles.until(performance.now() + Math.max(10_000, roundMs - 30_000));
+    say(`${minute()} under load: ${line(await figuresOf(stage))}`);
+    await crowd.leave();
+    await stage.ready();
+    const now = await calm(stage, base);
+    say(`${minute()} at rest:    ${line(now)}`);
+    rounds.push(now);
+    if (base === undefined && performance.now() - began >= warmMs) base = now;
+  }
+  const end = rounds.at(-1);
+  if (base === undefined || end === undefined) throw new Error("Too short to compare");
+  missed = notBack(base, end);
+} catch (error) {
+  missed = [`${String(error)}\n${stage.said}`];
+} finally {
+  elder.stop();
+  beat.stop();
+  await stage.stop();
+}
+if (elder.wrong > 0) missed.push(`The client that stayed was told ${elder.wrong} wrong events`);
+say(`figure: ${minute()} of load: ${told(felt.done)}`);
+say(`figure: troubles: ${told(troubles.played)}`);
+say(`figure: clients felt: ${told(felt.amiss)}`);
+say(`figure: the watch that stayed: ${elder.said}`);
+if (base !== undefined) say(`figure: at first: ${line(base)}`);
+for (const end of rounds.slice(-1)) say(`figure: at last:  ${line(end)}`);
+for (const miss of missed) say(`MISSED ${miss}`);
+process.exit(missed.length === 0 ? 0 : 1);
