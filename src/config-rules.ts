@@ -1,5 +1,6 @@
 /** What no schema can say: fields that must agree with each other. Pure. */
 import { type Address, isLoopback, overlaps, parseAddress } from "./address.ts";
+import { adminBreaches } from "./config-admin.ts";
 import { formBreaches, leadBreaches } from "./config-clusters.ts";
 import { passthroughBreaches } from "./config-passthrough.ts";
 import { type Placed, upstreamFor, type Written, writtenUpstreams } from "./config-schema.ts";
@@ -52,6 +53,10 @@ export const rules: readonly Rule[] = [
     reads: ["/listeners/*/address", "/listeners/*/tls", "/listeners/*/mode", "/admin"],
     breaches: listenerBreaches,
   },
+  {
+    reads: ["/admin", ...ofUpstreams("/name"), ...ofUpstreams("/tls")],
+    breaches: adminBreaches,
+  },
   { reads: ["/listeners/*/proxyProtocol"], breaches: proxyProtocolBreaches },
   {
     reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", ...ofUpstreams("/tls")],
@@ -95,7 +100,7 @@ function listenerBreaches(written: Written): Breach[] {
   const { address: api, metricsAddress } = written.admin;
   const admin = [
     { pointer: "/admin/metricsAddress", text: metricsAddress, isPlainHttp: false },
-    { pointer: "/admin/address", text: api, isPlainHttp: true },
+    { pointer: "/admin/address", text: api, isPlainHttp: false },
   ];
   const listeners = written.listeners.map(({ address, tls, mode }, index) => ({
     pointer: `/listeners/${index}/address`,

@@ -26,15 +26,24 @@ export type Written = {
     readonly keepalive: { readonly idle: string; readonly interval: string; readonly count: number };
   };
   readonly drain: { readonly readyDelay: string; readonly timeout: string };
-  readonly admin: {
-    readonly address: string;
-    readonly metricsAddress: string;
-    readonly operations: "on" | "off";
-  };
+  readonly admin: WrittenAdmin;
   readonly logging: {
     readonly format: "json" | "text";
     readonly accessLog: "off" | "errors" | "longrunning" | "all";
   };
+};
+
+export type WrittenAdmin = {
+  readonly address: string;
+  readonly metricsAddress: string;
+  readonly operations: "on" | "off";
+  readonly authorization: {
+    readonly mode: "off" | "kubernetes";
+    readonly upstream?: string;
+    readonly kubeconfigFile?: string;
+    readonly audiences: readonly string[];
+  };
+  readonly tls?: WrittenPair;
 };
 
 export type WrittenUpstream = {

@@ -5,6 +5,7 @@
 import { dirname, resolve } from "node:path";
 import { type Address, parseAddress } from "./address.ts";
 import type { Clock } from "./clock.ts";
+import { type AdminConfig, adminOf } from "./config-admin.ts";
 import { checkRules } from "./config-rules.ts";
 import {
   checkSchema,
@@ -55,12 +56,7 @@ export type Config = {
     readonly keepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
   };
   readonly drain: { readonly readyDelayMs: number; readonly timeoutMs: number };
-  readonly admin: {
-    readonly address: Address;
-    readonly metricsAddress: Address;
-    /** Does the API change anything? */
-    readonly operations: "on" | "off";
-  };
+  readonly admin: AdminConfig;
   readonly logging: {
     readonly format: "json" | "text";
     readonly accessLog: "off" | "errors" | "longrunning" | "all";
@@ -187,11 +183,7 @@ function configOf(written: Written, file: string): Config {
       },
     },
     drain: { readyDelayMs: msOf(drain.readyDelay), timeoutMs: msOf(drain.timeout) },
-    admin: {
-      address: addressOf(written.admin.address),
-      metricsAddress: addressOf(written.admin.metricsAddress),
-      operations: written.admin.operations,
-    },
+    admin: adminOf(written.admin, upstreams[0].name, pathOf),
     logging: { ...written.logging },
   };
 }

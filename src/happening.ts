@@ -327,5 +327,7 @@ export type Happening =
       readonly by: string;
       readonly reason: string;
     }
+  /** Nobody may use the API: the cluster did not say who asks. Told when its reason changes. */
+  | { readonly kind: "review.failed"; readonly review: string; readonly reason: string }
   | { readonly kind: "drain.started" }
   | { readonly kind: "drain.ended"; readonly cut: number };

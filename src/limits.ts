@@ -169,6 +169,22 @@ export const limits = {
   discoveryBytes: 4 * MiB,
   /** A service account's token; with a dozen audiences it has 2 KiB. */
   tokenBytes: 64 * KiB,
+  /** A cluster's time for one review of who asks the API, from its apiservers together; two reviews and our own CLI waits. */
+  reviewMs: 4000,
+  reviewServers: 2,
+  /** And that of the child, which takes a second or two to start; one that says nothing for longer hangs. */
+  reviewChildMs: 6000,
+  reviewHungMs: 20_000,
+  /** Reviews of each kind under way at once: as many as two pages ask for; and of tokens from one address, so that
+   * whoever guesses them keeps nobody else out. */
+  reviewsAtOnce: 32,
+  tokenReviewsPerAddress: 4,
+  /** How long an answer counts: a token's as at the apiserver's delegated authentication, the others as at a kubelet. */
+  tokenReviewedMs: 10_000,
+  accessAllowedMs: 300_000,
+  accessDeniedMs: 30_000,
+  /** Answers that are kept, of each kind: every operator's token at every path. */
+  reviewsKept: 2000,
   /** Is a fallback needed, now that a verdict may have changed? */
   fallbackLookMs: 1000,
   /** Of the child's heap; the package alone takes 40 MB of it. */
@@ -411,6 +427,8 @@ export const limits = {
   /** The port of metrics and probes: a few Prometheus and kubelets, no bodies. */
   adminSockets: 64,
   adminHeaderBytes: 8 * KiB,
+  /** Of the API where it is asked with tokens: one of 400 groups has 12 KiB. */
+  adminTokenHeaderBytes: 24 * KiB,
   adminRequestMs: 10_000,
 
   /**

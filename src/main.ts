@@ -12,7 +12,9 @@ import { adminName } from "./descriptors.ts";
 import { Failure } from "./failure.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
+import type { Cluster } from "./proxy/cluster.ts";
 import { Clusters } from "./proxy/clusters.ts";
+import { closeDoor, type Door, doorCertificates, doorOf } from "./proxy/door.ts";
 import { drain } from "./proxy/drain.ts";
 import type { LiveExchanges } from "./proxy/exchanges.ts";
 import { guarded } from "./proxy/guarded.ts";
@@ -71,6 +73,7 @@ class Watchkeeper implements Running {
   readonly #windows: Windows;
   readonly #overload: Overload;
   readonly #stopOverload: () => void;
+  #door: Door | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
@@ -184,14 +187,18 @@ class Watchkeeper implements Running {
   #cut(): void {
     this.#stopOverload();
     this.#windows.stop();
+    if (this.#door !== undefined) closeDoor(this.#door);
     this.#clusters.stop();
     this.#listeners.cut();
     this.#clusters.close();
   }
 
-  #openWindows(): Promise<Failure | undefined> {
+  async #openWindows(): Promise<Failure | undefined> {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
+    const clusterOf = (upstream: string): Cluster | undefined => clusters.named(upstream);
+    const door = await doorOf(this.#config.admin, { journal, clusterOf });
+    this.#door = door;
     clusters.onGone = (cluster) => this.#windows.gone(cluster);
     return this.#windows.open({
       name: this.#config.name,
@@ -208,8 +215,10 @@ class Watchkeeper implements Running {
       certificates: () => [
         ...this.#listeners.certificates,
         ...clusters.all.flatMap(({ certificates }) => certificates),
+        ...doorCertificates(door),
       ],
       droppedLogLines,
+      door,
       operations: new Operations({
         journal,
         paths: () => clusters.all.map(({ path }) => path),

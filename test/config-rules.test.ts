@@ -7,6 +7,8 @@ const test = suite("config-rules");
 
 const tls = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
 
+const unguarded = { mode: "off", audiences: [] } as const;
+
 /** A configuration without a breach, with parts of it exchanged. */
 function written(change: Partial<Written>): Written {
   return {
@@ -20,7 +22,12 @@ function written(change: Partial<Written>): Written {
       keepalive: { idle: "5s", interval: "1s", count: 3 },
     },
     drain: { readyDelay: "5s", timeout: "60s" },
-    admin: { address: "127.0.0.1:7480", metricsAddress: "[::]:7481", operations: "on" },
+    admin: {
+      address: "127.0.0.1:7480",
+      metricsAddress: "[::]:7481",
+      operations: "on",
+      authorization: unguarded,
+    },
     logging: { format: "json", accessLog: "errors" },
     ...change,
   };
@@ -193,7 +200,12 @@ test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
   const metrics = (address: string): string[] =>
     breaches({
       listeners: [listener("a", "[::1]:1"), listener("b", "localhost:1")],
-      admin: { address: "127.0.0.1:7480", metricsAddress: address, operations: "on" },
+      admin: {
+        address: "127.0.0.1:7480",
+        metricsAddress: address,
+        operations: "on",
+        authorization: unguarded,
+      },
     });
   assert.equal(metrics("0.0.0.0:2"), []);
   assert.is(metrics("0.0.0.0:1").length, 1);

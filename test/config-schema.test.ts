@@ -85,7 +85,13 @@ const every = {
     keepalive: { idle: "1s", interval: "1s", count: 1 },
   },
   drain: { readyDelay: "0s", timeout: "0s" },
-  admin: { address: "[::1]:2", metricsAddress: "[::]:1", operations: "on" },
+  admin: {
+    address: "[::1]:2",
+    metricsAddress: "[::]:1",
+    operations: "on",
+    authorization: { mode: "off", upstream: "x", kubeconfigFile: "x", audiences: ["x"] },
+    tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+  },
   logging: { format: "json", accessLog: "off" },
 } satisfies Complete<Written>;
 

@@ -35,6 +35,7 @@ const complaints = new Map<Entry["kind"], string>([
   ["fault.contained", "message"],
   ["successor.failed", "reason"],
   ["operation.refused", "reason"],
+  ["review.failed", "reason"],
 ]);
 
 /** Writes every entry from now on, until it is stopped. */

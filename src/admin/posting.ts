@@ -11,15 +11,22 @@ import { failed, type Post, type Reply } from "./reply.ts";
 /** Who asks, in their own words: "alice (watchkeeper CLI)". */
 const operatorHeader = "x-watchkeeper-operator";
 
+type Posting = {
+  readonly path: string;
+  readonly journal: Journal;
+  /** Who it is, as a cluster says; undefined: nobody was asked. */
+  readonly username: string | undefined;
+};
+
 /** Does what is asked for, or says why not; a refusal for where it came from is told to the journal. */
 export async function replyToPost(
   request: IncomingMessage,
-  path: string,
   post: Post,
-  journal: Journal,
+  { path, journal, username }: Posting,
 ): Promise<Reply> {
   const { headers, socket } = request;
-  const refusal = refusalOf(headers);
+  const scheme = "encrypted" in socket ? "https" : "http";
+  const refusal = refusalOf(headers, scheme);
   if (refusal !== undefined) {
     const [status, reason] = refusal;
     const by = socket.remoteAddress ?? "";
@@ -30,16 +37,19 @@ export async function replyToPost(
   const body = text === undefined ? undefined : objectIn(text);
   if (text === undefined) return failed(413, `A body has ${limits.apiBodyBytes} bytes at most`);
   if (body === undefined) return failed(400, "The body must be a JSON object: {} will do");
-  const by = `${nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
+  const by = `${username ?? nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
   return post({ by, body });
 }
 
 /** What a browser says of a page of ours, and what others do not say. */
 const ownSites: readonly unknown[] = [undefined, "same-origin", "none"];
 
-function refusalOf(headers: IncomingHttpHeaders): readonly [status: number, reason: string] | undefined {
+function refusalOf(
+  headers: IncomingHttpHeaders,
+  scheme: "http" | "https",
+): readonly [status: number, reason: string] | undefined {
   const { origin, host = "" } = headers;
-  if (origin !== undefined && origin !== `http://${host}`)
+  if (origin !== undefined && origin !== `${scheme}://${host}`)
     return [403, `Pages of ${JSON.stringify(origin.slice(0, 100))} change nothing here`];
   if (!ownSites.includes(headers["sec-fetch-site"]))
     return [403, "Pages of another site change nothing here"];

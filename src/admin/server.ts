@@ -18,10 +18,12 @@ import { cannotListen, type Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { EventStreams } from "./event-stream.ts";
+import type { Guard } from "./guard.ts";
 import { isLocalHost } from "./local-host.ts";
 import { replyToPost } from "./posting.ts";
 import { answerTo, complaintOf, type Readiness } from "./probes.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "./reply.ts";
+import { type ApiTls, secureServer } from "./secure-server.ts";
 
 export type AdminOptions = {
   readonly host: string;
@@ -59,7 +61,6 @@ export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
 }
 
 export type ApiOptions = {
-  /** On loopback. */
   readonly host: string;
   readonly port: number;
   readonly journal: Journal;
@@ -67,6 +68,10 @@ export type ApiOptions = {
   /** Where something can be done; nowhere if it is left out. */
   readonly posts?: Posts;
   readonly events?: EventStreams;
+  /** Left out: plain HTTP. */
+  readonly tls?: ApiTls | undefined;
+  /** Left out: whoever reaches the port may ask, so it is on loopback. */
+  readonly guard?: Guard | undefined;
 };
 
 /**
@@ -77,7 +82,8 @@ export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  return open({ ...options, routes, listener: "admin", isLocal: true });
+  // Where a token decides, a browser that was led here under another name has none to send.
+  return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
 type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
@@ -88,16 +94,7 @@ type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
 
 async function open(options: Opening): Promise<Admin | Failure> {
   const { journal, listener } = options;
-  const server = createServer(
-    {
-      maxHeaderSize: limits.adminHeaderBytes,
-      headersTimeout: limits.adminRequestMs,
-      requestTimeout: limits.adminRequestMs,
-      keepAliveTimeout: limits.adminRequestMs,
-      connectionsCheckingInterval: 1000,
-    },
-    (request, response) => void answer(request, response, options),
-  );
+  const server = serverOf(options);
   keepNewest(server);
   const failure = await listen(server, options);
   if (failure !== undefined) return failure;
@@ -105,6 +102,20 @@ async function open(options: Opening): Promise<Admin | Failure> {
   const address = addressOf(server);
   journal.write({ kind: "listener.opened", listener, address });
   return { address, descriptor: descriptorOf(server), stop: () => stop(server) };
+}
+
+function serverOf(options: Opening): Server {
+  const { tls, guard } = options;
+  const settings = {
+    maxHeaderSize: guard === undefined ? limits.adminHeaderBytes : limits.adminTokenHeaderBytes,
+    headersTimeout: limits.adminRequestMs,
+    requestTimeout: limits.adminRequestMs,
+    keepAliveTimeout: limits.adminRequestMs,
+    connectionsCheckingInterval: 1000,
+  };
+  const listener = (request: IncomingMessage, response: ServerResponse): void =>
+    void answer(request, response, options);
+  return tls === undefined ? createServer(settings, listener) : secureServer(settings, tls, listener);
 }
 
 function routesOf({
@@ -156,10 +167,13 @@ type Parts = {
   readonly journal: Journal;
   /** Is whoever names another host than this one refused (DNS rebinding)? */
   readonly isLocal: boolean;
+  readonly tls?: ApiTls | undefined;
+  readonly guard?: Guard | undefined;
 };
 
 async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
   const reply = await replyTo(request, parts);
+  if (response.destroyed) return;
   const isStream = reply === eventReply && request.method === "GET";
   if (isStream && parts.events?.serve(request, response) === true) return;
   const mayPost = parts.posts?.(pathOf(request)) !== undefined;
@@ -178,6 +192,8 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
     "x-content-type-options": "nosniff",
     "content-security-policy": policy,
     ...(location === undefined ? {} : { location }),
+    ...(status === 401 ? { "www-authenticate": 'Bearer realm="watchkeeper"' } : {}),
+    ...(status === 503 ? { "retry-after": "1" } : {}),
     // Of a body that was refused nothing more is read.
     ...(status === 413 ? { connection: "close" } : {}),
   };
@@ -185,10 +201,11 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
 
 async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
   if (parts.isLocal && !isLocalHost(request.headers.host ?? "")) return strangers;
-  const made = answerFor(request, parts);
-  if (typeof made !== "function") return made;
   try {
-    return await made();
+    const admitted = await parts.guard?.admit(request, pathOf(request));
+    if (admitted !== undefined && "status" in admitted) return admitted;
+    const made = answerFor(request, parts, admitted?.username);
+    return typeof made === "function" ? await made() : made;
   } catch (error) {
     contained(parts.journal, error);
     return { status: 500, type: plain, text: "500 internal server error\n" };
@@ -196,15 +213,19 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
 }
 
 /** What makes the answer, or the reason why there is none. */
-function answerFor(request: IncomingMessage, parts: Parts): Reply | (() => Reply | Promise<Reply>) {
-  const { routes, posts, journal } = parts;
+function answerFor(
+  request: IncomingMessage,
+  { routes, posts, journal }: Parts,
+  username: string | undefined,
+): Reply | (() => Reply | Promise<Reply>) {
   const { method, url = "" } = request;
   const path = pathOf(request);
   const post = posts?.(path);
   const route = routes(path);
   if (route === undefined && post === undefined)
     return { status: 404, type: plain, text: "404 page not found\n" };
-  if (post !== undefined && method === "POST") return () => replyToPost(request, path, post, journal);
+  if (post !== undefined && method === "POST")
+    return () => replyToPost(request, post, { path, journal, username });
   if (route !== undefined && (method === "GET" || method === "HEAD"))
     return () => route(url.slice(path.length + 1));
   return { status: 405, type: plain, text: "405 method not allowed\n" };

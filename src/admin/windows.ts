@@ -9,15 +9,18 @@ import { Failure } from "../failure.ts";
 import { ExpiryWatch } from "../incidents/expiry-watch.ts";
 import { Incidents } from "../incidents/incidents.ts";
 import type { Journal } from "../journal.ts";
+import type { Door } from "../proxy/door.ts";
 import type { Operations } from "../proxy/operations.ts";
 import { createApi } from "./api.ts";
 import { apiPages } from "./api-pages.ts";
 import { ApiPort } from "./api-port.ts";
+import { Authorization } from "./authorization.ts";
 import { BackendHistory } from "./backend-history.ts";
 import type { LiveCluster } from "./cluster-figures.ts";
 import { EventRing } from "./event-ring.ts";
 import { EventStreams } from "./event-stream.ts";
 import { figuresOf } from "./figures.ts";
+import { guardOf } from "./guard.ts";
 import type { JsonObject } from "./listing.ts";
 import { createMetrics, type Snapshot } from "./metrics.ts";
 import { openapiRoutes } from "./openapi.ts";
@@ -39,6 +42,8 @@ export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
   readonly current: () => Config;
   /** A listening socket that was passed in for metrics. */
   readonly inherited: number | undefined;
+  /** What stands before the API. */
+  readonly door: Door;
   /** What an operator may do over the API. */
   readonly operations: Operations;
   /** May new clients be sent here? */
@@ -98,10 +103,17 @@ export class Windows {
     const { certificates } = parts;
     this.#expiryWatch = new ExpiryWatch({ clock: this.#clock, journal, certificates });
     this.#expiryWatch.start();
-    const routes = this.#routes(parts, snapshot);
+    const page = pageRoutes();
+    const routes = this.#routes(parts, snapshot, page);
     const posts = operationPosts(parts.operations, addresses.operations);
     const events = new EventStreams(this.#ring, this.#clock);
-    this.#api = new ApiPort({ ...addresses.address, journal, routes, posts, events }, this.#clock);
+    const { tls, reviewer, audiences } = parts.door;
+    const authorization = reviewer && new Authorization({ clock: this.#clock, journal, reviewer, audiences });
+    const guard = authorization && guardOf(authorization, page);
+    this.#api = new ApiPort(
+      { ...addresses.address, journal, routes, posts, events, tls, guard },
+      this.#clock,
+    );
     await this.#api.start();
     return undefined;
   }
@@ -124,7 +136,7 @@ export class Windows {
   }
 
   /** The JSON API, and the page that draws it. */
-  #routes(parts: WindowsParts, snapshot: () => Snapshot): Routes {
+  #routes(parts: WindowsParts, snapshot: () => Snapshot, page: Routes): Routes {
     const { clusters, certificates, name } = parts;
     const clock = this.#clock;
     const times = timesOf(clock);
@@ -152,7 +164,6 @@ export class Windows {
     );
     const figures = (): JsonObject => figuresOf(snapshot(), own.read());
     const api = createApi({ ...times, pages, incident: (id) => store.byId(id), figures });
-    const page = pageRoutes();
     const { version, current } = parts;
     const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
     const described = openapiRoutes(pages, version);

@@ -1,8 +1,11 @@
-/** Asks a running proxy's JSON API, as the CLI does: on loopback, one request at a time, with an end to its patience. */
-import { type IncomingMessage, request } from "node:http";
+/** Asks a running proxy's JSON API, as the CLI does: one request at a time, with an end to its patience. */
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
+import { isLocalHost } from "../admin/local-host.ts";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { quote } from "../problem.ts";
+import { readText } from "../read-text.ts";
 import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
 import { type ServerSentEvent, SseReader } from "./sse.ts";
 
@@ -15,17 +18,37 @@ export function exitOf({ code }: Failure): number {
   return code === "bad-request" ? 2 : 1;
 }
 
+/** Files that hold what the API may ask for; "" and undefined: none. */
+export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
+
+type Asked = Pick<RequestOptions, "signal" | "method"> & {
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+type Access = { readonly token?: string; readonly ca?: string };
+
 export class AdminClient {
   readonly #origin: URL;
+  readonly #access: Access;
 
-  private constructor(origin: URL) {
+  private constructor(origin: URL, access: Access) {
     this.#origin = origin;
+    this.#access = access;
   }
 
-  /** `address` is what `--admin` says: "host:port" or a URL; without one the environment decides. */
-  static at(address: string | undefined, env: NodeJS.ProcessEnv): AdminClient | Failure {
-    const asked = env["WATCHKEEPER_ADMIN"];
-    return AdminClient.#of(address ?? (asked === undefined || asked === "" ? usualAddress : asked));
+  /** `address` is what `--admin` says: "host:port" or a URL; what is not said the environment decides. */
+  static at(
+    address: string | undefined,
+    env: NodeJS.ProcessEnv,
+    files: AccessFiles = {},
+  ): AdminClient | Failure {
+    const said = (own: string | undefined, name: string): string => own ?? env[name] ?? "";
+    const access = accessIn({
+      token: said(files.token, "WATCHKEEPER_TOKEN_FILE"),
+      ca: said(files.ca, "WATCHKEEPER_CA_FILE"),
+    });
+    if (access instanceof Failure) return access;
+    return AdminClient.#of(said(address, "WATCHKEEPER_ADMIN") || usualAddress, access);
   }
 
   /** The port of metrics and probes. */
@@ -33,10 +56,22 @@ export class AdminClient {
     return AdminClient.#of(address ?? usualMetrics);
   }
 
-  static #of(address: string): AdminClient | Failure {
+  static #of(address: string, access: Access = {}): AdminClient | Failure {
     const url = URL.parse(address.includes("://") ? address : `http://${address}`);
-    if (url !== null && url.protocol === "http:" && url.pathname === "/") return new AdminClient(url);
-    return new Failure("bad-request", "client", `${quote(address)} is no "host:port" and no http:// URL`);
+    if (url === null || !/^https?:$/.test(url.protocol) || url.pathname !== "/")
+      return new Failure(
+        "bad-request",
+        "client",
+        `${quote(address)} is no "host:port" and no http:// or https:// URL`,
+      );
+    // Whoever is on the way could read it, and be its owner.
+    if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
+      return new Failure(
+        "bad-request",
+        "client",
+        `No token is sent to ${quote(address)}: it is no https:// URL`,
+      );
+    return new AdminClient(url, access);
   }
 
   get address(): string {
@@ -86,7 +121,7 @@ export class AdminClient {
   ): Promise<Failure> {
     const { promise, resolve } = Promise.withResolvers<Failure>();
     const headers = lastId === "" ? {} : { "last-event-id": lastId };
-    const asked = request(new URL(path, this.#origin), { agent: false, signal, headers });
+    const asked = this.#request(path, { signal, headers });
     asked.on("error", (error) => resolve(this.#unreachable(error)));
     asked.on("response", (response) => {
       if (response.statusCode === 200) this.#hear(response, hear, resolve);
@@ -129,15 +164,23 @@ export class AdminClient {
   #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
     const { promise, resolve } = Promise.withResolvers<string | Failure>();
     const signal = AbortSignal.timeout(limits.apiPatienceMs);
-    // Without an agent: a socket that is kept would keep the process.
     const method = sent === undefined ? "GET" : "POST";
     const headers =
       sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
-    const asked = request(new URL(path, this.#origin), { agent: false, signal, method, headers });
+    const asked = this.#request(path, { signal, method, headers });
     asked.on("error", (error) => resolve(this.#unreachable(error)));
     asked.on("response", (response) => void read(response).then((outcome) => resolve(this.#judged(outcome))));
     asked.end(sent?.text);
     return promise;
+  }
+
+  /** Without an agent: a socket that is kept would keep the process. */
+  #request(path: string, options: Asked): ClientRequest {
+    const { token, ca } = this.#access;
+    const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const url = new URL(path, this.#origin);
+    const all = { ...options, headers: { ...options.headers, ...shown }, agent: false };
+    return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
   }
 
   #judged({ status, text, problem }: Heard): string | Failure {
@@ -169,6 +212,21 @@ export class AdminClient {
       `What answers at ${this.address} is not watchkeeper's API`,
     );
   }
+}
+
+function accessIn({ token, ca }: AccessFiles): Access | Failure {
+  const access: { token?: string; ca?: string } = {};
+  for (const [name, file] of [
+    ["token", token],
+    ["ca", ca],
+  ] as const) {
+    if (file === undefined || file === "") continue;
+    const text = readText(file, name === "ca" ? limits.certificateBytes : limits.tokenBytes);
+    if (text instanceof Failure)
+      return new Failure("bad-request", "client", `${quote(file)} ${text.message}`);
+    access[name] = text.trim();
+  }
+  return access;
 }
 
 type Heard = { readonly status: number; readonly text: string; readonly problem?: Error };

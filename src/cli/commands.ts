@@ -15,9 +15,23 @@ export const shells = ["bash", "zsh", "fish"] as const;
 const admin: Option = {
   name: "admin",
   value: "ADDRESS",
-  about: "where the JSON API is",
+  about: "where the JSON API is: host:port, or a URL",
   usual: "what WATCHKEEPER_ADMIN says, or 127.0.0.1:7480",
 };
+const tokenFile: Option = {
+  name: "token-file",
+  value: "FILE",
+  about: "a bearer token, where admin.authorization asks for one",
+  usual: "what WATCHKEEPER_TOKEN_FILE says, or none",
+};
+const caFile: Option = {
+  name: "ca-file",
+  value: "FILE",
+  about: "who vouches for an https:// ADDRESS",
+  usual: "what WATCHKEEPER_CA_FILE says, or this machine's authorities",
+};
+/** What leads to the API. */
+const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output: Option = {
   name: "output",
@@ -81,7 +95,7 @@ export const commands = {
   status: {
     summary: "one screen: backends, watches, what is wrong",
     words: "",
-    options: [admin, plainOutput],
+    options: [...reach, plainOutput],
     exits: "1: an incident is active, or no backend is ready",
   },
   get: {
@@ -89,7 +103,7 @@ export const commands = {
     words: "KIND [NAME] [COLUMN=VALUE]...",
     choices: kinds,
     options: [
-      admin,
+      ...reach,
       output,
       {
         name: "query",
@@ -117,7 +131,7 @@ export const commands = {
   explain: {
     summary: "say what proves an incident, step by step",
     words: "[INCIDENT]",
-    options: [admin, plainOutput],
+    options: [...reach, plainOutput],
     exits: "1: there is no such incident",
     examples: ["watchkeeper explain 42", "watchkeeper explain"],
   },
@@ -126,7 +140,7 @@ export const commands = {
     words: "[watches|clients]",
     choices: ["watches", "clients"],
     options: [
-      admin,
+      ...reach,
       plainOutput,
       { name: "once", about: "measure once, print it, and end" },
       { name: "interval", value: "SECONDS", about: "between two looks, from 1 to 60", usual: "2" },
@@ -137,7 +151,7 @@ export const commands = {
     summary: "what happens, as it happens",
     words: "[KIND]",
     options: [
-      admin,
+      ...reach,
       plainOutput,
       { name: "for", value: "SECONDS", about: "end after so long: up to 86400", usual: "a signal ends it" },
     ],
@@ -150,33 +164,33 @@ export const commands = {
   drain: {
     summary: "let a backend go: nothing new, its watches move at leisure, exec stays",
     words: "BACKEND",
-    options: [admin, why],
+    options: [...reach, why],
     exits: "1: there is no such backend, or no other one is ready",
     examples: ["watchkeeper drain cp-2 --why 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
     summary: "take a drained backend back",
     words: "BACKEND",
-    options: [admin, why],
+    options: [...reach, why],
     exits: "1: there is no such backend",
   },
   move: {
     summary: "send one watch to another backend, unseen by its client",
     words: "AUDIT-ID",
-    options: [admin, why],
+    options: [...reach, why],
     exits: "1: there is no such watch, or it cannot be moved now",
   },
   reload: {
     summary: "have the configuration read again",
     words: "",
-    options: [admin, why],
+    options: [...reach, why],
     exits: "1: it was not taken, and the last good one stays",
   },
   bundle: {
     summary: "write what the proxy knows to a file, for a bug report",
     words: "",
     options: [
-      admin,
+      ...reach,
       {
         name: "to",
         value: "PATH",

@@ -35,7 +35,8 @@ export function begun(
 ): { readonly options: Given; readonly client: AdminClient } | Failure {
   const options = given(name, args);
   if (!("words" in options)) return options;
-  const client = AdminClient.at(options.text("admin"), screen.env);
+  const files = { token: options.text("token-file"), ca: options.text("ca-file") };
+  const client = AdminClient.at(options.text("admin"), screen.env, files);
   return client instanceof AdminClient ? { options, client } : client;
 }
 

@@ -1,31 +1,66 @@
 /**
- * The child process that asks Kubernetes where its apiservers are: one question in, one reply out, over its IPC
- * channel. It holds nothing that would be missed: its parent ends it when it is slow, and starts another.
+ * The child process that asks Kubernetes with a kubeconfig: where its apiservers are (discovered.ts), or for a review
+ * (reviewer.ts). One question in, one reply out, over its IPC channel. It holds nothing that would be missed: its parent ends it when it is slow, and starts another.
  */
-import { CoordinationV1Api, DiscoveryV1Api, KubeConfig } from "@kubernetes/client-node";
+import {
+  AuthenticationV1Api,
+  AuthorizationV1Api,
+  CoordinationV1Api,
+  DiscoveryV1Api,
+  KubeConfig,
+} from "@kubernetes/client-node";
 import { wallClock } from "../clock.ts";
-import { failureFrom } from "../failure.ts";
+import { Failure, failureFrom } from "../failure.ts";
 import { limits } from "../limits.ts";
 import type { Question, Reply } from "./discovered.ts";
 import { type Place, peerAddress, placesInLeases, placesInSlices } from "./kubernetes-objects.ts";
+import type { Review, ReviewQuestion } from "./reviewer.ts";
+
+type Asked = Pick<Question, "kubeconfigFile" | "servers" | "caFile" | "serverName">;
+
+async function answer(question: Question): Promise<Reply> {
+  const { id } = question;
+  const addresses = await firstIn(configsFor(question), limits.discoveryAskMs, async (config) => {
+    const places = await placesFrom(config, question);
+    if (places.length > 0) return places;
+    throw new Error(`knows no apiserver: ${hintFor(question)}`);
+  });
+  return addresses instanceof Failure ? { id, failure: addresses.message } : { id, addresses };
+}
+
+async function review(question: ReviewQuestion): Promise<object> {
+  const { id, review: asked } = question;
+  const patienceMs = limits.reviewMs / limits.reviewServers;
+  const configs = configsFor(question).slice(0, limits.reviewServers);
+  const answered = await firstIn(configs, patienceMs, (config) => reviewedBy(config, asked));
+  return answered instanceof Failure ? { id, failure: answered.message } : { id, answer: answered };
+}
+
+function reviewedBy(config: KubeConfig, { kind, body }: Review): Promise<object> {
+  return kind === "TokenReview"
+    ? config.makeApiClient(AuthenticationV1Api).createTokenReview({ body: { spec: { token: "" }, ...body } })
+    : config.makeApiClient(AuthorizationV1Api).createSubjectAccessReview({ body: { spec: {}, ...body } });
+}
 
 /** Each server is asked on a new socket: one that hangs holds up nothing that comes later. */
-async function answer(question: Question): Promise<Reply> {
+async function firstIn<T>(
+  configs: readonly KubeConfig[],
+  patienceMs: number,
+  ask: (config: KubeConfig) => Promise<T>,
+): Promise<T | Failure> {
   const failures: string[] = [];
-  for (const config of configsFor(question)) {
+  for (const config of configs) {
     try {
-      const addresses = await inTime(config, question);
-      if (addresses.length > 0) return { id: question.id, addresses };
-      failures.push(`${serverOf(config)} knows no apiserver: ${hintFor(question)}`);
+      return await inTime(ask(config), patienceMs);
     } catch (reason) {
       failures.push(`${serverOf(config)}: ${sentenceOf(reason)}`);
     }
   }
-  return { id: question.id, failure: failures.join("; ") };
+  return new Failure("backend-refused", "backend", failures.join("; "));
 }
 
 /** The given credentials, at each known backend and at last where they themselves point. */
-function configsFor({ kubeconfigFile, servers, caFile, serverName }: Question): readonly KubeConfig[] {
+function configsFor({ kubeconfigFile, servers, caFile, serverName }: Asked): readonly KubeConfig[] {
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);
   const user = own.getCurrentUser() ?? { name: "nobody" };
@@ -42,13 +77,11 @@ function configsFor({ kubeconfigFile, servers, caFile, serverName }: Question): 
   return [...direct, own];
 }
 
-async function inTime(config: KubeConfig, question: Question): Promise<readonly Place[]> {
+async function inTime<T>(answered: Promise<T>, patienceMs: number): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const stop = wallClock.after(limits.discoveryAskMs, () =>
-    late.reject(new Error(`no answer in ${limits.discoveryAskMs} ms`)),
-  );
+  const stop = wallClock.after(patienceMs, () => late.reject(new Error(`no answer in ${patienceMs} ms`)));
   try {
-    return await Promise.race([placesFrom(config, question), late.promise]);
+    return await Promise.race([answered, late.promise]);
   } finally {
     stop();
   }
@@ -87,8 +120,9 @@ function sentenceOf(reason: unknown): string {
   return failureFrom(cause, "backend").message.split("\n")[0] ?? "";
 }
 
-process.on("message", (question: Question) => {
-  answer(question)
+process.on("message", (question: Question | ReviewQuestion) => {
+  const answered: Promise<object> = "review" in question ? review(question) : answer(question);
+  answered
     .catch((reason: unknown): Reply => ({ id: question.id, failure: sentenceOf(reason) }))
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));

@@ -134,7 +134,7 @@ export class BackendSet {
     const { clock, journal, prefix } = this.#parts;
     // What is there now stays until the first answer: clients are not to feel that it will be found another way.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
-    const source = sourceOf(config, { clock, access: () => this.#access() });
+    const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
     const onChange = (): void => this.gather();
     this.#discovery = new Discovery({ clock, journal, prefix, source, intervalMs, found, onChange });
@@ -146,8 +146,8 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** Those that serve are asked first; one that was never reached may still know. */
-  #access(): Pick<Question, "servers" | "caFile" | "serverName"> {
+  /** Where Kubernetes is asked. Those that serve come first; one that was never reached may still know. */
+  get access(): Pick<Question, "servers" | "caFile" | "serverName"> {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
     const ready = addresses.filter(({ name }) => isReady(name));

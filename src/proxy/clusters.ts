@@ -69,6 +69,11 @@ export class Clusters {
     return [...this.present, ...Array.from(this.#leaving.values(), ({ cluster }) => cluster)];
   }
 
+  /** By its name in the configuration. */
+  named(name: string): Cluster | undefined {
+    return this.#byName.get(name);
+  }
+
   /** Whose backend this is, by the name under which it is told. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));

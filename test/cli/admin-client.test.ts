@@ -1,9 +1,14 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { AdminClient, exitOf } from "../../src/cli/admin-client.ts";
 import { Failure } from "../../src/failure.ts";
 import { limits } from "../../src/limits.ts";
+import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
 const test = suite("cli/admin-client");
@@ -44,7 +49,7 @@ test("the option counts before the environment, and that before the usual port",
   assert.is(clientAt("[::1]:9", env).address, "[::1]:9");
   assert.is(clientAt(undefined, env).address, "localhost:7");
   assert.is(clientAt(undefined, { WATCHKEEPER_ADMIN: "" }).address, "127.0.0.1:7480");
-  for (const wrong of ["https://127.0.0.1:1", "unix:/run/x", "a b", "http://", ":7480"])
+  for (const wrong of ["https://127.0.0.1:1/x", "unix:/run/x", "a b", "http://", ":7480"])
     assert.is(exitOf(failure(AdminClient.at(wrong, {}))), 2, wrong);
 });
 
@@ -104,6 +109,42 @@ test("an answer without end is not read to its end", async () => {
   });
   const endless = failure(await within(20_000, "the end of patience", client.text("/metrics")));
   assert.match(endless.message, `more than ${limits.apiAnswerBytes} bytes`);
+});
+
+test("a token and an authority are read from files, and sent where nobody else can read them", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchkeeper-admin-client-"));
+  try {
+    const { authority, serving } = await testPki();
+    const [token, ca] = [join(folder, "token"), join(folder, "ca.crt")];
+    writeFileSync(token, "hush\n");
+    writeFileSync(ca, authority.certificate);
+    let heard: string | undefined;
+    const server = createSecureServer(
+      { cert: serving.certificate, key: serving.key },
+      (request, response) => {
+        heard = request.headers.authorization;
+        response.end("{}");
+      },
+    );
+    servers.add(server);
+    await new Promise<void>((resolve) => {
+      server.listen(0, "127.0.0.1", resolve);
+    });
+    const bound = server.address();
+    const address = `https://localhost:${typeof bound === "object" ? bound?.port : ""}`;
+    const env = { WATCHKEEPER_TOKEN_FILE: token, WATCHKEEPER_CA_FILE: ca };
+    assert.not.instance(await clientAt(address, env).one("figures"), Failure);
+    assert.is(heard, "Bearer hush");
+    const untrusting = failure(await clientAt(address, { WATCHKEEPER_TOKEN_FILE: token }).one("figures"));
+    assert.match(untrusting.message, /verify|issuer|self.signed/);
+    const far = failure(AdminClient.at("http://10.0.0.7:7480", {}, { token }));
+    assert.match(far.message, "No token is sent");
+    assert.instance(AdminClient.at("http://localhost:7480", {}, { token }), AdminClient);
+    const absent = failure(AdminClient.at(undefined, {}, { token: join(folder, "nothing") }));
+    assert.match(absent.message, "does not exist");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test.run();
