@@ -33,7 +33,9 @@ const refusalCodes = new Map<string, RefusalCode>([
 export class Turns implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
-  readonly #client: Client;
+  readonly client: Client;
+  /** Since the last answer, or the beginning; a clock reading. */
+  idleSince: number;
   readonly #waiting: Turn[] = [];
   /** Whose answer is due, or was the last: an upload may outlive its answer. */
   #side: H1Side | undefined;
@@ -45,12 +47,18 @@ export class Turns implements H1End {
   constructor(parts: H1Parts, socket: Socket, client: Client) {
     this.#parts = parts;
     this.#socket = socket;
-    this.#client = client;
+    this.client = client;
+    this.idleSince = parts.clock.now();
     // From its first moment: an 'error' that nobody hears ends the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => this.#lose());
     socket.on("end", () => this.#receiveEnd());
     this.#awaitHead(limits.idleSessionMs, true);
+  }
+
+  /** Has it asked before, nothing open now, and was not sent away yet? */
+  get isIdle(): boolean {
+    return !this.#isBusy && this.#side !== undefined && !this.#isDraining && !this.#isRefused;
   }
 
   /** A head was parsed. */
@@ -68,7 +76,7 @@ export class Turns implements H1End {
     if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
     this.#isBusy = true;
     this.#stopTimer();
-    this.contain(() => this.#parts.splice(request, this.#socket, head, this.#client));
+    this.contain(() => this.#parts.splice(request, this.#socket, head, this.client));
   }
 
   /** The parser gave up, or the socket did. */
@@ -124,7 +132,7 @@ export class Turns implements H1End {
   }
 
   #begin({ request, response }: Turn): void {
-    const asked = readHead(headOf(request, this.#client.isTls));
+    const asked = readHead(headOf(request, this.client.isTls));
     if (typeof asked === "string") {
       request.resume();
       this.refuse(asked);
@@ -133,7 +141,7 @@ export class Turns implements H1End {
     if (this.#isDraining) response.shouldKeepAlive = false;
     const side = new H1Side(request, response, this);
     this.#side = side;
-    const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.#client);
+    const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.client);
     side.attach(owner, asked.hasBody);
   }
 
@@ -141,6 +149,7 @@ export class Turns implements H1End {
   #finish(): void {
     if (this.#socket.destroyed || this.#isRefused) return;
     this.#isBusy = false;
+    this.idleSince = this.#parts.clock.now();
     if (this.#isDraining) return this.drain();
     if (this.#waiting.length > 0) this.#next();
     else this.#awaitRest();
@@ -180,7 +189,7 @@ export class Turns implements H1End {
 
   #write(reason: string): void {
     this.#isRefused = true;
-    this.#parts.journal.write({ kind: "request.refused", client: this.#client.address, reason });
+    this.#parts.journal.write({ kind: "request.refused", client: this.client.address, reason });
   }
 
   #lose(): void {

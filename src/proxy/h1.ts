@@ -10,11 +10,11 @@ import type { Client } from "./client.ts";
 import { upgradesOf } from "./h1-request.ts";
 import { type H1Parts, Turns } from "./h1-turns.ts";
 
-/** Lets a socket go: at once when it is idle, else with the answer that it is busy with. */
-export type Drain = () => void;
+/** One socket, as its listener has it. */
+export type H1Client = Pick<Turns, "client" | "isIdle" | "idleSince" | "drain">;
 
 /** Takes over sockets that speak HTTP/1.1. */
-export function createH1(parts: H1Parts): (socket: Socket, client: Client) => Drain {
+export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const turns = new WeakMap<Duplex, Turns>();
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
@@ -40,6 +40,6 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => Dr
     const own = new Turns(parts, socket, client);
     turns.set(socket, own);
     server.emit("connection", socket);
-    return () => own.drain();
+    return own;
   };
 }

@@ -15,6 +15,7 @@ import { Client } from "./client.ts";
 import { detect } from "./detect.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import { greet } from "./greet.ts";
+import type { H1Client } from "./h1.ts";
 import { plainHttpOnTls } from "./h1-refusal.ts";
 import { shakeHands } from "./handshake.ts";
 import type { HandshakeQueue } from "./handshake-queue.ts";
@@ -47,8 +48,8 @@ export type ListenerOptions = {
 
 /** The way into one cluster. */
 export type Gate = DownstreamParts & {
-  /** Takes over a socket, and returns how to let it go. */
-  readonly h1: (socket: net.Socket, client: Client) => () => void;
+  /** Takes over a socket. */
+  readonly h1: (socket: net.Socket, client: Client) => H1Client;
   /** Takes over sockets whose TLS is left to a backend. */
   readonly passthrough: Pick<Passthrough, "pass">;
 };
@@ -84,8 +85,7 @@ export class Listener {
   readonly #sockets = new Set<net.Socket>();
   readonly #sources: Sources;
   readonly #downstreams = new Set<Downstream>();
-  /** HTTP/1.1 sockets, by how each is let go. */
-  readonly #h1Drains = new Map<() => void, Client>();
+  readonly #h1Clients = new Set<H1Client>();
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
@@ -158,7 +158,7 @@ export class Listener {
   }
 
   get sessionCount(): { readonly h2: number; readonly h1: number } {
-    return { h2: this.#downstreams.size, h1: this.#h1Drains.size };
+    return { h2: this.#downstreams.size, h1: this.#h1Clients.size };
   }
 
   /** Accepts nothing more; what is open stays. */
@@ -172,7 +172,7 @@ export class Listener {
    */
   drain(): void {
     this.#isDraining = true;
-    for (const drain of Array.from(this.#h1Drains.keys())) drain();
+    for (const one of Array.from(this.#h1Clients)) one.drain();
     for (const downstream of this.#downstreams) downstream.drain();
   }
 
@@ -182,15 +182,13 @@ export class Listener {
   }
 
   #sendAway(isMeant: (client: Client) => boolean): void {
-    for (const client of Array.from(this.#h1Drains.values())) if (isMeant(client)) client.sendAway();
+    for (const { client } of Array.from(this.#h1Clients)) if (isMeant(client)) client.sendAway();
     for (const { client } of this.#downstreams) if (isMeant(client)) client.sendAway();
   }
 
-  /** HTTP/2 clients that have nothing open, who became idle last first. */
-  get idle(): readonly Downstream[] {
-    return Array.from(this.#downstreams)
-      .filter(({ isIdle }) => isIdle)
-      .toSorted((a, b) => b.idleSince - a.idleSince);
+  /** Clients that have nothing open, of either protocol. */
+  get idle(): readonly (Downstream | H1Client)[] {
+    return [...this.#downstreams, ...this.#h1Clients].filter(({ isIdle }) => isIdle);
   }
 
   /** Ends everything now. */
@@ -301,11 +299,11 @@ export class Listener {
   }
 
   #serveH1(socket: net.Socket, client: Client, gate: Gate): void {
-    const drain = gate.h1(socket, client);
-    this.#h1Drains.set(drain, client);
-    client.sendAway = drain;
-    socket.once("close", () => this.#h1Drains.delete(drain));
-    if (this.#isDraining) drain();
+    const one = gate.h1(socket, client);
+    this.#h1Clients.add(one);
+    client.sendAway = () => one.drain();
+    socket.once("close", () => this.#h1Clients.delete(one));
+    if (this.#isDraining) one.drain();
   }
 
   /** One timer for all sessions of the listener: deadlines need no better than a second. */

@@ -10,6 +10,7 @@ import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { Downstream } from "./downstream.ts";
+import type { H1Client } from "./h1.ts";
 import { HandshakeQueue } from "./handshake-queue.ts";
 import { type Expiry, Hosts } from "./hosts.ts";
 import { type Gate, Listener } from "./listen.ts";
@@ -75,7 +76,7 @@ export class Listeners {
   }
 
   /** Clients that have nothing open, who became idle last first. */
-  get idle(): readonly Downstream[] {
+  get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
       .toSorted((a, b) => b.idleSince - a.idleSince);

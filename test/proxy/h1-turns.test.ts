@@ -96,6 +96,29 @@ test("draining lets the idle go and the busy finish", async () => {
   assert.match(await busy.ended(), /abc\r\n0\r\n\r\n$/);
 });
 
+test("a client is idle between its requests: not before the first, not during one, not once it was sent away (A26)", async () => {
+  const client = await h1.connect();
+  await until("it to be accepted", () => h1.clients.length === 1);
+  const [one] = h1.clients;
+  assert.not(one?.isIdle);
+  client.send(get("/"));
+  const exchange = await h1.exchange();
+  assert.not(one?.isIdle);
+  h1.clock.advance(1000);
+  exchange.answer([":status 204"], true);
+  await client.expect("204");
+  await until("it to be idle", () => one?.isIdle === true);
+  assert.is(one?.idleSince, h1.clock.now());
+  client.send(get("/"));
+  const second = await h1.exchange();
+  assert.not(one?.isIdle);
+  second.answer([":status 204"], true);
+  await until("it to be idle", () => one?.isIdle === true);
+  one?.drain();
+  assert.not(one?.isIdle);
+  await client.ended();
+});
+
 test("a fault of ours costs its client, not the process", async () => {
   const client = await h1.connect();
   client.send(post("Content-Length: 3"));

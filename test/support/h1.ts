@@ -3,7 +3,7 @@ import { Field } from "../../src/h2/field.ts";
 import type { Side, SideOwner } from "../../src/h2/side.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { Client } from "../../src/proxy/client.ts";
-import { createH1 } from "../../src/proxy/h1.ts";
+import { createH1, type H1Client } from "../../src/proxy/h1.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 
@@ -97,6 +97,8 @@ export type ScriptedH1 = {
   readonly upgrades: { readonly socket: Socket; readonly head: Buffer }[];
   readonly drains: (() => void)[];
   connect(): Promise<RawPeer>;
+  /** As the listener has them. */
+  readonly clients: readonly H1Client[];
   /** The next request that became an exchange. */
   exchange(): Promise<ScriptedExchange>;
   readonly exchanges: ScriptedExchange[];
@@ -116,6 +118,7 @@ export async function startH1(): Promise<ScriptedH1> {
   const upgrades: { readonly socket: Socket; readonly head: Buffer }[] = [];
   const sockets = new Set<Socket>();
   const drains: (() => void)[] = [];
+  const clients: H1Client[] = [];
   const accept = createH1({
     clock,
     journal,
@@ -129,7 +132,9 @@ export async function startH1(): Promise<ScriptedH1> {
   });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
-    drains.push(accept(socket, anyone()));
+    const one = accept(socket, anyone());
+    clients.push(one);
+    drains.push(() => one.drain());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -139,6 +144,7 @@ export async function startH1(): Promise<ScriptedH1> {
     entries,
     upgrades,
     drains,
+    clients,
     exchanges,
     async connect() {
       const peer = await connectRaw(port);
