@@ -34,10 +34,19 @@ export class Failure {
 /** Node's error codes that say that nothing reached the backend. */
 const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
+/** Node's codes for what this process or its machine has run out of: whoever it was meant for knows nothing of it. */
+const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
+
+/** Did it fail for want of descriptors or memory of our own? */
+export function isShortage(reason: unknown): boolean {
+  return reason instanceof Error && "code" in reason && shortages.has(String(reason.code));
+}
+
 /** The one place where a caught value becomes a Failure: the message keeps Node's code, never its stack. */
 export function failureFrom(reason: unknown, origin: Origin): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const message = messageOf(reason);
+  if (isShortage(reason)) return new Failure("backend-refused", "proxy", message, reason);
   if (origin === "client") return new Failure("client-lost", origin, message, reason);
   return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
 }

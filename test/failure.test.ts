@@ -1,6 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { cannotListen, Failure, failureFrom, isPortTaken, metOf, timeout } from "../src/failure.ts";
+import {
+  cannotListen,
+  Failure,
+  failureFrom,
+  isPortTaken,
+  isShortage,
+  metOf,
+  timeout,
+} from "../src/failure.ts";
 
 const test = suite("failure");
 
@@ -41,6 +49,14 @@ test("OpenSSL's errors are told in their own words, without addresses and file n
     reason: "tlsv1 alert no application protocol",
   });
   assert.is(failureFrom(reason, "backend").message, "TLS: tlsv1 alert no application protocol");
+});
+
+test("what this process has run out of charges nobody else", () => {
+  for (const code of ["EMFILE", "ENFILE", "ENOBUFS"]) {
+    const { origin, code: told } = failureFrom(Object.assign(new Error(code), { code }), "backend");
+    assert.equal([origin, told], ["proxy", "backend-refused"], code);
+  }
+  assert.not(isShortage(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })));
 });
 
 test("what a dial met is told by Node's code: silence, a certificate not to be trusted, or somebody who refused", () => {

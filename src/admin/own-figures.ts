@@ -10,6 +10,7 @@ export class OwnFigureSource {
   readonly #times: Times;
   readonly #name: string;
   readonly #startedAt: number;
+  #rssBytes = 0;
   readonly #delay: ReturnType<typeof monitorEventLoopDelay>;
 
   constructor(name: string, times: Times) {
@@ -36,7 +37,17 @@ export class OwnFigureSource {
       upMs: Math.round(now - this.#startedAt),
       cpuMs: Math.round((user + system) / 1000),
       loopMs: Math.round(loopMs * 10) / 10,
-      rssBytes: process.memoryUsage.rss(),
+      rssBytes: this.#rssNow(),
     };
+  }
+
+  /** Node reads it in /proc: without a descriptor to do so it is what it was. */
+  #rssNow(): number {
+    try {
+      this.#rssBytes = process.memoryUsage.rss();
+    } catch {
+      // EMFILE: the page is looked at most when something is wrong.
+    }
+    return this.#rssBytes;
   }
 }

@@ -15,6 +15,8 @@ import { Rtt } from "./rtt.ts";
 export type ProbeEar = {
   /** A kernel has taken the socket; TLS is still to come. */
   connected(): void;
+  /** There is no socket to be had, for want of our own: that says nothing of the backend. */
+  gaveUp(): void;
   /** TCP and TLS are done, or failed. */
   dialed(met: Met, reason: string): void;
   /** What /readyz says. */
@@ -151,6 +153,7 @@ export class Prober {
       connected: () => {
         run.hasConnected = true;
       },
+      gaveUp: () => this.#end(run),
       dialed: (met, reason) => this.#dialed(run, met, reason),
       answered: (readiness, reason) => this.#answered(run, readiness, reason),
     });

@@ -19,8 +19,11 @@ export class Elder {
   wrong = 0;
   ends = 0;
   broken = 0;
+  /** Told each time that its watch is over. */
+  readonly #onEnd: (how: string) => void;
 
-  constructor(connect: () => DemoClient) {
+  constructor(connect: () => DemoClient, onEnd: (how: string) => void) {
+    this.#onEnd = onEnd;
     this.#connect = connect;
     this.#client = connect();
   }
@@ -64,6 +67,7 @@ export class Elder {
     if (this.#isOver) return;
     if (isClean) this.ends += 1;
     else this.broken += 1;
+    this.#onEnd(isClean ? "ended" : this.#client.isOpen ? "was reset or refused" : "lost its session");
     this.#cancel = wallClock.after(500, () => this.#watch());
   }
 }

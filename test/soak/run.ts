@@ -70,6 +70,8 @@ const journal = new Journal(wallClock);
 const tlsOf = { ca: stage.ca, serverName: "localhost" };
 const elder = new Elder(
   () => new DemoClient({ name: "elder", host: "127.0.0.1", port: stage.ports.kube, tls: tlsOf }, journal),
+  (how) =>
+    say(`${minute()} the watch that stays ${how}; the proxy's last words:\n${stage.said.slice(-4000)}`),
 );
 elder.start();
 const felt = newFelt();

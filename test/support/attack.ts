@@ -40,18 +40,19 @@ export class Scene {
       targets?: readonly PlayedTarget[];
       openFiles?: number;
       heapMiB?: number;
+      env?: Readonly<Record<string, string>>;
       extra?: string;
       listeners?: string;
     } = {},
   ): Promise<Scene> {
     const target = await Target.start();
     const targets = [target, ...(options.targets ?? [])].map(({ name, port, ca }) => ({ name, port, ca }));
-    const { openFiles, heapMiB, extra, listeners } = options;
+    const { openFiles, heapMiB, env, extra, listeners } = options;
     const more = {
       ...(extra === undefined ? {} : { extra }),
       ...(listeners === undefined ? {} : { listeners }),
     };
-    const proxy = await ProxyProcess.start({ targets, ...more }, openFiles, heapMiB);
+    const proxy = await ProxyProcess.start({ targets, ...more }, openFiles, heapMiB, env);
     const scene = new Scene(proxy, target);
     await scene.#moves();
     // What a first session makes grow for good is no attack's doing.

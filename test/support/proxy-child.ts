@@ -2,6 +2,7 @@
  * A whole proxy in a process of its own, so that what an attack costs it can be measured and a crash is seen for what
  * it is. Started by proxy-process.ts with the options as its argument; tells its state when asked.
  */
+import { getHeapStatistics } from "node:v8";
 import { type PlayedTarget, startProxy } from "./proxy.ts";
 
 export type ChildOptions = {
@@ -35,6 +36,9 @@ export type ChildState = {
   readonly lanesOpened: number;
   /** The longest that its loop was busy at a time since it was asked last. */
   readonly stalledMs: number;
+  /** What it takes for the time of day, and the processor time that it has used. */
+  readonly wallMs: number;
+  readonly cpuMs: number;
 };
 
 const options = JSON.parse(process.argv[2] ?? "{}") as ChildOptions;
@@ -56,15 +60,32 @@ function cpuNow(): number {
   return (user + system) / 1000;
 }
 
+/** Without a descriptor it cannot be read; then it is what it was. */
+let rss = 0;
+function rssNow(): number {
+  try {
+    rss = process.memoryUsage.rss();
+  } catch {
+    // EMFILE, on purpose in one test
+  }
+  return rss;
+}
+
+/** process.memoryUsage() without what needs a descriptor. */
+function getHeapAndBuffers(): { readonly heapUsed: number; readonly external: number } {
+  const { used_heap_size: heapUsed, external_memory: external } = getHeapStatistics();
+  return { heapUsed, external };
+}
+
 function stateNow(): ChildState {
   globalThis.gc?.();
   const { entries } = proxy;
-  const { rss, heapUsed, external } = process.memoryUsage();
+  const { heapUsed, external } = getHeapAndBuffers();
   const stalled = stalledMs;
   stalledMs = 0;
   tickedAt = performance.now();
   return {
-    rssBytes: rss,
+    rssBytes: rssNow(),
     heapBytes: heapUsed + external,
     exchanges: proxy.running.exchanges.size,
     faults: entries.flatMap((entry) =>
@@ -75,6 +96,8 @@ function stateNow(): ChildState {
     lanesClosed: entries.flatMap((entry) => (entry.kind === "lane.closed" ? [entry.reason] : [])),
     lanesOpened: entries.filter((entry) => entry.kind === "lane.opened").length,
     stalledMs: stalled,
+    wallMs: Date.now(),
+    cpuMs: cpuNow(),
   };
 }
 

@@ -18,8 +18,13 @@ export class ProxyProcess {
     this.#said = said;
   }
 
-  /** `openFiles` is the descriptors that it may have, `heapMiB` what its old space may grow to. */
-  static async start(options: ChildOptions, openFiles?: number, heapMiB?: number): Promise<ProxyProcess> {
+  /** `openFiles` is the descriptors that it may have, `heapMiB` what its old space may grow to, `env` what is set for it. */
+  static async start(
+    options: ChildOptions,
+    openFiles?: number,
+    heapMiB?: number,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<ProxyProcess> {
     // As bin/watchkeeper.js has it.
     const flags = ["--max-semi-space-size=8"];
     if (heapMiB !== undefined) flags.push(`--max-old-space-size=${heapMiB}`);
@@ -27,6 +32,7 @@ export class ProxyProcess {
     const limited = openFiles === undefined ? "" : `ulimit -n ${openFiles};`;
     const child = spawn("sh", ["-c", `${limited} exec "$@"`, "sh", ...own], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
+      env: { ...process.env, ...env },
     });
     let said = "";
     for (const stream of [child.stdout, child.stderr])
@@ -39,6 +45,10 @@ export class ProxyProcess {
     const [place] = await within(20_000, "the proxy's start", Promise.race([once(child, "message"), ended]));
     ended.catch(() => {});
     return new ProxyProcess(child, place as ChildPlace, () => said);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   get isAlive(): boolean {

@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { Client } from "undici";
-import { metOf } from "../../failure.ts";
+import { isShortage, metOf } from "../../failure.ts";
 import { limits } from "../../limits.ts";
 import type { Readiness } from "../evidence.ts";
 import type { Probe, ProbeEar } from "../prober.ts";
@@ -23,7 +23,8 @@ export type ReadyParts = {
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, ear) => {
     const socket = parts.open(backend);
-    const fail = (reason: Error): void => ear.dialed(metOf(reason), reason.message);
+    const fail = (reason: Error): void =>
+      isShortage(reason) ? ear.gaveUp() : ear.dialed(metOf(reason), reason.message);
     socket.once("error", fail);
     if (socket instanceof TLSSocket) socket.once("connect", () => ear.connected());
     socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {

@@ -67,6 +67,7 @@ async function told(address: Partial<BackendAddress>, count: number): Promise<st
       };
       stop = probe("a", {
         connected() {},
+        gaveUp: () => hear("gave up"),
         dialed: (met) => hear(met),
         answered: (readiness, reason) => hear(`${readiness} ${reason}`),
       });
@@ -182,6 +183,7 @@ test("one that is stopped leaves no socket", async () => {
       const stop = probe("a", {
         answered() {},
         connected() {},
+        gaveUp() {},
         dialed() {
           setImmediate(() => {
             stop();
