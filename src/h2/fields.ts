@@ -3,6 +3,7 @@
  * is refused, never dropped, trimmed or merged: a request of which a part is lost is another request (A10, A27-A32).
  * Results name rules, never values. No regular expression here can backtrack (A59).
  */
+import { isIpAddress } from "../address.ts";
 import { type Field, type Role, role } from "./field.ts";
 
 export type RequestHead = {
@@ -163,6 +164,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 /** host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
+/** Eight groups, of which the last two may be written as IPv4, and a port. */
+const longestIpv6 = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
 const digits = /^[0-9]{1,16}$/;
 
@@ -196,9 +199,16 @@ function authorityFault(found: Found): string | undefined {
   const host = found[role.host];
   const asked = authority ?? host;
   if (asked === undefined) return "neither :authority nor host";
-  if (!authorityForm.test(asked)) return "authority is not a host with an optional port";
+  if (!authorityForm.test(asked) && !isBareIpv6(asked))
+    return "authority is not a host with an optional port";
   if (host === undefined || host === asked) return undefined;
   return host.toLowerCase() === asked.toLowerCase() ? undefined : "host is not :authority";
+}
+
+/** An IPv6 address that lacks its brackets, as Node's own HTTP/2 client writes it. An apiserver takes it, and so do we. */
+function isBareIpv6(authority: string): boolean {
+  if (authority.length > longestIpv6) return false;
+  return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
 }
 
 /** The number, -1 when there is none, or what is wrong with it. */

@@ -115,6 +115,9 @@ test("an authority is a host and perhaps a port, without userinfo (A31)", () => 
     "[fe80::1%25eth0]:6443",
     "10.0.0.1:",
     "a_b.c~d",
+    "::1",
+    "::1:6443",
+    "2001:db8:1:2:3:4:5:6:65535",
     "kubernetes.default.svc",
   ])
     assert.is(requestFault(...changed(`:authority: ${authority}`)), undefined, authority);
@@ -126,8 +129,10 @@ test("an authority is a host and perhaps a port, without userinfo (A31)", () => 
     "a/b",
     "a:b",
     "[::1",
-    "::1",
     "a:1:2",
+    "::1:x",
+    "::1:",
+    `::1:${"0".repeat(50)}`,
     "a?b",
     "a#b",
     "\xe9",
