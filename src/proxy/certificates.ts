@@ -37,8 +37,8 @@ export type CertificateOptions = {
   readonly keyFile: string;
   /** Whose word counts on clients; undefined: certificates of clients mean nobody. */
   readonly clientCaFile?: string | undefined;
-  /** Do client certificates mean somebody at its address, be it at another host? */
-  readonly asksWho?: boolean;
+  /** No session is resumed at its address: client certificates mean somebody there, or names do. */
+  readonly wholeOnly?: boolean;
   /** Another pair, or another client CA, has taken the place of the last one. */
   readonly onSwap?: (isOtherCa: boolean) => void;
   /** Why another pair would not do in the place of one that does; undefined: nothing speaks against it. */
@@ -192,7 +192,7 @@ function unforeseen(reason: unknown): Failure {
 
 /** Everything up to the swap. */
 async function load(
-  { certFile, keyFile, asksWho, clock }: CertificateOptions,
+  { certFile, keyFile, wholeOnly, clock }: CertificateOptions,
   clientCa: string | undefined,
 ): Promise<Loaded | Failure> {
   const refuse = (failure: Failure): Failure => unusable(`"${certFile}" with "${keyFile}"`, failure);
@@ -202,7 +202,7 @@ async function load(
   if (keyText instanceof Failure) return keyText;
   const pair = checkPair(certText, keyText, clock.wall());
   if (pair instanceof Failure) return refuse(pair);
-  const context = serverContext(pair, { clientCa, asksWho: asksWho === true });
+  const context = serverContext(pair, { clientCa, wholeOnly: wholeOnly === true });
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
   return failure === undefined

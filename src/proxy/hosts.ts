@@ -50,9 +50,8 @@ export class Hosts {
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
     // Of all hosts at once: OpenSSL takes what it does about tickets from the default one's context (A47).
-    const asksWho = [own, ...hosts.map((host) => host.tls)].some(
-      ({ clientCaFile }) => clientCaFile !== undefined,
-    );
+    // Of a session that is resumed nobody tells us the name, so it would be the default host's, and its cluster's.
+    const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,
       called: string,
@@ -61,7 +60,7 @@ export class Hosts {
       const onSwap = (isOtherCa: boolean): void => {
         if (isOtherCa) onOtherCa(called);
       };
-      const loading = { ...config.tls, name: called, asksWho, clock, journal, onSwap };
+      const loading = { ...config.tls, name: called, wholeOnly, clock, journal, onSwap };
       const { certificate, failure } = await keepCertificate(loading);
       return { host: hostOf(config, called, certificate), certificate, failure };
     };

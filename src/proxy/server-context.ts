@@ -4,8 +4,8 @@ import tls from "node:tls";
 import { Failure } from "../failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
-/** It belongs to the context, so a context must be made with it. `asksWho`: client certificates mean somebody. */
-export function serverTlsOptions(asksWho = false): tls.SecureContextOptions {
+/** It belongs to the context, so a context must be made with it. `wholeOnly`: no handshake may be cut short. */
+export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
     // For TLS 1.2 only what RFC 9113 §9.2.2 and its appendix A leave (ECDHE, AEAD): a client that chose another would
@@ -18,23 +18,24 @@ export function serverTlsOptions(asksWho = false): tls.SecureContextOptions {
     ].join(":"),
     honorCipherOrder: true,
     // A client's renegotiation costs us a handshake each time; Node alone would allow three in ten minutes (A46).
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (asksWho ? constants.SSL_OP_NO_TICKET : 0),
-    // A resumed session keeps the identity of the first one, whoever comes with its ticket (A47): so where certificates
-    // count there are no tickets, and without this name OpenSSL refuses whatever was resumable before.
-    ...(asksWho ? {} : { sessionIdContext: "watchkeeper" }),
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
+    // A resumed session keeps the identity of the first one, whoever comes with its ticket (A47), and the name that it asks
+    // for is not told: so where certificates count, or names, there are no tickets, and without this name OpenSSL refuses
+    // whatever was resumable before.
+    ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
 
-/** `clientCa`: PEM certificates that clients' own must lead to; then `asksWho`, or when another host at its address does. */
+/** `clientCa`: PEM certificates that clients' own must lead to; then its handshakes are whole, as with `wholeOnly`. */
 export function serverContext(
   { chain, key }: ServingPair,
-  { clientCa, asksWho }: { readonly clientCa: string | undefined; readonly asksWho: boolean },
+  { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
   // An intermediate authority may stand in the bundle alone, as with Go's verifier and so at the apiserver.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({
-      ...serverTlsOptions(asksWho || clientCa !== undefined),
+      ...serverTlsOptions(wholeOnly || clientCa !== undefined),
       ...asking,
       cert: chain,
       key,

@@ -16,7 +16,7 @@ const test = suite("proxy/handshake");
 
 const { authority, serving } = await testPki();
 const pair = checkPair(serving.certificate, serving.key, wallClock.wall());
-const plain = { clientCa: undefined, asksWho: false };
+const plain = { clientCa: undefined, wholeOnly: false };
 const context = "code" in pair ? undefined : serverContext(pair, plain);
 
 /** Two hosts; the second has no good certificate. */

@@ -177,6 +177,37 @@ test("A47: nor where the listener itself takes no certificates", async () => {
   }
 });
 
+test("a session is resumed at no host of several, whose names it would not tell: its client is that host's each time", async () => {
+  const named = await startProxy({
+    backends: 1,
+    files,
+    listener: "hosts: [{names: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key}}]",
+  });
+  undo.push(() => named.stop());
+  const servername = "blue.test";
+  for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+    const tickets: Buffer[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const session = tickets.at(-1);
+      const socket = await shake({
+        port: named.port,
+        ca: authority.certificate,
+        servername,
+        maxVersion,
+        session,
+      });
+      socket.on("session", (ticket: Buffer) => tickets.push(ticket));
+      assert.is(socket.isSessionReused(), false, maxVersion);
+      socket.write(`GET /api HTTP/1.1\r\nHost: ${servername}\r\n\r\n`);
+      const [answer] = (await within(5000, "the answer", once(socket, "data"))) as [Buffer];
+      assert.match(answer.toString(), /^HTTP\/1.1 200 /, `round ${round}`);
+      const last = socket.getSession();
+      if (last !== undefined) tickets.push(last);
+      socket.destroy();
+    }
+  }
+});
+
 test("A50: a bad certificate costs its own host only, is named, and serves once it is mended", async () => {
   const refused = await shake({ ...tlsOptions(proxy, undefined), servername: "green.test" }).catch(String);
   assert.type(refused, "string");

@@ -9,11 +9,11 @@ import { testPki } from "../support/pki.ts";
 const test = suite("proxy/server-context");
 
 const { authority, serving } = await testPki();
-const plain = { clientCa: undefined, asksWho: false };
+const plain = { clientCa: undefined, wholeOnly: false };
 
 test("where certificates mean somebody there are no tickets, and no name to resume by (A47)", () => {
-  const isTicketless = (asksWho: boolean): boolean =>
-    ((serverTlsOptions(asksWho).secureOptions ?? 0) & constants.SSL_OP_NO_TICKET) !== 0;
+  const isTicketless = (wholeOnly: boolean): boolean =>
+    ((serverTlsOptions(wholeOnly).secureOptions ?? 0) & constants.SSL_OP_NO_TICKET) !== 0;
   assert.equal([isTicketless(false), isTicketless(true)], [false, true]);
   assert.equal(
     [serverTlsOptions(false).sessionIdContext, serverTlsOptions(true).sessionIdContext],

@@ -211,9 +211,9 @@ export const guards: readonly Guard[] = [
     without: "there are tickets where certificates count",
     removal: {
       file: "proxy/server-context.ts",
-      find: "export function serverTlsOptions(asksWho = false): tls.SecureContextOptions {",
+      find: "export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {",
       replace:
-        "export function serverTlsOptions(isAsking = false): tls.SecureContextOptions { const asksWho = isAsking && isAsking !== isAsking;",
+        "export function serverTlsOptions(isAsking = false): tls.SecureContextOptions { const wholeOnly = isAsking && isAsking !== isAsking;",
     },
     test: through,
     fails: "A47",
