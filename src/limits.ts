@@ -11,6 +11,8 @@ export const limits = {
   headerFields: 1024,
   /** One name or value: beyond it nghttp2, and what is built on it, ends the session, which may be a lane of many (A7). */
   fieldBytes: 64 * KiB,
+  /** Of a longer target nothing is asked for in other words: what they add may not make it a field beyond the bound. */
+  changedTargetBytes: 63 * KiB,
   /** Compressed octets of one block, and CONTINUATION frames: decoding stops at either (A5). */
   headerBlockBytes: 144 * KiB,
   continuationFrames: 8,
@@ -353,6 +355,12 @@ export const limits = {
   replayKeys: 10_000,
   /** What is kept of a User-Agent, to know a client again. */
   userAgentChars: 128,
+  /** A group's name has 253 at most and a resource's 63; what is longer is nobody's, and is remembered cut. */
+  resourceChars: 320,
+  /** A client's own; ours, and client-go's, have 36. */
+  auditIdChars: 256,
+  /** Of a longer target the names are copied, so that none keeps all of it for as long as it is remembered. */
+  targetChars: 1024,
   /** TLS done, and the first octets that tell which protocol is spoken (A22). */
   handshakeMs: 10_000,
   /** Handshakes that begin in one turn of the loop: 1.3 ms each with P-256 on a slow core, so 5 ms of a turn (A51). */

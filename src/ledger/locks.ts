@@ -1,5 +1,6 @@
 /** Who holds the leader locks: all that were renewed through us, bounded; the one renewed least lately is forgotten first. */
 import { limits } from "../limits.ts";
+import { clipped } from "../own-text.ts";
 import type { Caller } from "./caller.ts";
 import { type Judgement, kindOf, Lock, type LockName, type Renewer } from "./lock.ts";
 import type { LockRecord } from "./lock-body.ts";
@@ -30,7 +31,7 @@ export class Locks {
   written({ name, record, caller, session, isCreate }: LockWrite, at: number): Told | undefined {
     const lock = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);
-    const holder = (record.holder ?? lock.holder).slice(0, limits.holderChars);
+    const holder = clipped(record.holder ?? lock.holder, limits.holderChars);
     if (record.durationMs !== undefined) lock.durationMs = record.durationMs;
     if (holder === "") return this.#released(lock, at);
     // Somebody has labelled it, or written its object for another reason.

@@ -3,6 +3,7 @@
  * shown as such; the apiserver decides what is true. No part of a credential is kept but those claims.
  */
 import { limits } from "../limits.ts";
+import { clipped } from "../own-text.ts";
 
 /** `jwt`: claims of a token that nobody here has checked; `vouched`: an identity that the proxy itself has verified. */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
@@ -70,5 +71,5 @@ function recordIn(parent: JsonRecord, key: string): JsonRecord {
 function textIn(parent: JsonRecord, key: string): string {
   const value = parent[key];
   if (typeof value !== "string") return "";
-  return value.slice(0, limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
+  return clipped(value, limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
 }

@@ -4,6 +4,8 @@
  */
 import type { Config } from "../config.ts";
 import type { Entry, Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import { clipped, ownText } from "../own-text.ts";
 import type { ExchangeEnd } from "./exchange-owner.ts";
 import type { Exchange } from "./relay.ts";
 
@@ -45,9 +47,9 @@ function entryOf(
     client: client.address,
     agent: caller.agent,
     subject: caller.subject.name,
-    verb,
+    verb: clipped(verb, limits.labelChars),
     path: pathOf(fields),
-    resource,
+    resource: clipped(resource, limits.resourceChars),
     backend,
     code: status,
     end,
@@ -60,8 +62,9 @@ function entryOf(
   };
 }
 
-/** A query may hold a token. */
+/** A query may hold a token, and what is told is kept for a while: without the rest of a long one. */
 function pathOf(fields: Exchange["order"]["fields"]): string {
-  const path = fields.find(({ name }) => name === ":path")?.value ?? "";
-  return path.split("?", 1)[0] ?? "";
+  const target = fields.find(({ name }) => name === ":path")?.value ?? "";
+  const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
+  return target.length > limits.apiTextChars ? ownText(path) : path;
 }

@@ -4,6 +4,8 @@
  * Pure: method and target in, the apiserver's RequestInfo out, read by its own rules (k8s.io/apiserver,
  * requestinfo.go) from the very octets that it will read. Next: identify.
  */
+import { limits } from "../limits.ts";
+import { ownText } from "../own-text.ts";
 import { flagIn, unescape } from "../watch/query.ts";
 
 /** What may be done for a request: plain ones are hedged, watches moved, long-running ones never touched (D6, D7). */
@@ -44,7 +46,8 @@ export function classify(method: string, target: string): RequestInfo {
   const path = unescape(mark < 0 ? target : target.slice(0, mark), "+");
   // A broken escape is answered with 400, whatever else the path says.
   if (path === undefined) return nonResource(method, "");
-  const parts = partsOf(path);
+  // Names are remembered here and there: not with the whole of a long target each.
+  const parts = target.length > limits.targetChars ? partsOf(path).map(ownText) : partsOf(path);
   const versionAt = parts[0] === "apis" ? 2 : 1;
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
   if (!isResource) return nonResource(method, path);

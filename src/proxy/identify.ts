@@ -9,12 +9,15 @@ import { randomBytes } from "node:crypto";
 import { Failure } from "../failure.ts";
 import { Field, role } from "../h2/field.ts";
 import type { RequestHead } from "../h2/fields.ts";
+import { limits } from "../limits.ts";
+import { clipped } from "../own-text.ts";
 import type { Client } from "./client.ts";
 import type { Identity, Vouched } from "./identity.ts";
 import { isBearer } from "./trust.ts";
 
 export type Identified = {
   readonly fields: Field[];
+  /** By which it is told of: a client's own may be longer, and goes up whole. */
   readonly auditId: string;
   /** For whom our own word goes up; undefined: the client speaks for itself. */
   readonly vouched: Vouched | undefined;
@@ -41,8 +44,10 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   const { fields, auditId, forwardedFor } = ownOf(request, vouched);
   // Anyone may write X-Forwarded-For, so only a configured forwarder is believed. One list in one field: the
   // apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs).
-  const isBelieved = forwardedFor !== "" && client.isTrustedForwarder;
+  // What many forwarders, or one client of theirs, have made longer than a field may be would end a lane of many (A7).
   const { name, value } = client.forwardedFor;
+  const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
+  const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
@@ -64,7 +69,7 @@ function ownOf(request: RequestHead, vouched: Vouched | undefined): Own {
       continue;
     }
     if (vouched?.drops(field) === true) continue;
-    if (field.role === role.auditId) auditId = field.value;
+    if (field.role === role.auditId) auditId = clipped(field.value, limits.auditIdChars);
     fields.push(field.role === role.scheme ? https : field);
   }
   return { fields, auditId, forwardedFor };

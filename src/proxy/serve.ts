@@ -146,7 +146,7 @@ function watchAsked(
   asking: Asking,
   recall: Recall | undefined,
 ): WatchOrder | undefined {
-  if (asking.info.kind !== "watch") return undefined;
+  if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
   const target = recall?.target ?? asking.target;
   const asked = watchOrderOf(target, asking.info, clock.now(), recall);
   return bookmarks === "always" ? withBookmarks(asked, asking.fields) : asked;

@@ -8,6 +8,7 @@ import type { Clock } from "../clock.ts";
 import type { Field } from "../h2/field.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { clipped } from "../own-text.ts";
 import { type Floor, Floors } from "../watch/floor.ts";
 import { firstValue, flagIn } from "../watch/query.ts";
 import { flooredTarget } from "../watch/resume.ts";
@@ -116,6 +117,7 @@ function whose({ client, resource }: Floor): { client: string; userAgent: string
  * before 1.34 refuse `sendInitialEvents` to those who do not know it.
  */
 function takesAnyState({ kind }: RequestInfo, target: string): boolean {
+  if (target.length > limits.changedTargetBytes) return false;
   const query = target.slice(target.indexOf("?") + 1);
   if (!/^0+$/.test(firstValue(query, "resourceVersion") ?? "")) return false;
   const match = firstValue(query, "resourceVersionMatch") ?? "";
@@ -130,5 +132,5 @@ export function callerOf(client: Client, fields: readonly Field[]): string {
 
 export function userAgentOf(fields: readonly Field[]): string {
   const field = fields.find(({ name }) => name === "user-agent");
-  return (field?.value ?? "").slice(0, limits.userAgentChars);
+  return clipped(field?.value ?? "", limits.userAgentChars);
 }

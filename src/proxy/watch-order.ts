@@ -1,5 +1,7 @@
 /** What a watch asks its next backend for, and the head that it is answered with. */
 import { Field, role } from "../h2/field.ts";
+import { limits } from "../limits.ts";
+import { clipped } from "../own-text.ts";
 import { firstValue } from "../watch/query.ts";
 import { type WatchRequest, watchRequestOf } from "../watch/request.ts";
 import { type Answer, bookmarkedTarget, replayTarget, resumeTarget } from "../watch/resume.ts";
@@ -60,9 +62,9 @@ export function isForeignResource({ group, resource }: Pick<RequestInfo, "group"
   return versionsOf(group, resource, aggregated).isForeign;
 }
 
-/** Versions are compared within one of these only. */
+/** Versions are compared within one of these only. It is remembered, so what is no resource's name is cut. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
-  return `${group}/${resource}`;
+  return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**

@@ -19,4 +19,12 @@ test("versions, platforms and commits go, the program stays", () => {
   assert.is(agentOf("x".repeat(1000)).length, limits.agentChars);
 });
 
+test("of a name of 64 KiB no more than its beginning is kept", () => {
+  assert.is(agentOf("x".repeat(65_536)).length, limits.agentChars);
+  assert.is(
+    agentOf(`${"x".repeat(65_536)}/leader-election`),
+    `${"x".repeat(limits.agentChars)}/leader-election`,
+  );
+});
+
 test.run();

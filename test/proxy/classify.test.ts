@@ -125,4 +125,10 @@ test("one object is read by its name: no collection, nothing that lasts, nothing
   for (const method of ["PUT", "DELETE", "PATCH", "POST"]) assert.not(isRead(method, object), method);
 });
 
+test("of a long target the names are the same as of a short one", () => {
+  const path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/mine";
+  assert.equal(classify("GET", `${path}?x=${"y".repeat(60_000)}`), classify("GET", `${path}?x=y`));
+  assert.is(classify("GET", `/apis/a/v1/${"r".repeat(60_000)}`).resource.length, 60_000);
+});
+
 test.run();

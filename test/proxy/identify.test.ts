@@ -141,4 +141,17 @@ test("a client certificate is refused by name where it means nobody", () => {
   assert.equal(identified([["authorization", "Bearer x"]], { identity }), ["client-certificate"]);
 });
 
+test("what forwarders have made longer than a field may be is not passed on, the audit id goes up whole", () => {
+  const long = "1".repeat(40_000);
+  const fields = identified(
+    [
+      ["x-forwarded-for", long],
+      ["x-forwarded-for", long],
+      ["audit-id", long],
+    ],
+    { isTrustedForwarder: true },
+  );
+  assert.equal(fields, [`audit-id: ${long}`, "x-forwarded-for: 10.0.0.9"]);
+});
+
 test.run();
