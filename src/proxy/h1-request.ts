@@ -47,7 +47,7 @@ const hopByHop = new Set([
 
 /** Removing one of these would change who asks, what is asked, or where a body ends (A40). */
 const kept =
-  /^(authorization|cookie|host|content-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
+  /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
 /** The request by the rules of HTTP/2, after those that only HTTP/1.1 needs; or why it is refused. */
 export function readHead(head: H1Head): H1Request | string {

@@ -22,6 +22,7 @@ import type { HandshakeQueue } from "./handshake-queue.ts";
 import type { Host, Hosts } from "./hosts.ts";
 import { type Identity, leavesAt } from "./identity.ts";
 import { type Introductions, introduce } from "./introduce.ts";
+import { linger } from "./linger.ts";
 import type { Passthrough } from "./passthrough.ts";
 import type { Ends } from "./proxy-protocol.ts";
 import type { Route } from "./sni-routes.ts";
@@ -240,8 +241,14 @@ export class Listener {
         if (spoken === "tls") socket.destroy();
         else this.#serve(socket, ends, { alpn: spoken });
       } else if (spoken === "tls") this.#handshake(socket, ends, hosts);
-      else socket.end(plainHttpOnTls());
+      else this.#refusePlain(socket);
     });
+  }
+
+  /** Its octets are read no more: one that stays would keep its descriptor for as long as it likes. */
+  #refusePlain(socket: net.Socket): void {
+    socket.end(plainHttpOnTls());
+    linger(socket, this.#parts.clock);
   }
 
   #turnAway(socket: net.Socket, client: string, reason: string): void {
