@@ -50,7 +50,7 @@ export function titlesIn(text: string): string[] {
 /** The threat table of SECURITY.md: row, test, limit, metric. */
 export function threatTable(rows: readonly AttackRow[]): string {
   const lines = rows.map(({ row, attack, tests, limit, metric }) => {
-    const files = tests.map(({ file }) => `\`test/${file}.test.ts\``).join(", ");
+    const files = [...new Set(tests.map(({ file }) => `\`test/${file}.test.ts\``))].join(", ");
     return `| ${row} | ${attack} | ${files} | ${limit} | \`${metric}\` |`;
   });
   return ["| Row | Attack | Tests | Limit | Metric |", "|---|---|---|---|---|", ...lines, ""].join("\n");

@@ -1,9 +1,10 @@
 /** The scene of every attack: a proxy in its own process, a backend, and a bystander who must not notice. */
+import type { Test } from "uvu";
 import * as assert from "uvu/assert";
 import { Bystander } from "./bystander.ts";
 import type { Frame } from "./h2-frames.ts";
 import type { PlayedTarget } from "./proxy.ts";
-import type { ChildState } from "./proxy-child.ts";
+import type { ChildOptions, ChildState } from "./proxy-child.ts";
 import { ProxyProcess } from "./proxy-process.ts";
 import { RawH2 } from "./raw-h2.ts";
 import { Target } from "./target.ts";
@@ -19,47 +20,74 @@ const leftMs = 10_000;
 export const times = <T>(count: number, of: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => of(at));
 
+/** What the proxy is like; `openFiles` are the descriptors that it may have, `heapMiB` what its old space may grow to. */
+export type SceneOptions = Omit<ChildOptions, "targets"> & {
+  /** Beside the target. */
+  readonly targets?: readonly PlayedTarget[];
+  readonly openFiles?: number;
+  readonly heapMiB?: number;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+type Cast = { readonly proxy: ProxyProcess; readonly target: Target; readonly bystander: Bystander };
+
+/** The scene of all tests of a file: opened before them, settled after each, and closed. `options` are asked for then. */
+export function sceneOf(test: Test, options: () => SceneOptions = () => ({})): Scene {
+  const scene = new Scene();
+  test.before(() => scene.open(options()));
+  // uvu says nothing of what a hook throws behind a test that has failed.
+  test.after.each(async () => {
+    const told = (reason: unknown): never => {
+      process.stdout.write(`\nThe scene does not settle: ${String(reason)}\n`);
+      throw reason;
+    };
+    await scene.settled().catch(told);
+  });
+  test.after(() => scene.close());
+  return scene;
+}
+
 export class Scene {
-  readonly proxy: ProxyProcess;
-  readonly target: Target;
-  readonly bystander: Bystander;
+  #cast: Cast | undefined;
   readonly #clients: RawH2[] = [];
   #seen = { gets: 0, events: 0 };
   /** Before the present attack. */
   #rssBytes = 0;
 
-  private constructor(proxy: ProxyProcess, target: Target) {
-    const { port, ca } = proxy.place;
-    this.proxy = proxy;
-    this.target = target;
-    this.bystander = new Bystander(`https://localhost:${port}`, ca);
+  static async open(options: SceneOptions = {}): Promise<Scene> {
+    const scene = new Scene();
+    await scene.open(options);
+    return scene;
   }
 
-  static async open(
-    options: {
-      targets?: readonly PlayedTarget[];
-      openFiles?: number;
-      heapMiB?: number;
-      env?: Readonly<Record<string, string>>;
-      extra?: string;
-      listeners?: string;
-    } = {},
-  ): Promise<Scene> {
+  get proxy(): ProxyProcess {
+    return this.#onStage.proxy;
+  }
+
+  get target(): Target {
+    return this.#onStage.target;
+  }
+
+  get bystander(): Bystander {
+    return this.#onStage.bystander;
+  }
+
+  get #onStage(): Cast {
+    if (this.#cast === undefined) throw new Error("The scene is not open yet");
+    return this.#cast;
+  }
+
+  async open({ targets: others = [], openFiles, heapMiB, env, ...more }: SceneOptions): Promise<void> {
     const target = await Target.start();
-    const targets = [target, ...(options.targets ?? [])].map(({ name, port, ca }) => ({ name, port, ca }));
-    const { openFiles, heapMiB, env, extra, listeners } = options;
-    const more = {
-      ...(extra === undefined ? {} : { extra }),
-      ...(listeners === undefined ? {} : { listeners }),
-    };
-    const proxy = await ProxyProcess.start({ targets, ...more }, openFiles, heapMiB, env);
-    const scene = new Scene(proxy, target);
-    await scene.#moves();
+    const targets = [target, ...others].map(({ name, port, ca }) => ({ name, port, ca }));
+    const proxy = await ProxyProcess.start({ ...more, targets }, openFiles, heapMiB, env);
+    const { port, ca } = proxy.place;
+    this.#cast = { proxy, target, bystander: new Bystander(`https://localhost:${port}`, ca) };
+    await this.#moves();
     // What a first session makes grow for good is no attack's doing.
-    const first = await scene.attacker();
+    const first = await this.attacker();
     first.destroy();
-    scene.#rssBytes = (await scene.gone()).rssBytes;
-    return scene;
+    this.#rssBytes = (await this.gone()).rssBytes;
   }
 
   /**

@@ -112,7 +112,8 @@ function certificateOn(socket: object): X509Certificate | undefined {
   return certificate instanceof X509Certificate ? certificate : undefined;
 }
 
-function commonNameOn(socket: object): string {
+/** Of the certificate on it; "" without one. */
+export function commonNameOn(socket: object): string {
   return /CN=(.*)/.exec(certificateOn(socket)?.subject ?? "")?.[1] ?? "";
 }
 

@@ -3,13 +3,12 @@
  * it is. Started by proxy-process.ts with the options as its argument; tells its state when asked.
  */
 import { getHeapStatistics } from "node:v8";
-import { type PlayedTarget, startProxy } from "./proxy.ts";
+import { limits } from "../../src/limits.ts";
+import { type ProxyOptions, startProxy } from "./proxy.ts";
 
-export type ChildOptions = {
-  readonly targets: readonly PlayedTarget[];
-  readonly extra?: string;
-  /** More lines of listeners. */
-  readonly listeners?: string;
+export type ChildOptions = Omit<ProxyOptions, "backends" | "isFollowing"> & {
+  /** Other values of src/limits.ts, for rows whose own takes minutes. */
+  readonly limits?: Partial<Record<keyof typeof limits, number>>;
 };
 
 /** Where it can be reached; its first message. */
@@ -20,6 +19,10 @@ export type ChildPlace = {
   /** Of every listener, by its name. */
   readonly ports: Readonly<Record<string, number>>;
   readonly ca: string;
+  /** "127.0.0.1:…" of the JSON API. */
+  readonly apiAddress: string;
+  /** Its configuration and its certificates, which it reads again when they change. */
+  readonly directory: string;
 };
 
 export type ChildState = {
@@ -34,6 +37,8 @@ export type ChildState = {
   /** Lanes that ended, by the reason. */
   readonly lanesClosed: readonly string[];
   readonly lanesOpened: number;
+  /** Members of Object.prototype: twelve, unless somebody has put one there. */
+  readonly members: number;
   /** The longest that its loop was busy at a time since it was asked last. */
   readonly stalledMs: number;
   /** What it takes for the time of day, and the processor time that it has used. */
@@ -42,7 +47,8 @@ export type ChildState = {
 };
 
 const options = JSON.parse(process.argv[2] ?? "{}") as ChildOptions;
-const proxy = await startProxy({ backends: 0, ...options });
+Object.assign(limits, options.limits);
+const proxy = await startProxy({ ...options, backends: 0, isFollowing: true });
 let stalledMs = 0;
 let tickedAt = performance.now();
 let cpuMs = cpuNow();
@@ -95,6 +101,7 @@ function stateNow(): ChildState {
     failures: entries.flatMap((entry) => (entry.kind === "exchange.failed" ? [entry.message] : [])),
     lanesClosed: entries.flatMap((entry) => (entry.kind === "lane.closed" ? [entry.reason] : [])),
     lanesOpened: entries.filter((entry) => entry.kind === "lane.opened").length,
+    members: Object.getOwnPropertyNames(Object.prototype).length,
     stalledMs: stalled,
     wallMs: Date.now(),
     cpuMs: cpuNow(),
@@ -114,4 +121,6 @@ process.send?.({
   ),
   adminPort: Number(proxy.running.adminAddress.split(":").at(-1)),
   ca: proxy.ca,
+  apiAddress: proxy.running.apiAddress,
+  directory: proxy.directory,
 } satisfies ChildPlace);

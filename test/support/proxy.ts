@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Reloads } from "../../src/cli/reloads.ts";
 import { wallClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config.ts";
 import { Failure } from "../../src/failure.ts";
@@ -88,6 +89,8 @@ export type ProxyOptions = {
   readonly listener?: string;
   readonly listenerTls?: string;
   readonly upstreamTls?: string;
+  /** Reads its configuration again when it changes, and when it is told to, as `run` does. */
+  readonly isFollowing?: boolean;
   /** Written beside the configuration, by name. */
   readonly files?: Readonly<Record<string, string>>;
 };
@@ -127,11 +130,14 @@ ${options.extra ?? ""}`;
   const entries: Entry[] = [];
   const journal = new Journal(wallClock);
   journal.subscribe((entry) => entries.push(entry));
-  const running = await startWatchkeeper(config, { journal });
+  const reloads = options.isFollowing === true ? new Reloads(file, journal) : undefined;
+  const readAgain = reloads && { readAgain: () => reloads.now() };
+  const running = await startWatchkeeper(config, { journal, ...readAgain });
   if (running instanceof Failure) {
     for (const backend of backends) backend.stop();
     throw new Error(running.message);
   }
+  reloads?.apply(running);
   const portOf = (listener: string): number => Number(running.addresses.get(listener)?.split(":").at(-1));
   return {
     running,
@@ -143,6 +149,7 @@ ${options.extra ?? ""}`;
     entries,
     backends,
     async stop() {
+      reloads?.stop();
       await running.stop(AbortSignal.timeout(300));
       for (const backend of backends) backend.stop();
       rmSync(directory, { recursive: true, force: true });

@@ -1,12 +1,13 @@
 /**
  * A well-behaved backend for attack tests, by what its path says: `?watch` sends an event every 100 ms, `/hang` never
  * answers, `/line/N`, `/deep/N` and `/digits/N` send an event that nobody should, `/big/N` sends N octets, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
- * new each time, `/moved` sends whoever asks to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
- * becomes an echo, but that of `/refused` is refused.
+ * new each time, `/who` says what it was shown, `/moved` sends whoever asks to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
+ * becomes an echo, but that of `/refused` is refused; what was shown with it is in the answer's head.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import http2 from "node:http2";
 import type { Duplex } from "node:stream";
+import { commonNameOn } from "./front-proxy.ts";
 import { testPki } from "./pki.ts";
 import type { PlayedTarget } from "./proxy.ts";
 
@@ -25,10 +26,17 @@ function oddEvent(path: string): Iterable<string> | undefined {
   return endless(head, count);
 }
 
+function shownOn(socket: object, fields: readonly string[]): string {
+  return JSON.stringify({ certificate: commonNameOn(socket), fields } satisfies Shown);
+}
+
 function* endless(head: string, count: number): Iterable<string> {
   yield `${head}"x":"`;
   for (let at = 0; at < count * 16; at += 1) yield "x".repeat(65_536);
 }
+
+/** What a request came with: the name on the certificate of its socket, and its fields as they were. */
+export type Shown = { readonly certificate: string; readonly fields: readonly string[] };
 
 export class Target implements PlayedTarget {
   readonly name = "target";
@@ -98,6 +106,8 @@ export class Target implements PlayedTarget {
       cert: serving.certificate,
       key: serving.key,
       allowHTTP1: true,
+      requestCert: true,
+      rejectUnauthorized: false,
       maxHeaderListPairs: 5000,
       maxSessionMemory: 1000,
       // More than a lane uses: node counts streams that are reset until JavaScript has heard of it.
@@ -121,7 +131,7 @@ export class Target implements PlayedTarget {
     return this.#paths.filter((asked) => asked === path).length;
   }
 
-  #upgrade({ url = "" }: IncomingMessage, socket: Duplex): void {
+  #upgrade({ url = "", rawHeaders }: IncomingMessage, socket: Duplex): void {
     this.#paths.push(url);
     socket.on("error", () => {});
     if (url.includes("/refused")) {
@@ -132,7 +142,9 @@ export class Target implements PlayedTarget {
       return;
     }
     this.tunnels += 1;
-    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n");
+    const shown = Buffer.from(shownOn(socket, rawHeaders)).toString("base64");
+    const fields = ["Connection: Upgrade", "Upgrade: SPDY/3.1", `X-Shown: ${shown}`];
+    socket.write(["HTTP/1.1 101 Switching Protocols", ...fields, "", ""].join("\r\n"));
     socket.pipe(socket);
   }
 
@@ -149,7 +161,8 @@ export class Target implements PlayedTarget {
       const status = path.includes("/401") ? 401 : path.includes("/moved") ? 302 : 200;
       const moved = status === 302 ? { location: this.movedTo } : {};
       stream.respond({ ":status": status, "content-type": "application/json", ...long, ...moved });
-      stream.end(path.includes("/fields") ? JSON.stringify(raw) : path);
+      if (path.includes("/who")) stream.end(shownOn(stream.session?.socket ?? {}, raw));
+      else stream.end(path.includes("/fields") ? JSON.stringify(raw) : path);
     }
   }
 
