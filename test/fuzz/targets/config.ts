@@ -1,9 +1,23 @@
-/** Configuration files: a Config, or problems with their places; never anything else, and nothing of Object's own. */
+/**
+ * Configuration files: a Config, or problems with their places; never anything else, and nothing of Object's own. Every
+ * value of theirs is also read as an address, which must come back as it was.
+ */
 import { readFileSync } from "node:fs";
-import { parseConfig } from "../../../src/config.ts";
+import {
+  addressOfOctets,
+  isBoundAt,
+  isUnicast,
+  networksOf,
+  octetsOf,
+  parseAddress,
+  textOf,
+  withoutMapping,
+} from "../../../src/address.ts";
+import { type Config, clusterConfigs, parseConfig } from "../../../src/config.ts";
 import { limits } from "../../../src/limits.ts";
 import { isProblems, lineOf } from "../../../src/problem.ts";
-import type { Target } from "../target.ts";
+import { same, type Target } from "../target.ts";
+import { configSeeds } from "./config-seeds.ts";
 
 const sample = (name: string): string =>
   readFileSync(new URL(`../../../config/${name}.yaml`, import.meta.url), "utf8").replaceAll(/ *#.*$/gm, "");
@@ -14,6 +28,9 @@ export const config: Target = {
     "yaml-document",
     "config-schema",
     "config-rules",
+    "config-clusters",
+    "config-upstream",
+    "config-upstream-rules",
     "config-passthrough",
     "problem",
     "duration",
@@ -24,6 +41,8 @@ export const config: Target = {
     sample("sidecar"),
     sample("passthrough"),
     sample("discovery"),
+    sample("clusters"),
+    ...configSeeds,
     'listeners: [{name: a, address: "[::1]:0"}]\nupstream: {backends: [{name: b, url: "https://a"}]}\n',
     "a: &a [*a, *a]\n<<: *a\n? [x]\n: !!binary AAAA\n--- \nb\n",
   ],
@@ -67,13 +86,39 @@ export const config: Target = {
     "mode: passthrough",
     "identity: {clientCerts: front-proxy}",
     "discovery: {from: dns}",
+    "upstreams:\n",
+    "hosts: [",
+    "routes: [",
+    "names: [",
+    "serverNames: [",
+    "tls: {",
+    "certFile: c, keyFile: k",
+    "clientCAFile: a",
+    "frontProxy: {",
+    "impersonator: {",
+    "fallback: {name: b, url: ",
+    "proxyProtocol: {mode: require, trusted: [",
+    "trustedForwarders: [",
+    "10.0.0.0/8",
+    "fd00::/8",
+    "upstream: ",
+    "health: {ping: {",
+    "interval: ",
+    "suspectAfter: ",
+    "deadAfter: ",
+    "lanes: {warm: 0}",
+    "drain: {timeout: ",
+    "admin: {metricsAddress: ",
+    "logging: {accessLog: ",
   ],
   run(input) {
-    const outcome = parseConfig(input.toString("utf8"), "x.yaml");
+    const text = input.toString("utf8");
+    for (const word of text.split(/[\s"',{}]+/)) checkAddress(word);
+    const outcome = parseConfig(text, "x.yaml");
     if (Object.getOwnPropertyNames(Object.prototype).length !== 12)
       throw new Error("Object has another member");
     if (!isProblems(outcome)) {
-      if (outcome.listeners.length === 0) throw new Error("nobody listens, and no problem is told");
+      checkConfig(outcome);
       return;
     }
     if (outcome.length === 0 || outcome.length > limits.configProblems)
@@ -82,3 +127,29 @@ export const config: Target = {
       if (problem.message === "" || !/^x\.yaml:\d+:\d+$/.test(problem.at)) throw new Error(lineOf(problem));
   },
 };
+
+function checkConfig(read: Config): void {
+  if (read.listeners.length === 0) throw new Error("nobody listens, and no problem is told");
+  if (clusterConfigs(read).length !== read.upstreams.length) throw new Error("a cluster is left out");
+  for (const { trustedForwarders, proxyProtocol, address } of read.listeners) {
+    // A zone is told in the family's own way, and belongs to no network.
+    networksOf([...trustedForwarders, ...proxyProtocol.trusted]).has(withoutMapping(address.host));
+    if (!isBoundAt({ address: address.host, port: address.port }, address) && address.host !== "localhost")
+      throw new Error(`${textOf(address)} is not where it is`);
+  }
+}
+
+/** What is an address comes back as it was, from its octets and from its text. */
+function checkAddress(word: string): void {
+  const octets = octetsOf(word);
+  isUnicast(word);
+  if (octets !== undefined && octets.some((octet) => octet < 0 || octet > 255))
+    throw new Error(`${word} has the octets ${octets.join()}`);
+  if (octets !== undefined) {
+    const again = octetsOf(addressOfOctets(Uint8Array.from(octets))) ?? [];
+    // An IPv4 address that was mapped comes back unmapped.
+    same(word, again, octets.slice(octets.length - again.length));
+  }
+  const address = parseAddress(word);
+  if (address !== undefined) same(word, parseAddress(textOf(address)), address);
+}
