@@ -3,15 +3,23 @@
  * with it, side by side. Embedded apiservers, real sockets: it needs neither a cluster nor root.
  */
 import { alerts, runbookOf } from "../admin/alerts.ts";
+import { embeddedSettings } from "../demo/incidents/embedded-setting.ts";
 import { type IncidentNumber, incidents, isIncidentNumber } from "../demo/incidents/incidents.ts";
 import { type Outcome, tableOf } from "../demo/incidents/outcome.ts";
 import { Scene } from "../demo/incidents/scene.ts";
+import type { Settings } from "../demo/incidents/setting.ts";
 import { Failure } from "../failure.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Exit codes: 0 told, and with watchkeeper all held; 1 something did not, or it could not be played; 2 usage. */
-export async function incident([number = "", ...rest]: string[]): Promise<number> {
+/**
+ * In front of embedded apiservers, unless there are others. Exit codes: 0 told, and with watchkeeper all held; 1 something did
+ * not, or it could not be played; 2 usage.
+ */
+export async function incident(
+  [number = "", ...rest]: string[],
+  settings: Settings = embeddedSettings,
+): Promise<number> {
   if (rest.length > 0 || !isIncidentNumber(number)) {
     const list = Object.entries(incidents).map(([name, { title }]) => `  ${name}  ${title}\n`);
     process.stderr.write(`usage: watchkeeper incident NUMBER\n\n${list.join("")}`);
@@ -21,9 +29,9 @@ export async function incident([number = "", ...rest]: string[]): Promise<number
     for (const signal of ["SIGINT", "SIGTERM"] as const)
       process.once(signal, () => resolve(new Failure("draining", "client", "It was interrupted")));
   });
-  introduce(number);
+  introduce(number, settings);
   const { wishes, play } = await incidents[number].load();
-  const scene = await Scene.start(wishes, say);
+  const scene = await Scene.start(wishes, say, settings);
   if (scene instanceof Failure) return failed(scene);
   const outcome = await Promise.race([play(scene), interrupted]);
   await scene.stop();
@@ -36,11 +44,11 @@ function failed({ message }: Failure): number {
   return 1;
 }
 
-function introduce(number: IncidentNumber): void {
+function introduce(number: IncidentNumber, { about }: Settings): void {
   const { title, before } = incidents[number];
   say(`Incident ${number}: ${title}\n`);
   for (const line of before) say(`  ${line}`);
-  say("\nNow here, through watchkeeper and through a naive proxy in front of the same two apiservers:\n");
+  say(`\nNow here, through watchkeeper and through a naive proxy in front of the same ${about}:\n`);
 }
 
 function conclude(number: IncidentNumber, outcome: Outcome): number {

@@ -28,11 +28,14 @@ const keepalive = { idleMs: 5_000, intervalMs: 1_000, count: 3 };
 
 export class DemoClient implements WireOwner {
   readonly #address: BackendAddress;
+  readonly #token: string;
   readonly #session: Session;
   readonly #wire: Wire;
 
-  constructor(address: BackendAddress, journal: Journal) {
+  /** `token`: embedded apiservers ask nobody who they are, so any will do there. */
+  constructor(address: BackendAddress, journal: Journal, token = "demo") {
     this.#address = address;
+    this.#token = token;
     this.#wire = connectLane(address, this, { journal, keepalive });
     this.#session = new Session({
       role: "client",
@@ -128,7 +131,7 @@ export class DemoClient implements WireOwner {
       new Field(":scheme", "https"),
       new Field(":authority", `${host}:${port}`),
       new Field(":path", path),
-      new Field("authorization", "Bearer demo"),
+      new Field("authorization", `Bearer ${this.#token}`),
       new Field("user-agent", "watchkeeper-demo"),
       new Field("accept", "application/json"),
     ];

@@ -7,12 +7,12 @@ import { Failure } from "../failure.ts";
 import { Journal } from "../journal.ts";
 import type { Running } from "../main.ts";
 import { isProblems, lineOf } from "../problem.ts";
-import { Beat } from "./beat.ts";
+import { Beat, beatInto } from "./beat.ts";
 import { DemoClient } from "./client.ts";
 import { newCluster } from "./cluster.ts";
 import { Embedded, type FaultKind } from "./embedded.ts";
 import { Faults } from "./faults.ts";
-import { DemoFiles } from "./files.ts";
+import { DemoFiles, embeddedAt } from "./files.ts";
 import { NaiveProxy } from "./naive-proxy.ts";
 import { SteadyClient } from "./steady-client.ts";
 import type { Store } from "./store.ts";
@@ -80,7 +80,7 @@ export class Demo {
       ports.push(bound);
     }
     const serve = (at: number): Promise<Running | Failure> =>
-      startProxy(files.writeConfig(ports, at), journal);
+      startProxy(files.writeConfig(embeddedAt(ports), at), journal);
     const first = await serve(port ?? defaultPort);
     const running = first instanceof Failure && port === undefined ? await serve(0) : first;
     if (running instanceof Failure) return clean(running);
@@ -98,9 +98,9 @@ export class Demo {
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;
-    const beat = new Beat(store, wallClock);
+    const beat = new Beat(beatInto(store, wallClock), wallClock);
     const naive = new NaiveProxy({
-      backends: apiservers.map(({ name }, index) => ({ name, port: this.backendPorts[index] ?? 0 })),
+      backends: embeddedAt(this.backendPorts),
       ca: files.authority.certificate,
       pair: files.issue("naive"),
       clock: wallClock,

@@ -5,6 +5,14 @@ import { join } from "node:path";
 import type { Clock } from "../clock.ts";
 import { type Authority, createAuthority, type Pair } from "../proxy/pki.ts";
 
+/** An apiserver as a configuration names it. */
+export type DemoBackend = { readonly name: string; readonly host: string; readonly port: number };
+
+/** Embedded ones, at these ports of loopback. */
+export function embeddedAt(ports: readonly number[]): readonly DemoBackend[] {
+  return ports.map((port, index) => ({ name: `apiserver-${index + 1}`, host: "127.0.0.1", port }));
+}
+
 /** Names under which the apiservers and the proxy are reached. */
 const hosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
 
@@ -26,15 +34,22 @@ export class DemoFiles {
     return this.authority.issue({ name, hosts });
   }
 
-  /** A configuration as an operator would write it, with more lines for its listener; returns its path. */
-  writeConfig(backendPorts: readonly number[], port: number, listener = ""): string {
+  /**
+   * A configuration as an operator would write it, with more lines for its listener and an authority more for its backends;
+   * returns its path.
+   */
+  writeConfig(
+    backends: readonly DemoBackend[],
+    port: number,
+    { listener = "", ca = "" }: { readonly listener?: string; readonly ca?: string } = {},
+  ): string {
     const { certificate, key } = this.issue("watchkeeper");
     const paths = {
-      ca: this.write("ca.crt", this.authority.certificate),
+      ca: this.write("ca.crt", `${this.authority.certificate}${ca}`),
       certificate: this.write("proxy.crt", certificate),
       key: this.write("proxy.key", key),
     };
-    return this.write("watchkeeper.yaml", configText(backendPorts, port, paths, listener));
+    return this.write("watchkeeper.yaml", configText(backends, port, paths, listener));
   }
 
   /** For kubectl; returns its path. JSON is YAML. */
@@ -66,13 +81,13 @@ export class DemoFiles {
 }
 
 function configText(
-  backendPorts: readonly number[],
+  backends: readonly DemoBackend[],
   port: number,
   paths: { readonly ca: string; readonly certificate: string; readonly key: string },
   listener: string,
 ): string {
-  const backends = backendPorts.map(
-    (backendPort, index) => `    - name: apiserver-${index + 1}\n      url: https://127.0.0.1:${backendPort}`,
+  const rows = backends.map(
+    ({ name, host, port: at }) => `    - name: ${name}\n      url: https://${host}:${at}`,
   );
   return `# Made by "watchkeeper demo": two apiservers, each a process of its own, the proxy in front of them.
 apiVersion: watchkeeper.dev/v1alpha1
@@ -87,7 +102,7 @@ listeners:
       keyFile: ${JSON.stringify(paths.key)}
 ${listener}upstream:
   backends:
-${backends.join("\n")}
+${rows.join("\n")}
   tls:
     caFile: ${JSON.stringify(paths.ca)}
     serverName: kubernetes.default.svc

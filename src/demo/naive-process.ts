@@ -3,12 +3,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Pair } from "../proxy/pki.ts";
+import type { DemoBackend } from "./files.ts";
 
 /** A host that is served, and where its pair is. */
 export type NaiveHost = { readonly name: string; readonly certFile: string; readonly keyFile: string };
 
 export type NaiveOrder = {
-  readonly backends: readonly { readonly name: string; readonly port: number }[];
+  readonly backends: readonly DemoBackend[];
   readonly ca: string;
   readonly pair: Pair;
   readonly hosts: readonly NaiveHost[];

@@ -8,6 +8,7 @@ import type { Clock } from "../clock.ts";
 import type { Failure } from "../failure.ts";
 import type { Pair } from "../proxy/pki.ts";
 import { bindLoopback } from "./bind.ts";
+import type { DemoBackend } from "./files.ts";
 
 const checkMs = 2_000;
 const checkWithinMs = 2_000;
@@ -16,7 +17,7 @@ const rise = 2;
 const redialMs = 500;
 
 export type NaiveProxyOptions = {
-  readonly backends: readonly { readonly name: string; readonly port: number }[];
+  readonly backends: readonly DemoBackend[];
   readonly ca: string;
   readonly pair: Pair;
   readonly clock: Clock;
@@ -32,7 +33,7 @@ export class NaiveProxy {
 
   constructor(options: NaiveProxyOptions) {
     const { certificate, key } = options.pair;
-    this.#backends = options.backends.map(({ name, port }) => new NaiveBackend(name, port, options));
+    this.#backends = options.backends.map((backend) => new NaiveBackend(backend, options));
     this.#server = http2.createSecureServer({ cert: certificate, key });
     this.#server.on("stream", (stream, head) => this.#forward(stream, head));
     this.#server.on("session", (session) => {
@@ -107,9 +108,9 @@ class NaiveBackend {
   /** Checks in a row that say the contrary of what is held. */
   #contrary = 0;
 
-  constructor(name: string, port: number, options: NaiveProxyOptions) {
+  constructor({ name, host, port }: DemoBackend, options: NaiveProxyOptions) {
     this.#name = name;
-    this.#url = `https://127.0.0.1:${port}`;
+    this.#url = `https://${host}:${port}`;
     this.#options = options;
   }
 

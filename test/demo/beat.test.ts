@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Beat, beatOf } from "../../src/demo/beat.ts";
+import { Beat, beatInto, beatObject, beatOf } from "../../src/demo/beat.ts";
 import { jsonOf } from "../../src/demo/json.ts";
 import { Store } from "../../src/demo/store.ts";
 import { manualClock } from "../support/clock.ts";
@@ -12,7 +12,7 @@ test("each write is one change, counted and timed, until it is stopped", () => {
   const store = new Store();
   const counts: number[] = [];
   store.subscribe(({ object }) => counts.push(beatOf(jsonOf(object))));
-  const beat = new Beat(store, clock);
+  const beat = new Beat(beatInto(store, clock), clock);
   beat.start();
   clock.advance(250);
   assert.equal([counts, beat.count], [[1, 2, 3], 3]);
@@ -20,6 +20,28 @@ test("each write is one change, counted and timed, until it is stopped", () => {
   beat.stop();
   clock.advance(1_000);
   assert.is(beat.count, 3);
+});
+
+test("a write that takes its time is waited for, and none follows once it is stopped", async () => {
+  const clock = manualClock();
+  const writes: (() => void)[] = [];
+  const beat = new Beat(() => new Promise((done) => writes.push(done)), clock);
+  beat.start();
+  clock.advance(1_000);
+  assert.is(writes.length, 1);
+  writes[0]?.();
+  await Promise.resolve();
+  clock.advance(100);
+  assert.is(writes.length, 2);
+  beat.stop();
+  writes[1]?.();
+  await Promise.resolve();
+  clock.advance(1_000);
+  assert.is(writes.length, 2);
+});
+
+test("what a client writes is read as the write that it is", () => {
+  assert.is(beatOf(JSON.parse(JSON.stringify(beatObject(12)))), 12);
 });
 
 test("other objects are none of its writes", () => {

@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
-import { DemoFiles } from "../../src/demo/files.ts";
+import { DemoFiles, embeddedAt } from "../../src/demo/files.ts";
 import { isProblems } from "../../src/problem.ts";
 
 const test = suite("demo/files");
@@ -12,7 +12,7 @@ const files = await DemoFiles.make(wallClock);
 test.after(() => files.remove());
 
 test("the configuration that it writes is a good one", () => {
-  const config = loadConfig(files.writeConfig([6443, 6444], 8443));
+  const config = loadConfig(files.writeConfig(embeddedAt([6443, 6444]), 8443));
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   assert.equal(
     config.upstreams[0].backends.map(({ name, port }) => [name, port]),

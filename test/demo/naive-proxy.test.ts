@@ -5,6 +5,7 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver } from "../../src/demo/apiserver.ts";
 import { newCluster } from "../../src/demo/cluster.ts";
+import type { DemoBackend } from "../../src/demo/files.ts";
 import { Host } from "../../src/demo/host.ts";
 import { NaiveProxy } from "../../src/demo/naive-proxy.ts";
 import { Failure } from "../../src/failure.ts";
@@ -21,7 +22,7 @@ const store = newCluster(wallClock);
 async function scene(names: readonly string[]) {
   const asked: string[] = [];
   const hosts: Host[] = [];
-  const backends: { name: string; port: number }[] = [];
+  const backends: DemoBackend[] = [];
   for (const name of names) {
     const apiserver = new Apiserver({ store, clock: wallClock, name });
     const handle: Apiserver["handle"] = (ask, answer) => {
@@ -33,7 +34,7 @@ async function scene(names: readonly string[]) {
     const port = await host.start();
     if (port instanceof Failure) throw new Error(port.message);
     hosts.push(host);
-    backends.push({ name, port });
+    backends.push({ name, host: "127.0.0.1", port });
   }
   const clock = manualClock();
   const changes: string[] = [];

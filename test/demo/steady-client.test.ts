@@ -1,7 +1,7 @@
 /** A scripted proxy in front of a real store: what the client says that it saw is what was done to it. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Beat } from "../../src/demo/beat.ts";
+import { Beat, beatInto } from "../../src/demo/beat.ts";
 import type { DemoClient, Reply, Watcher } from "../../src/demo/client.ts";
 import { type Json, jsonOf } from "../../src/demo/json.ts";
 import { SteadyClient } from "../../src/demo/steady-client.ts";
@@ -24,7 +24,7 @@ type Scene = {
 async function started(): Promise<Scene> {
   const clock = manualClock();
   const store = new Store();
-  const beat = new Beat(store, clock);
+  const beat = new Beat(beatInto(store, clock), clock);
   const watchers = new Set<Watcher>();
   const asked: string[] = [];
   const scene = {

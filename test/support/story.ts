@@ -1,19 +1,23 @@
 /** Plays the story of an incident, and keeps what it says. */
 import type { Outcome } from "../../src/demo/incidents/outcome.ts";
-import { Scene, type Wishes } from "../../src/demo/incidents/scene.ts";
+import { Scene } from "../../src/demo/incidents/scene.ts";
+import type { Settings, Wishes } from "../../src/demo/incidents/setting.ts";
 import { Failure } from "../../src/failure.ts";
 import { within } from "./within.ts";
 
 export type Story = { readonly play: (scene: Scene) => Promise<Outcome | Failure>; readonly wishes: Wishes };
 
-export async function storyOf({ play, wishes }: Story): Promise<{
+export async function storyOf(
+  { play, wishes }: Story,
+  settings?: Settings,
+): Promise<{
   readonly said: string;
   readonly broken: readonly string[];
   /** A row's two sides, by what it compares. */
   readonly row: (what: string) => { readonly without: string; readonly with: string };
 }> {
   const lines: string[] = [];
-  const scene = await Scene.start(wishes, (line) => lines.push(line));
+  const scene = await Scene.start(wishes, (line) => lines.push(line), settings);
   if (scene instanceof Failure) throw new Error(scene.message);
   const outcome = await within(60_000, "the story", play(scene));
   await within(20_000, "its end", scene.stop());

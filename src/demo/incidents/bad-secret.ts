@@ -7,7 +7,8 @@ import type { DemoFiles } from "../files.ts";
 import { type NaiveHost, NaiveProcess } from "../naive-process.ts";
 import { Knocker } from "./knocker.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, Wishes } from "./scene.ts";
+import type { Scene } from "./scene.ts";
+import type { Wishes } from "./setting.ts";
 
 const [shop, bank] = ["shop.example.test", "bank.example.test"];
 const warmMs = 1_000;
@@ -64,9 +65,9 @@ export async function play(scene: Scene): Promise<Outcome | Failure> {
 
 /** The naive proxy with the same hosts from the same files. */
 function ingress(scene: Scene): NaiveProcess {
-  const { files, backends } = scene;
+  const { files, backends, backendCa: ca } = scene;
   const hosts = [shop, bank].map((name) => hostIn(files, name));
-  const order = { backends, ca: files.authority.certificate, pair: files.issue("naive"), hosts };
+  const order = { backends, ca, pair: files.issue("naive"), hosts };
   const naive = new NaiveProcess(order, wallClock, (why) =>
     scene.told("naive proxy", `its process ends: ${why}`),
   );

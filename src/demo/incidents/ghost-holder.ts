@@ -1,7 +1,8 @@
 /** 002: a pod that was deleted lives on, on a node that nobody looks at, and holds a leader lock. */
 import { dateOf, wallClock } from "../../clock.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, Side, Wishes } from "./scene.ts";
+import type { Scene, Side } from "./scene.ts";
+import type { Wishes } from "./setting.ts";
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const pods = "/api/v1/namespaces/default/pods";
@@ -13,9 +14,11 @@ export const wishes: Wishes = {};
 
 export async function play(scene: Scene): Promise<Outcome> {
   const admin = scene.visitor("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
-  await admin.ask(`POST ${pods}`, { metadata: { name: pod } });
+  const spec = { containers: [{ name: "nginx", image: "nginx" }] };
+  await admin.ask(`POST ${pods}`, { metadata: { name: pod }, spec });
+  const token = await scene.setting.podToken(pod);
   // Through each proxy a lock of its own, so that what one sees is no help to the other.
-  for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side);
+  for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side, token);
   await scene.pause(2 * renewMs);
   scene.begin();
   scene.told("kubectl", `deletes pod ${pod}; its node is out of reach, and it lives on`);
@@ -66,8 +69,8 @@ function lockOf(side: Side): string {
 }
 
 /** The pod's process renews its lock, for as long as the scene lasts. */
-async function haunt(scene: Scene, side: Side): Promise<void> {
-  const fields = { authorization: `Bearer ${tokenOf(pod)}`, "user-agent": "nginx-controller/v1" };
+async function haunt(scene: Scene, side: Side, token: string): Promise<void> {
+  const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const ghost = scene.visitor(side, { fields, localAddress: ghostAt });
   const lock = lockOf(side);
   await ghost.ask(`POST ${leases}`, leaseOf(lock));
@@ -84,17 +87,4 @@ function leaseOf(name: string): object {
   const renewTime = dateOf(wallClock.wall()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: `${pod}_0c4e`, leaseDurationSeconds: 15, renewTime, leaseTransitions: 0 };
   return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name }, spec };
-}
-
-function part(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString("base64url");
-}
-
-/** A pod's token as Kubernetes makes them, without a signature: the demo's apiservers ask nobody who they are. */
-function tokenOf(name: string): string {
-  const claims = {
-    sub: "system:serviceaccount:default:nginx",
-    "kubernetes.io": { namespace: "default", pod: { name } },
-  };
-  return `${part({ alg: "RS256" })}.${part(claims)}.${Buffer.from("unsigned").toString("base64url")}`;
 }

@@ -1,7 +1,8 @@
 /** The five incidents that watchkeeper exists for, each a story that can be played. docs/incidents has a page of each. */
 import type { Failure } from "../../failure.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Scene, Wishes } from "./scene.ts";
+import type { Scene } from "./scene.ts";
+import type { Wishes } from "./setting.ts";
 
 export type Incident = {
   readonly title: string;

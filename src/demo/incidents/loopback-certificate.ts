@@ -1,7 +1,8 @@
 /** 003: the certificate with which an apiserver talks to itself ends after a year, and nobody had looked. */
 import { wallClock } from "../../clock.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, Side, Wishes } from "./scene.ts";
+import type { Scene, Side } from "./scene.ts";
+import type { Wishes } from "./setting.ts";
 
 const lookMs = 8_000;
 const leftDays = 20;

@@ -1,37 +1,26 @@
 /** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
-import type { Encoding } from "../apiserver.ts";
-import { mapOf } from "../json.ts";
-import { type Encode, encodeJson } from "../watch-stream.ts";
+import { mapOf, textOf } from "../json.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, Side, Wishes } from "./scene.ts";
+import type { Scene, Side } from "./scene.ts";
+import type { Wishes } from "./setting.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
 const agent = "looping-operator/v2";
 const watchMs = 150;
 const afterMs = 3_000;
 
-/** As that apiserver wrote it: the version that the object had, not that of its end. */
-export const encode: Encode = (type, object) =>
-  encodeJson(
-    type,
-    type === "DELETED"
-      ? { ...object, metadata: { ...mapOf(object["metadata"]), resourceVersion: "1" } }
-      : object,
-  );
-
-export const wishes: Wishes = {
-  encodingFor: (): Encoding => ({ contentType: "application/json", encode }),
-};
+export const wishes: Wishes = { tellsOldVersions: true };
 
 export async function play(scene: Scene): Promise<Outcome> {
   const writer = scene.visitor("watchkeeper", { fields: { "user-agent": "kubectl/v1" } });
   await writer.ask(`POST ${configmaps}`, { metadata: { name: "a" } });
-  const from = String(scene.store.revision);
+  const { metadata } = mapOf((await writer.read(`GET ${configmaps}`)).body);
+  const from = textOf(mapOf(metadata)["resourceVersion"]);
   const ours = await Loop.begin(scene, "watchkeeper", from);
   const theirs = await Loop.begin(scene, "naive proxy", from);
   scene.begin();
-  await writer.ask(`POST ${configmaps}`, { metadata: { name: "b" } });
-  scene.told("apiserver", "deletes a configmap, and tells it with version 1, from long ago");
+  for (const name of ["b", "c"]) await writer.ask(`POST ${configmaps}`, { metadata: { name } });
+  scene.told("apiserver", `deletes a configmap, and tells it with ${scene.setting.oldVersion}`);
   await writer.ask(`DELETE ${configmaps}/b`);
   const back = await scene.found("version-went-back");
   scene.told(

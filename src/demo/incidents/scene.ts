@@ -1,44 +1,27 @@
 /**
- * Where an incident is played: two embedded apiservers, watchkeeper and the naive proxy in front of both, and clients that
- * come through one or the other. Tells what happens, with the time since it began.
+ * Where an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and clients that come
+ * through one or the other. Tells what happens, with the time since it began.
  */
 import { wallClock } from "../../clock.ts";
 import { Failure } from "../../failure.ts";
 import { type Entry, Journal } from "../../journal.ts";
 import type { Running } from "../../main.ts";
 import { isProblems, lineOf } from "../../problem.ts";
-import type { Pair } from "../../proxy/pki.ts";
-import { Apiserver, type Encoding } from "../apiserver.ts";
 import { Beat } from "../beat.ts";
 import { DemoClient } from "../client.ts";
-import { newCluster } from "../cluster.ts";
-import { Embedded } from "../embedded.ts";
-import { DemoFiles } from "../files.ts";
-import { Host } from "../host.ts";
+import { type DemoBackend, DemoFiles } from "../files.ts";
 import { NaiveProxy } from "../naive-proxy.ts";
 import { SteadyClient } from "../steady-client.ts";
-import type { Store } from "../store.ts";
 import { Visitor, type VisitorOptions } from "../visitor.ts";
-import { type Told, toldOf } from "./told.ts";
+import { embeddedSettings } from "./embedded-setting.ts";
+import type { Setting, Settings, Wishes } from "./setting.ts";
+import { type Told, toldOf, watchesOf } from "./told.ts";
 
 export type Side = "watchkeeper" | "naive proxy";
 
-/** What a story wants of its scene beyond what every one has. */
-export type Wishes = {
-  /** Apiservers in processes of their own, which can be struck. */
-  readonly isStruck?: boolean;
-  readonly encodingFor?: (accept: string) => Encoding | undefined;
-  /** With what apiserver-2 talks to itself. */
-  readonly loopback?: (files: DemoFiles) => Pair;
-  /** More lines of watchkeeper's listener. */
-  readonly listener?: (files: DemoFiles) => string;
-};
-
 type Parts = {
   readonly files: DemoFiles;
-  readonly store: Store;
-  readonly embedded: readonly Embedded[];
-  readonly backends: readonly { readonly name: string; readonly port: number }[];
+  readonly setting: Setting;
   readonly journal: Journal;
   readonly running: Running;
   readonly naive: NaiveProxy;
@@ -65,32 +48,33 @@ export class Scene {
   private constructor(parts: Parts, say: (line: string) => void) {
     this.#parts = parts;
     this.#say = say;
-    this.beat = new Beat(parts.store, wallClock);
+    this.beat = new Beat(parts.setting.writeBeat, wallClock);
     parts.journal.subscribe((entry) => this.#heard(entry));
   }
 
-  static async start(wishes: Wishes, say: (line: string) => void): Promise<Scene | Failure> {
+  static async start(
+    wishes: Wishes,
+    say: (line: string) => void,
+    settings: Settings = embeddedSettings,
+  ): Promise<Scene | Failure> {
     const files = await DemoFiles.make(wallClock);
-    const store = newCluster(wallClock);
     const stops: Parts["stops"] = [() => files.remove()];
     const fail = async (failure: Failure): Promise<Failure> => {
       for (const stop of stops.toReversed()) await stop();
       return failure;
     };
-    const hosts = ["apiserver-1", "apiserver-2"].map((name) => hostOf(name, { store, files, wishes }));
-    for (const host of hosts) stops.push(() => host.stop());
-    const ports = await Promise.all(hosts.map((host) => host.start()));
-    const bad = ports.find((port) => port instanceof Failure);
-    if (bad !== undefined) return fail(bad);
-    const backends = ports.map((port, index) => ({ name: `apiserver-${index + 1}`, port: Number(port) }));
+    const setting = await settings.make(wishes, files);
+    if (setting instanceof Failure) return fail(setting);
+    stops.push(() => setting.stop());
+    const { backends, ca } = setting;
     const journal = new Journal(wallClock);
-    const text = wishes.listener?.(files) ?? "";
-    const running = await startProxy(files.writeConfig(ports.map(Number), 0, text), journal);
+    const listener = wishes.listener?.(files) ?? "";
+    const running = await startProxy(files.writeConfig(backends, 0, { listener, ca }), journal);
     if (running instanceof Failure) return fail(running);
     stops.push(() => running.stop(AbortSignal.timeout(500)));
     const naive: NaiveProxy = new NaiveProxy({
       backends,
-      ca: files.authority.certificate,
+      ca: `${files.authority.certificate}${ca}`,
       pair: files.issue("naive"),
       clock: wallClock,
       onChange: (...change) => scene.#naiveChanged(...change),
@@ -98,11 +82,7 @@ export class Scene {
     stops.push(() => naive.stop());
     const naivePort = await naive.start();
     if (naivePort instanceof Failure) return fail(naivePort);
-    const embedded = hosts.filter((host) => host instanceof Embedded);
-    const scene = new Scene(
-      { files, store, embedded, backends, journal, running, naive, naivePort, stops },
-      say,
-    );
+    const scene = new Scene({ files, setting, journal, running, naive, naivePort, stops }, say);
     if (await scene.#isReady()) return scene;
     return fail(new Failure("no-backend", "proxy", "The apiservers did not become ready"));
   }
@@ -111,17 +91,24 @@ export class Scene {
     return this.#parts.files;
   }
 
-  get store(): Store {
-    return this.#parts.store;
+  get setting(): Setting {
+    return this.#parts.setting;
   }
 
-  get backends(): Parts["backends"] {
-    return this.#parts.backends;
+  get backends(): readonly DemoBackend[] {
+    return this.#parts.setting.backends;
   }
 
-  /** Those that can be struck, the one with the most watches first. */
-  get embedded(): readonly Embedded[] {
-    return this.#parts.embedded.toSorted((a, b) => b.watchCount - a.watchCount);
+  /** PEM: whoever vouches for the apiservers. */
+  get backendCa(): string {
+    return `${this.files.authority.certificate}${this.#parts.setting.ca}`;
+  }
+
+  /** The apiserver that serves the most watches of watchkeeper's. */
+  async busiest(): Promise<string> {
+    const counts = await watchesOf(this.#parts.running.apiAddress);
+    const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
+    return most?.[0] ?? "";
   }
 
   /** From now on times are counted and what watchkeeper concludes is told. */
@@ -158,7 +145,7 @@ export class Scene {
 
   visitor(side: Side, options: Partial<VisitorOptions> = {}): Visitor {
     const ca = this.files.authority.certificate;
-    const fields = { authorization: "Bearer demo", ...options.fields };
+    const fields = { authorization: `Bearer ${this.#parts.setting.token}`, ...options.fields };
     const visitor = new Visitor({ port: this.portOf(side), ca, ...options, fields });
     this.atEnd(() => visitor.close());
     return visitor;
@@ -167,7 +154,8 @@ export class Scene {
   steady(side: Side): SteadyClient {
     const tls = { ca: this.files.authority.certificate, serverName: "127.0.0.1" };
     const address = { name: "demo", host: "127.0.0.1", port: this.portOf(side), tls };
-    const connect = (): DemoClient => new DemoClient(address, this.#parts.journal);
+    const { journal, setting } = this.#parts;
+    const connect = (): DemoClient => new DemoClient(address, journal, setting.token);
     const client = new SteadyClient({ connect, beat: this.beat, clock: wallClock });
     this.atEnd(() => client.stop());
     return client;
@@ -227,17 +215,6 @@ export class Scene {
     if (this.#begunAt !== 0) this.naiveWords += 1;
     this.told("naive proxy", `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
   }
-}
-
-type HostParts = { readonly store: Store; readonly files: DemoFiles; readonly wishes: Wishes };
-
-function hostOf(name: string, { store, files, wishes }: HostParts): Embedded | Host {
-  const { isStruck = false, encodingFor, loopback } = wishes;
-  const parts = { name, store, clock: wallClock, ...(encodingFor === undefined ? {} : { encodingFor }) };
-  const pair = files.issue("apiserver");
-  if (isStruck) return new Embedded({ ...parts, pair });
-  const own = name === "apiserver-2" && loopback !== undefined ? { loopback: loopback(files) } : {};
-  return new Host({ apiserver: new Apiserver(parts), journal: new Journal(wallClock), ...pair, ...own });
 }
 
 async function startProxy(file: string, journal: Journal): Promise<Running | Failure> {

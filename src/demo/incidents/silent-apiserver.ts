@@ -1,7 +1,8 @@
 /** 004, the founding one: an apiserver says nothing more, and watches hang on it for days. */
 import type { Seen } from "../steady-client.ts";
 import { brokenOf, type Comparison, inSeconds, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, Wishes } from "./scene.ts";
+import type { Scene } from "./scene.ts";
+import type { Wishes } from "./setting.ts";
 
 const warmMs = 1_000;
 const holeMs = 20_000;
@@ -17,11 +18,11 @@ export async function play(scene: Scene): Promise<Outcome> {
   await Promise.all([clients.ours.start(), clients.theirs.start()]);
   await scene.pause(warmMs);
   for (const client of Object.values(clients)) client.reset();
-  const [victim] = scene.embedded;
+  const victim = await scene.busiest();
   scene.begin();
-  scene.told(victim?.name ?? "", "falls into a black hole: nothing gets through, either way");
-  await victim?.strike("hole");
-  const told = await scene.found("backend-frozen");
+  scene.told(victim, "falls into a black hole: nothing gets through, either way");
+  await scene.setting.silence(victim);
+  const told = await scene.found(scene.setting.silentKind);
   await scene.pause(holeMs - scene.ms);
   const { ours, theirs } = { ours: clients.ours.seen(), theirs: clients.theirs.seen() };
   const stuck = `${theirs.hung} of ${theirs.watches} watches still hang, and nothing will end them`;

@@ -21,6 +21,17 @@ export async function toldOf(address: string, kind: string): Promise<Told | unde
   return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;
 }
 
+/** How many watches each backend serves, by watchkeeper's own word. */
+export async function watchesOf(address: string): Promise<ReadonlyMap<string, number>> {
+  const { items } = mapOf(parseJson(await get(`http://${address}/api/v1/watches?limit=500`)));
+  const counts = new Map<string, number>();
+  for (const row of isList(items) ? items : []) {
+    const backend = textOf(mapOf(row)["backend"]);
+    counts.set(backend, (counts.get(backend) ?? 0) + 1);
+  }
+  return counts;
+}
+
 function shownAs(row: JsonMap): Told {
   const { kind, subject, backend, summary, state, evidence } = row;
   return {

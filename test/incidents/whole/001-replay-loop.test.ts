@@ -1,7 +1,7 @@
 /** Seed 001: a DELETED event with an old version; the reflector went on from it, and replayed history again and again. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { encode } from "../../../src/demo/incidents/replay-loop.ts";
+import { encodeOld } from "../../../src/demo/incidents/embedded-setting.ts";
 import { limits } from "../../../src/limits.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 
@@ -11,7 +11,7 @@ const contentType = "application/json";
 const configmaps = "/api/v1/namespaces/default/configmaps";
 
 test("the event is told with its backend, and the client that goes round in circles with its name", async () => {
-  const stage = await Stage.start({ encodingFor: () => ({ contentType, encode }) });
+  const stage = await Stage.start({ encodingFor: () => ({ contentType, encode: encodeOld }) });
   const client = stage.caller({ "user-agent": "looping-operator/v2 (linux/amd64)" });
   const body = (name: string): object => ({ metadata: { name } });
   await client.ask(`POST ${configmaps}`, body("a"));

@@ -1,0 +1,81 @@
+/** Two embedded apiservers on one store: they need no cluster and no root. */
+import { wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { Journal } from "../../journal.ts";
+import { Apiserver, type Encoding } from "../apiserver.ts";
+import { beatInto } from "../beat.ts";
+import { newCluster } from "../cluster.ts";
+import { Embedded } from "../embedded.ts";
+import { type DemoFiles, embeddedAt } from "../files.ts";
+import { Host } from "../host.ts";
+import { mapOf } from "../json.ts";
+import type { Store } from "../store.ts";
+import { type Encode, encodeJson } from "../watch-stream.ts";
+import type { Setting, Settings, Wishes } from "./setting.ts";
+
+export const embeddedSettings: Settings = { about: "two apiservers", make };
+
+/** A deletion with a version from long ago; what is deleted has its last one. */
+export const encodeOld: Encode = (type, object) =>
+  encodeJson(
+    type,
+    type === "DELETED"
+      ? { ...object, metadata: { ...mapOf(object["metadata"]), resourceVersion: "1" } }
+      : object,
+  );
+
+async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure> {
+  const store = newCluster(wallClock);
+  const hosts = ["apiserver-1", "apiserver-2"].map((name) => hostOf(name, { store, files, wishes }));
+  const stop = async (): Promise<void> => {
+    for (const host of hosts) await host.stop();
+  };
+  const ports = await Promise.all(hosts.map((host) => host.start()));
+  const bad = ports.find((port) => port instanceof Failure);
+  if (bad !== undefined) {
+    await stop();
+    return bad;
+  }
+  const backends = embeddedAt(ports.map(Number));
+  return {
+    backends,
+    ca: "",
+    token: "demo",
+    writeBeat: beatInto(store, wallClock),
+    oldVersion: "version 1, from long ago",
+    // The kernel before the hose still takes sockets.
+    silentKind: "backend-frozen",
+    async silence(name) {
+      const host = hosts[backends.findIndex((backend) => backend.name === name)];
+      if (host instanceof Embedded) await host.strike("hole");
+    },
+    podToken: (pod) => Promise.resolve(unsignedToken(pod)),
+    stop,
+  };
+}
+
+const encodingFor = (): Encoding => ({ contentType: "application/json", encode: encodeOld });
+
+type HostParts = { readonly store: Store; readonly files: DemoFiles; readonly wishes: Wishes };
+
+function hostOf(name: string, { store, files, wishes }: HostParts): Embedded | Host {
+  const { isStruck = false, tellsOldVersions = false, loopback } = wishes;
+  const parts = { name, store, clock: wallClock, ...(tellsOldVersions ? { encodingFor } : {}) };
+  const pair = files.issue("apiserver");
+  if (isStruck) return new Embedded({ ...parts, pair });
+  const own = name === "apiserver-2" && loopback !== undefined ? { loopback: loopback(files) } : {};
+  return new Host({ apiserver: new Apiserver(parts), journal: new Journal(wallClock), ...pair, ...own });
+}
+
+/** A pod's token as Kubernetes makes them, without a signature: embedded apiservers ask nobody who they are. */
+function unsignedToken(pod: string): string {
+  const claims = {
+    sub: "system:serviceaccount:default:nginx",
+    "kubernetes.io": { namespace: "default", pod: { name: pod } },
+  };
+  return `${part({ alg: "RS256" })}.${part(claims)}.${Buffer.from("unsigned").toString("base64url")}`;
+}
+
+function part(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}

@@ -1,0 +1,70 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../../src/clock.ts";
+import { DemoFiles } from "../../../../src/demo/files.ts";
+import { embeddedSettings, encodeOld } from "../../../../src/demo/incidents/embedded-setting.ts";
+import type { Setting, Wishes } from "../../../../src/demo/incidents/setting.ts";
+import { Visitor } from "../../../../src/demo/visitor.ts";
+import { Failure } from "../../../../src/failure.ts";
+import { within } from "../../../support/within.ts";
+
+const test = suite("demo/incidents/embedded-setting");
+
+let files: DemoFiles;
+const settings: Setting[] = [];
+
+test.before(async () => {
+  files = await DemoFiles.make(wallClock);
+});
+test.after(async () => {
+  for (const setting of settings) await setting.stop();
+  files.remove();
+});
+
+async function made(wishes: Wishes): Promise<Setting> {
+  const setting = await embeddedSettings.make(wishes, files);
+  if (setting instanceof Failure) throw new Error(setting.message);
+  settings.push(setting);
+  return setting;
+}
+
+function visitorOf({ backends, token }: Setting, number: number): Visitor {
+  const fields = { authorization: `Bearer ${token}` };
+  const port = backends[number]?.port ?? 0;
+  return new Visitor({ port, ca: files.authority.certificate, fields, withinMs: 700 });
+}
+
+test("what is written at one is read at the other, and a beat reaches both", async () => {
+  const setting = await made({});
+  const visitors = [0, 1].map((number) => visitorOf(setting, number));
+  await setting.writeBeat(7);
+  for (const visitor of visitors) {
+    const { body } = await within(
+      20_000,
+      "a read",
+      visitor.read("GET /api/v1/namespaces/kube-public/configmaps/beat"),
+    );
+    assert.match(JSON.stringify(body), '"count":"7"');
+    visitor.close();
+  }
+});
+
+test("one that falls silent answers nobody, and the other does", async () => {
+  const setting = await made({ isStruck: true });
+  await setting.silence("apiserver-2");
+  const answers = [0, 1].map(async (number) => {
+    const visitor = visitorOf(setting, number);
+    const status = await visitor.ask("GET /readyz");
+    visitor.close();
+    return status;
+  });
+  assert.equal(await within(20_000, "both", Promise.all(answers)), [200, 0]);
+});
+
+test("a deletion is told with a version from long ago, all else as it is", () => {
+  const object = { metadata: { name: "a", resourceVersion: "9" } };
+  assert.match(encodeOld("DELETED", object).toString(), '"resourceVersion":"1"');
+  assert.match(encodeOld("MODIFIED", object).toString(), '"resourceVersion":"9"');
+});
+
+test.run();
