@@ -44,12 +44,15 @@ function more({ count, names }) {
   return count > names.length ? ` and ${amount(count - names.length)} more` : "";
 }
 
-/** @type {ReadonlyMap<string, string>} */
+/**
+ * Of one, and of several.
+ * @type {ReadonlyMap<string, readonly [one: string, several: string]>}
+ */
 const tolls = new Map([
-  ["watchesMoved", "watches moved"],
-  ["watchesEnded", "watches ended"],
-  ["tunnelsEnded", "tunnels ended"],
-  ["requestsFailed", "requests failed"],
+  ["watchesMoved", ["watch moved", "watches moved"]],
+  ["watchesEnded", ["watch ended", "watches ended"]],
+  ["tunnelsEnded", ["tunnel ended", "tunnels ended"]],
+  ["requestsFailed", ["request failed", "requests failed"]],
 ]);
 
 /**
@@ -59,7 +62,7 @@ const tolls = new Map([
 export function tollOf({ toll }) {
   return Array.from(tolls, ([name, words]) => ({ count: toll[name] ?? 0, words }))
     .filter(({ count }) => count > 0)
-    .map(({ count, words }) => `${amount(count)} ${words}`)
+    .map(({ count, words: [one, several] }) => `${amount(count)} ${count === 1 ? one : several}`)
     .join(", ");
 }
 

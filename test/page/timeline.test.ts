@@ -22,6 +22,12 @@ test("verdicts and incidents stand together, the latest first", () => {
   );
 });
 
+test("of one thing it is told as of one", () => {
+  const toll = { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 1 };
+  const [told] = entriesOf([], [incident({ toll })]);
+  assert.match(told?.text ?? "", "4 watches moved, 1 tunnel ended, 1 request failed");
+});
+
 test("only what a reader can read is kept", () => {
   const history = Array.from({ length: 300 }, (_, at) => changeAt(at * 1_000, "ready", "suspect"));
   assert.is(entriesOf([backend({ history })], []).length, 60);
