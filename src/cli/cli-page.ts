@@ -11,16 +11,16 @@ function section(name: string, spec: CommandSpec): string {
   const { summary, options, exits, examples } = spec;
   const parts = [
     `## ${name}\n\n${upper(summary)}.\n`,
-    fenced([`watchkeeper ${name} ${usageOf(spec)}`.trimEnd()]),
+    fenced("text", [`watchkeeper ${name} ${usageOf(spec)}`.trimEnd()]),
     options.length === 0 ? "" : `| option | what |\n| ------ | ---- |\n${options.map(optionRow).join("")}`,
     exits === undefined ? "" : `Exit code ${exits}.\n`,
-    examples === undefined ? "" : fenced(examples),
+    examples === undefined ? "" : fenced("sh", examples),
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
-function fenced(lines: readonly string[]): string {
-  return `\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n`;
+function fenced(kind: string, lines: readonly string[]): string {
+  return `\`\`\`${kind}\n${lines.join("\n")}\n\`\`\`\n`;
 }
 
 function optionRow(option: Option): string {

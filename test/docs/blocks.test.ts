@@ -1,0 +1,177 @@
+/** Every block of code on a page has a kind, and every kind somebody who tries it: what is cheap is tried here. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { parse, stringify } from "yaml";
+import { schemas } from "../../src/admin/api-schemas.ts";
+import { metricsPage } from "../../src/admin/metrics-page.ts";
+import { commands, isCommand } from "../../src/cli/commands.ts";
+import { helpOf } from "../../src/cli/help.ts";
+import { parseConfig } from "../../src/config.ts";
+import { isProblems, lineOf } from "../../src/problem.ts";
+import { type Block, blocks, blocksOf, indented, pageCommands } from "./blocks.ts";
+import { placeOf, ruleOf, rules } from "./places.ts";
+
+const test = suite("docs/blocks");
+
+/** What is wrong with a block; undefined: nothing. */
+type Judge = (block: Block) => string | undefined;
+
+const judges: Readonly<Record<string, Judge>> = {
+  // Each command has a place where it is run: the tests below, and those that run them.
+  sh: () => undefined,
+  text: printed,
+  yaml: configured,
+  json: answered,
+  promql: asked,
+  mermaid: drawn,
+};
+
+test("no block of code is without a fence, and no fence without a kind that somebody tries", () => {
+  assert.equal(indented(), []);
+  const unknown = blocks.filter(({ kind }) => judges[kind] === undefined);
+  assert.equal(unknown.map(nameOf), []);
+  assert.ok(blocks.length > 90, `${blocks.length} blocks`);
+});
+
+for (const kind of Object.keys(judges)) {
+  test(`every block of ${kind} is what it says`, () => {
+    const own = blocks.filter((block) => block.kind === kind);
+    const wrong = own.flatMap((block) => judges[kind]?.(block)?.replace(/^/, `${nameOf(block)}: `) ?? []);
+    assert.equal(wrong, []);
+    assert.ok(own.length > 0);
+  });
+}
+
+test("every command of a page is run by a test, or the table says why not", () => {
+  const unplaced = pageCommands.filter((command) => ruleOf(command) === undefined);
+  assert.equal(
+    unplaced.map(({ page, line, text }) => `${page}:${line} ${text}`),
+    [],
+  );
+  assert.ok(pageCommands.length > 100, `${pageCommands.length} commands`);
+});
+
+test("every row of that table is of a command that there is, and names a test that there is", () => {
+  const used = new Set(pageCommands.map((command) => ruleOf(command)));
+  assert.equal(
+    rules.filter((rule) => !used.has(rule)).map(([command]) => String(command)),
+    [],
+  );
+  for (const [command, place] of rules) {
+    if (place.run !== "nowhere" || place.shownBy === undefined) continue;
+    const [file, text] = place.shownBy;
+    assert.ok(readFileSync(file, "utf8").includes(text), `${String(command)}: ${file} has no "${text}"`);
+  }
+});
+
+test("what is run nowhere and shown by no test is little", () => {
+  const unshown = pageCommands.filter((command) => {
+    const place = placeOf(command);
+    return place.run === "nowhere" && place.shownBy === undefined;
+  });
+  const bare = new Set(unshown.map(({ text }) => text.replace(/ .*/, "")));
+  assert.equal([...bare].toSorted(), ["journalctl", "npm", "ssh", "top"]);
+});
+
+test("a block is read to its end, a command without its comment, and in quotes nothing is cut", () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchkeeper-blocks-"));
+  const page = join(folder, "a.md");
+  writeFileSync(page, "x\n\n```sh\na 'b # c' && d \\\n  -e   # why\n# not this\nf\n```\n");
+  const [block] = blocksOf(page);
+  rmSync(folder, { recursive: true });
+  assert.equal([block?.line, block?.kind], [4, "sh"]);
+  assert.is(block?.text.split("\n").length, 5);
+});
+
+/** Pages whose printed words are compared with what is printed, by the test that prints it. */
+const printedBy: Readonly<Record<string, string>> = {
+  "README.md": "test/processes/demo/incidents/pages.test.ts",
+  "docs/incidents/": "test/processes/demo/incidents/pages.test.ts",
+  "docs/admin-api.md": "test/processes/docs/commands.test.ts",
+};
+
+function printed({ page, text }: Block): string | undefined {
+  if (page !== "docs/cli.md") {
+    const [, file = ""] = Object.entries(printedBy).find(([start]) => page.startsWith(start)) ?? [];
+    return existsSync(file) ? undefined : "nobody compares it with what is printed";
+  }
+  const [, name = ""] = /^watchkeeper (\S+)/.exec(text) ?? [];
+  if (!isCommand(name)) return "no command";
+  return helpOf(name, commands[name]).startsWith(`usage: ${text}`) ? undefined : "--help says something else";
+}
+
+/** Whole configurations, parts of one, and what Prometheus reads. */
+function configured({ page, text }: Block): string | undefined {
+  const said = parse(text) as Record<string, unknown>;
+  if (said["scrape_configs"] !== undefined) return scraped(said["scrape_configs"]);
+  // A part stands in place of the same part of a whole one.
+  const whole = parse(readFileSync("config/static.yaml", "utf8")) as Record<string, unknown>;
+  const isWhole = said["kind"] === "WatchkeeperConfiguration";
+  const config = parseConfig(isWhole ? text : stringify({ ...whole, ...said }), page);
+  return isProblems(config) ? config.map((problem) => lineOf(problem)).join("\n") : undefined;
+}
+
+function scraped(jobs: unknown): string | undefined {
+  const [job] = jobs as readonly { readonly job_name?: string }[];
+  // The rules look for it.
+  return job?.job_name === "watchkeeper" ? undefined : "no job of the name that the alerts look for";
+}
+
+/** An answer of the JSON API: of the kind that it says, or that the heading before it says. Nothing missing, nothing too many. */
+function answered({ page, line, text }: Block): string | undefined {
+  const answer = JSON.parse(text) as { readonly kind?: string };
+  if (answer.kind?.endsWith("List")) return listed(answer);
+  const before = readFileSync(page, "utf8").split("\n").slice(0, line);
+  const heading = before.findLast((one) => one.startsWith("### ")) ?? "";
+  const name = answer.kind === "Operation" ? "Operation" : singular(heading.slice("### ".length));
+  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
+  ajv.addSchema({ $id: "https://here/", components: { schemas } });
+  const validate = ajv.getSchema(`https://here/#/components/schemas/${name}`);
+  if (validate === undefined) return `no schema of the name "${name}"`;
+  // "..." is a time, or a part that is left out.
+  return validate(answer) === true ? undefined : `${name}: ${ajv.errorsText(validate.errors)}`;
+}
+
+function listed(answer: object): string | undefined {
+  const fields = ["at", "items", "kind", "limit", "matching", "offset", "total"];
+  const own = Object.keys(answer).toSorted();
+  return own.join() === fields.join() ? undefined : `a list has ${fields.join()}`;
+}
+
+function singular(word: string): string {
+  return `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`.replace(/(ch)?e?s$/, (end) =>
+    end === "ches" ? "ch" : end === "es" ? "e" : "",
+  );
+}
+
+/** Every metric that is asked for is one of ours. Whether it can be read is for promtool: test/real/docs.test.ts. */
+function asked({ text }: Block): string | undefined {
+  const ours = new Set([...metricsPage().matchAll(/`(watchkeeper_\w+)`/g)].map(([, name]) => name));
+  const foreign = [...text.matchAll(/\bwatchkeeper_\w+/g)].filter(([name]) => !ours.has(name));
+  return foreign.length === 0 ? undefined : `no metric of ours: ${foreign.join()}`;
+}
+
+/** A chart as mermaid reads it: each line joins nodes, or begins or ends a group. */
+function drawn({ text }: Block): string | undefined {
+  const node = String.raw`\w+(\["[^"]*"\])?`;
+  const arrow = String.raw`(-->|-\.->|--( "[^"]*"|( \w+)+) -->|== "[^"]*" ==>)`;
+  const chain = new RegExp(`^${node}( ${arrow} ${node})*$`);
+  const [head, ...lines] = text.trimEnd().split("\n");
+  const odd = lines
+    .map((line) => line.trim())
+    .filter((line) => !chain.test(line) && !/^(subgraph \w+|end)$/.test(line));
+  const groups = lines.filter((line) => line.trim().startsWith("subgraph ")).length;
+  const ends = lines.filter((line) => line.trim() === "end").length;
+  if (!/^flowchart (LR|TB)$/.test(head ?? "")) return "no flowchart";
+  return odd.length === 0 && groups === ends ? undefined : `cannot be drawn: ${odd.join(" | ")}`;
+}
+
+function nameOf({ page, line, kind }: Block): string {
+  return `${page}:${line} (${kind})`;
+}
+
+test.run();

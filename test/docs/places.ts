@@ -1,0 +1,116 @@
+/**
+ * Where each command of the pages is run for real. Everything is run somewhere, but for what this table names with a reason;
+ * what a machine without systemd, a registry or nodes cannot do names the test that shows the same instead.
+ */
+import type { PageCommand } from "./blocks.ts";
+
+export type Place =
+  /** test/processes/docs/commands.test.ts, which expects this exit code, or one of them; 0 where none is said. */
+  | { readonly run: "here"; readonly codes?: readonly number[] }
+  /** The same: it goes on until a signal ends it, and has to say something before. */
+  | { readonly run: "endless" }
+  /** Said by the command before it, word for word; "…" stands for what is new each time. */
+  | { readonly run: "said" }
+  /** test/processes/demo/incidents/pages.test.ts: stories, which take half a minute each. */
+  | { readonly run: "story" }
+  /** test/real/docs.test.ts, on a real apiserver. */
+  | { readonly run: "cluster"; readonly codes?: readonly number[] }
+  | {
+      readonly run: "nowhere";
+      readonly because: string;
+      /** The test that does the same: its file, and a part of its text. */
+      readonly shownBy?: readonly [file: string, text: string];
+    };
+
+type Rule = readonly [command: RegExp, place: Place];
+
+const pack = "test/processes/long/pack.test.ts";
+const nodesOwn = "asks a node of the reader's, by the node's own programs: nothing of ours is in it";
+
+/** The first that fits counts. */
+export const rules: readonly Rule[] = [
+  [
+    /^npm ci$/,
+    { run: "nowhere", because: "tests run where it has been done", shownBy: [".ci/run", "npm ci"] },
+  ],
+  [
+    /^npm (test|run check|run test:attacks)$/,
+    { run: "nowhere", because: "runs this test", shownBy: [".ci/run", "npm test\nnpm run -s test:attacks"] },
+  ],
+  [
+    /^npm run bench /,
+    { run: "nowhere", because: "measures for minutes, beside proxies that have to be built" },
+  ],
+  [
+    /^npm run executable$|^install dist-executable/,
+    {
+      run: "nowhere",
+      because: "takes a minute",
+      shownBy: [pack, "the single executable runs where there is no Node"],
+    },
+  ],
+  [
+    /^npm install --global /,
+    {
+      run: "nowhere",
+      because: "takes a minute",
+      shownBy: [pack, "the packed package runs from a global install in an empty prefix"],
+    },
+  ],
+  [
+    /^podman build /,
+    {
+      run: "nowhere",
+      because: "its base images come from a registry",
+      shownBy: [pack, "the image's steps name scripts and files that are there"],
+    },
+  ],
+  [
+    /^systemctl /,
+    {
+      run: "nowhere",
+      because: "there is no systemd where tests run",
+      shownBy: ["test/processes/docs/commands.test.ts", "systemd finds nothing wrong with the units"],
+    },
+  ],
+  [
+    /^kill -USR2 /,
+    {
+      run: "nowhere",
+      because: "needs the process that systemd started",
+      shownBy: ["test/processes/cli/handover.test.ts", "a rolling restart: no refusal, no reset, no relist"],
+    },
+  ],
+  [
+    / port-forward /,
+    {
+      run: "nowhere",
+      because: "the pods of the rig run no image",
+      shownBy: ["test/real/kubectl.test.ts", "port-forward over ${name} carries many connections, whole"],
+    },
+  ],
+  [/^(ssh|journalctl|top) /, { run: "nowhere", because: nodesOwn }],
+  [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
+  [/^export KUBECONFIG=/, { run: "said" }],
+  // Whether one of the nodes there has the address is the reader's to see.
+  [/^kubectl .*\| grep ADDRESS/, { run: "cluster", codes: [0, 1] }],
+  [/^(kubectl|helm) |\| kubectl apply/, { run: "cluster" }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) (run|try) ?/, { run: "endless" }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) (tap|top)(?!.* --(for|once))/, { run: "endless" }],
+  // An incident is active there.
+  [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
+  // Nobody listens there, or it is not a Linux with that file.
+  [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
+  [/^(watchkeeper|node|source|install|curl|openssl|ss) |^source <\(watchkeeper /, { run: "here" }],
+];
+
+export function ruleOf({ text }: PageCommand): Rule | undefined {
+  return rules.find(([command]) => command.test(text));
+}
+
+/** Of a command without a place, that it has none. */
+export function placeOf(command: PageCommand): Place {
+  const [, place] = ruleOf(command) ?? [];
+  if (place === undefined) throw new Error(`${command.page}:${command.line} ${command.text}: nobody runs it`);
+  return place;
+}
