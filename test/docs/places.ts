@@ -37,6 +37,7 @@ export const rules: readonly Rule[] = [
     /^npm (test|run check|run test:attacks)$/,
     { run: "nowhere", because: "runs this test", shownBy: [".ci/run", "npm test\nnpm run -s test:attacks"] },
   ],
+  [/^npm run test:soak$/, { run: "nowhere", because: "lasts two hours" }],
   [
     /^npm run bench /,
     { run: "nowhere", because: "measures for minutes, beside proxies that have to be built" },

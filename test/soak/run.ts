@@ -9,7 +9,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { wallClock } from "../../src/clock.ts";
-import { Beat } from "../../src/demo/beat.ts";
+import { Beat, beatInto } from "../../src/demo/beat.ts";
 import { DemoClient } from "../../src/demo/client.ts";
 import { Journal } from "../../src/journal.ts";
 import { seeded } from "../support/random.ts";
@@ -64,7 +64,7 @@ const restingLanes = 12;
 say(`seed ${values.seed}`);
 const random = seeded(Number(values.seed));
 const stage = await Stage.start();
-const beat = new Beat(stage.store, wallClock);
+const beat = new Beat(beatInto(stage.store, wallClock), wallClock);
 beat.start();
 const journal = new Journal(wallClock);
 const tlsOf = { ca: stage.ca, serverName: "localhost" };
