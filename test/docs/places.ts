@@ -7,8 +7,8 @@ import type { PageCommand } from "./blocks.ts";
 export type Place =
   /** test/processes/docs/commands.test.ts, which expects this exit code, or one of them; 0 where none is said. */
   | { readonly run: "here"; readonly codes?: readonly number[] }
-  /** The same: it goes on until a signal ends it, and has to say something before. */
-  | { readonly run: "endless" }
+  /** The same: it goes on until a signal ends it, and has to say this before. */
+  | { readonly run: "endless"; readonly says: RegExp }
   /** Said by the command before it, word for word; "…" stands for what is new each time. */
   | { readonly run: "said" }
   /** test/processes/demo/incidents/pages.test.ts: stories, which take half a minute each. */
@@ -96,8 +96,11 @@ export const rules: readonly Rule[] = [
   // Whether one of the nodes there has the address is the reader's to see.
   [/^kubectl .*\| grep ADDRESS/, { run: "cluster", codes: [0, 1] }],
   [/^(kubectl|helm) |\| kubectl apply/, { run: "cluster" }],
-  [/^(watchkeeper|node bin\/watchkeeper\.js) (run|try) ?/, { run: "endless" }],
-  [/^(watchkeeper|node bin\/watchkeeper\.js) (tap|top)(?!.* --(for|once))/, { run: "endless" }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) run /, { run: "endless", says: /listener\.opened/ }],
+  [/^watchkeeper try$/, { run: "endless", says: /^export KUBECONFIG=.*\n/m }],
+  [/^watchkeeper tap .*\| jq/, { run: "endless", says: /^"\/.+"$/m }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) tap(?!.* --for)/, { run: "endless", says: /exchange\.ended/ }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active there.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
   // Nobody listens there, or it is not a Linux with that file.

@@ -125,7 +125,7 @@ export class Stage {
         .replaceAll(/https:\/\/10\.0\.0\.1(\d):6443/g, (_, last: string) => this.#url(Number(last)))
         .replaceAll(/(?<![\w/.-])\/etc\//g, `${folder}/etc/`)
         .replaceAll(/(address: )"?(\[::\]:8443|127\.0\.0\.1:7443)"?/g, "$1127.0.0.1:0")
-        .replaceAll(/^admin:\n(?: .*\n)+/gm, "");
+        .replaceAll(/^admin:(?: .*\n|\n(?: .*\n)+)/gm, "");
       writeFileSync(file, `${here}\nadmin: {address: 127.0.0.1:0, metricsAddress: 127.0.0.1:0}\n`);
     }
   }

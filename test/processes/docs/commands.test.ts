@@ -67,7 +67,7 @@ async function tried(shell: Shell, command: PageCommand, before: string): Promis
   }
   if (place.run === "endless") {
     const started = shell.start(command.text);
-    assert.ok(await started.says(/\n/), `${name}: said ${started.text()}`);
+    assert.ok(await started.says(place.says), `${name}: said ${started.text()}`);
     started.signal("SIGINT");
     const code = await started.ended;
     assert.ok(code === 0 || code === "SIGINT", `${name}: ended with ${code}, said ${started.text()}`);
