@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parse, stringify } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
 import { schemas } from "../../src/admin/api-schemas.ts";
 import { metricsPage } from "../../src/admin/metrics-page.ts";
 import { commands, isCommand } from "../../src/cli/commands.ts";
 import { helpOf } from "../../src/cli/help.ts";
 import { parseConfig } from "../../src/config.ts";
 import { isProblems, lineOf } from "../../src/problem.ts";
-import { type Block, blocks, blocksOf, indented, pageCommands } from "./blocks.ts";
+import { type Block, blocks, blocksOf, indented, isManifest, pageCommands } from "./blocks.ts";
 import { placeOf, ruleOf, rules } from "./places.ts";
 
 const test = suite("docs/blocks");
@@ -104,8 +104,10 @@ function printed({ page, text }: Block): string | undefined {
   return helpOf(name, commands[name]).startsWith(`usage: ${text}`) ? undefined : "--help says something else";
 }
 
-/** Whole configurations, parts of one, and what Prometheus reads. */
-function configured({ page, text }: Block): string | undefined {
+/** Whole configurations, parts of one, what Prometheus reads, and objects of Kubernetes. */
+function configured(block: Block): string | undefined {
+  const { page, text } = block;
+  if (isManifest(block)) return shaped(text);
   const said = parse(text) as Record<string, unknown>;
   if (said["scrape_configs"] !== undefined) return scraped(said["scrape_configs"]);
   // A part stands in place of the same part of a whole one.
@@ -114,6 +116,19 @@ function configured({ page, text }: Block): string | undefined {
   const config = parseConfig(isWhole ? text : stringify({ ...whole, ...said }), page);
   return isProblems(config) ? config.map((problem) => lineOf(problem)).join("\n") : undefined;
 }
+
+/** As far as that can be said without an apiserver, which takes them in a dry run in test/real/docs.test.ts. */
+function shaped(text: string): string | undefined {
+  const objects = parseAllDocuments(text).map((one) => one.toJS() as Manifest);
+  const odd = objects.filter(({ apiVersion, kind, metadata }) => !apiVersion || !kind || !metadata?.name);
+  return objects.length > 0 && odd.length === 0 ? undefined : "an object without apiVersion, kind or name";
+}
+
+type Manifest = {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: { readonly name?: string };
+};
 
 function scraped(jobs: unknown): string | undefined {
   const [job] = jobs as readonly { readonly job_name?: string }[];

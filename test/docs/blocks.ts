@@ -27,6 +27,11 @@ export function blocksOf(page: string): readonly Block[] {
 
 export const blocks: readonly Block[] = pages.flatMap((page) => blocksOf(page));
 
+/** Objects of Kubernetes, of which a page may show several in one block. */
+export function isManifest({ kind, text }: Block): boolean {
+  return kind === "yaml" && /^apiVersion: (?!watchkeeper\.dev\/)/m.test(text);
+}
+
 /** Lines that Markdown takes for code because of their indent alone, and that nobody could say the kind of. */
 export function indented(): readonly string[] {
   return pages.flatMap((page) => {

@@ -90,6 +90,14 @@ export const rules: readonly Rule[] = [
       shownBy: ["test/real/kubectl.test.ts", "port-forward over ${name} carries many connections, whole"],
     },
   ],
+  [
+    / --token-file /,
+    {
+      run: "nowhere",
+      because: "the proxy has to ask a cluster about the token",
+      shownBy: ["test/real/authorization.test.ts", "by our command line either; one that may operate may"],
+    },
+  ],
   [/^(ssh|journalctl|top) /, { run: "nowhere", because: nodesOwn }],
   [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
   [/^export KUBECONFIG=/, { run: "said" }],
