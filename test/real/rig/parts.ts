@@ -22,6 +22,8 @@ export const programs = {
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
   "kube-apiserver": { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kube-apiserver" },
   kubectl: { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kubectl" },
+  // After kube-apiserver, whose packages it shares: alone it would take a minute, so it is linked in seconds.
+  signer: { module: "signer", package: "." },
 } as const;
 
 export type Program = keyof typeof programs;
