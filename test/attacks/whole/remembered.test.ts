@@ -1,0 +1,90 @@
+/**
+ * Who asks, what for, in whose name: of all that the proxy remembers for a while. It is to remember names, not the 64 KiB
+ * that somebody has put around one.
+ */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { pause, sceneOf, times } from "../../support/attack.ts";
+import {
+  continued,
+  type Fields,
+  type Frame,
+  headers,
+  settings,
+  windowUpdate,
+} from "../../support/h2-frames.ts";
+import { jwt } from "../../support/jwt.ts";
+
+const test = suite("attacks/whole/remembered");
+
+const scene = sceneOf(test, () => ({ extra: "logging: {accessLog: all}\n" }));
+
+/** Of no other text, and 60,000 octets long. */
+const long = (word: string): string => word.padEnd(60_000, `${word}-`);
+
+/** So many are 36 MB that must not stay. */
+const count = 600;
+const attacks: Record<string, (at: number) => readonly [path: string, ...fields: Fields]> = {
+  "lists of resources with endless names": (at) => [`/apis/example.com/v1/${long(`resource-${at}`)}`],
+  "lists with endless queries": (at) => [
+    `/apis/networking.k8s.io/v1/networkpolicies?x=${long(`query-${at}`)}`,
+  ],
+  "lists by programs with endless names": (at) => [
+    "/api/v1/pods",
+    ["user-agent", long(`controller-manager-${at}/v1`)],
+  ],
+  "audit ids without end": (at) => ["/api/v1/pods", ["audit-id", long(`audit-${at}`)]],
+  "tokens of users with endless names": (at) => {
+    const sub = `user-${at}`.padEnd(11_000, `${at}-`);
+    return ["/api/v1/pods", ["authorization", `Bearer ${jwt({ sub })}`]];
+  },
+};
+
+function request(id: number, [path, ...fields]: readonly [path: string, ...fields: Fields]): Frame[] {
+  return continued(headers(id).get(path, ...fields), 16_000, 16_000, 16_000);
+}
+
+/** Ten at a time, so that the bystander, who lives in this process, is not what waits for them. */
+async function ask(
+  most: number,
+  of: (at: number) => readonly [path: string, ...fields: Fields],
+): Promise<void> {
+  const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 1 << 20 }));
+  client.send(windowUpdate(0, 1 << 26));
+  for (let first = 0; first < most; first += 10) {
+    const ids = times(10, (at) => 2 * (first + at) + 1);
+    client.send(...ids.map((id) => request(id, of((id - 1) / 2))));
+    await client.until("the answers", () => ids.every((id) => (client.bodies.get(id) ?? 0) > 0));
+    await pause(20);
+  }
+  client.destroy();
+}
+
+// First, while it is on the first page of all callers.
+test("the honest twin: a program with a name as it is, and its audit id, is told of by that name", async () => {
+  const client = await scene.attacker();
+  const agent = "kube-controller-manager/v1.36.1 (linux/amd64) kubernetes/abcdef0/leader-election";
+  const id = "0b1c2d3e-aaaa-4bbb-8ccc-0123456789ab";
+  client.send(headers(1).get("/api/v1/pods", ["user-agent", agent], ["audit-id", id]));
+  await client.expect(/^DATA 1 .*END/);
+  const clients = await (
+    await fetch(`http://${scene.proxy.place.apiAddress}/api/v1/clients?limit=500`)
+  ).text();
+  assert.match(clients, "kube-controller-manager/leader-election");
+});
+
+for (const [what, of] of Object.entries(attacks))
+  test(`${what} are not remembered whole`, async () => {
+    // What a first few make grow for good is their number's doing, not their length's.
+    await ask(50, (at) => of(at + count));
+    const { heapBytes } = await scene.gone();
+    await ask(count, of);
+    // What 36 MB of heads have passed through stays the process' for a while: it is what is live that counts.
+    await scene.settledLive(heapBytes);
+    await scene.measureFromHere();
+    const after = await scene.proxy.state();
+    const grownMB = ((after.heapBytes - heapBytes) / 1e6).toFixed(1);
+    process.stdout.write(`figure: ${what}: ${grownMB} MB more are live\n`);
+  });
+
+test.run();
