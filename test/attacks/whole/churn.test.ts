@@ -1,18 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Scene } from "../../support/attack.ts";
+import { sceneOf } from "../../support/attack.ts";
 import { data, headers, priority, raw, reset, windowUpdate } from "../../support/h2-frames.ts";
 
 const test = suite("attacks/whole/churn");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 /** Odd ids from 1 on. */
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);

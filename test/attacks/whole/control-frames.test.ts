@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Scene, times } from "../../support/attack.ts";
+import { sceneOf, times } from "../../support/attack.ts";
 import {
   data,
   type Frame,
@@ -19,14 +19,7 @@ import {
 
 const test = suite("attacks/whole/control-frames");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 const hang = headers(1).get("/api/v1/hang");
 

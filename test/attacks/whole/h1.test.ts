@@ -2,19 +2,12 @@
 import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene } from "../../support/attack.ts";
+import { pause, sceneOf } from "../../support/attack.ts";
 import { connectRaw, type RawPeer } from "../../support/raw.ts";
 
 const test = suite("attacks/whole/h1");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 const connect = (): Promise<RawPeer> => connectRaw(scene.proxy.place.plainPort);
 const lines = (...all: readonly string[]): string => [...all, "", ""].join("\r\n");

@@ -1,20 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Scene } from "../../support/attack.ts";
+import { sceneOf } from "../../support/attack.ts";
 import { continued, type Fields, type Frame, headers, raw } from "../../support/h2-frames.ts";
 import { blockOf } from "../../support/raw-backend.ts";
 
 const test = suite("attacks/whole/headers");
 const MiB = 1 << 20;
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 /** A literal with incremental indexing. */
 function indexed(name: string, value: string): Buffer {

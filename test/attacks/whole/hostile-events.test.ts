@@ -1,21 +1,14 @@
 /** A60: events that no apiserver sends. The watch decoder gives up rather than hold them, and nobody else notices. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Scene } from "../../support/attack.ts";
+import { sceneOf } from "../../support/attack.ts";
 import { headers, settings, windowUpdate } from "../../support/h2-frames.ts";
 import type { RawH2 } from "../../support/raw-h2.ts";
 
 const test = suite("attacks/whole/hostile-events");
 const MiB = 1 << 20;
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 /** Reads whatever comes. */
 async function reader(): Promise<RawH2> {

@@ -1,19 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { classify } from "../../../src/proxy/classify.ts";
-import { Scene } from "../../support/attack.ts";
+import { sceneOf } from "../../support/attack.ts";
 import { continued, data, type Fields, headers } from "../../support/h2-frames.ts";
 
 const test = suite("attacks/whole/messages");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 /** A good request but for these pseudo-fields; undefined leaves one out. */
 function request(over: Record<string, string | undefined>): Fields {

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene } from "../../support/attack.ts";
+import { pause, sceneOf } from "../../support/attack.ts";
 import {
   continued,
   type Frame,
@@ -17,14 +17,7 @@ import { RawH2 } from "../../support/raw-h2.ts";
 
 const test = suite("attacks/whole/slow-peers");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 const MiB = 1 << 20;

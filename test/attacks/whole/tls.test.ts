@@ -3,7 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene } from "../../support/attack.ts";
+import { pause, sceneOf } from "../../support/attack.ts";
 import { headers, settings } from "../../support/h2-frames.ts";
 import { connectRaw } from "../../support/raw.ts";
 import { RawH2 } from "../../support/raw-h2.ts";
@@ -11,14 +11,7 @@ import { within } from "../../support/within.ts";
 
 const test = suite("attacks/whole/tls");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 /** The protocol that a handshake came to, or "refused". */
 async function shakes(options: tls.ConnectionOptions): Promise<string> {

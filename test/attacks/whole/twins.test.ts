@@ -1,7 +1,7 @@
 /** Heavy, odd and slow, and honest all the same: who looks like an attacker must be served like anybody else. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene, times } from "../../support/attack.ts";
+import { pause, sceneOf, times } from "../../support/attack.ts";
 import {
   continued,
   data,
@@ -22,14 +22,7 @@ import {
 
 const test = suite("attacks/whole/twins");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 test("the honest twin of A5, A7, A9: heads of 60 KiB in five pieces, with table updates and references, over and over", async () => {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 1 << 20 }));

@@ -1,19 +1,12 @@
 /** Upgrades against the whole proxy: a tunnel is what the backend opened, and nothing else ever becomes one. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene } from "../../support/attack.ts";
+import { pause, sceneOf } from "../../support/attack.ts";
 import { connectRaw, type RawPeer } from "../../support/raw.ts";
 
 const test = suite("attacks/whole/upgrade");
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 const connect = (): Promise<RawPeer> => connectRaw(scene.proxy.place.plainPort);
 const upgrade = (path: string, ...fields: readonly string[]): string =>
