@@ -12,6 +12,16 @@ type Order = {
   readonly isQuick: boolean;
 };
 
+/**
+ * Who takes part, and as what. Memory, CPU and a start belong to a proxy: direct, which is none, has only the load itself
+ * to show, with TLS or without.
+ */
+export function fitFor(scenario: Scenario, peers: readonly Peer[]): readonly Peer[] {
+  const fit = peers.filter((peer) => peer.name !== "direct" || scenario.proxies === "kept");
+  if (scenario.isPassthrough !== true) return fit;
+  return fit.flatMap((peer) => (peer.name === "direct" ? peer : (peer.passthrough ?? [])));
+}
+
 export type Measured = {
   /** peer -> what each round measured. */
   readonly figures: Map<string, Figures[]>;

@@ -18,13 +18,14 @@ import { plain, watchkeeperAt } from "./peers/watchkeeper.ts";
 import { pinSelf, progress } from "./processes.ts";
 import { type Medians, mediansOf, tableOf } from "./report.ts";
 import { startRig } from "./rig.ts";
-import { runRounds } from "./rounds.ts";
+import { fitFor, runRounds } from "./rounds.ts";
 import type { Scenario } from "./scenario.ts";
 import { scenario as fanout } from "./scenarios/fanout.ts";
 import { scenario as handshake } from "./scenarios/handshake.ts";
 import { scenario as idle } from "./scenarios/idle.ts";
 import { scenario as idleClients } from "./scenarios/idle-clients.ts";
 import { scenario as list } from "./scenarios/list.ts";
+import { scenario as passthrough } from "./scenarios/passthrough.ts";
 import { scenario as rate } from "./scenarios/rate-1000.ts";
 import { scenario as small8x16 } from "./scenarios/small-8x16.ts";
 import { scenario as small64x1 } from "./scenarios/small-64x1.ts";
@@ -41,6 +42,7 @@ const scenarios = [
   rate,
   list,
   upload,
+  passthrough,
   handshake,
   watches,
   fanout,
@@ -116,8 +118,7 @@ const report: Record<string, unknown> = {
   peers: Object.fromEntries(peers.map((peer) => [peer.name, peer.settings])),
 };
 for (const scenario of picked) {
-  // Memory, CPU and a start belong to a proxy; without one there is only the load itself.
-  const fit = peers.filter((peer) => peer !== direct || scenario.proxies === "kept");
+  const fit = fitFor(scenario, peers);
   const { figures, othersCores } = await runRounds({
     rig,
     scenario,

@@ -25,6 +25,8 @@ export type Scenario = {
   readonly backend: BackendKind;
   /** kept: one process a peer through all rounds, warmed first. fresh: a new one for each measurement. */
   readonly proxies: "kept" | "fresh";
+  /** Only peers that can leave TLS to the backend take part, as they do that. */
+  readonly isPassthrough?: true;
   readonly metrics: readonly Metric[];
   measure(measuring: Measuring): Promise<Figures>;
 };

@@ -37,4 +37,33 @@ backend back
     );
     return [find("haproxy") ?? "", "-q", "-db", "-f", file];
   },
+  passthrough: {
+    name: "haproxy",
+    settings: "1 thread; mode tcp; no logs",
+    missing: () => haproxy.missing(),
+    command({ dir, port, backendPort }) {
+      const file = join(dir, "haproxy.cfg");
+      writeFileSync(file, passthroughConfig(port, backendPort));
+      return [find("haproxy") ?? "", "-q", "-db", "-f", file];
+    },
+  },
 };
+
+/** A splice and nothing else: it looks neither into TLS nor at SNI. */
+export function passthroughConfig(port: number, backendPort: number): string {
+  return `global
+  nbthread 1
+  maxconn 8000
+defaults
+  mode tcp
+  maxconn 8000
+  timeout connect 5s
+  timeout client 1h
+  timeout server 1h
+frontend front
+  bind 127.0.0.1:${port}
+  default_backend back
+backend back
+  server one 127.0.0.1:${backendPort}
+`;
+}

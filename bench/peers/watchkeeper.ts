@@ -6,17 +6,29 @@ import type { Peer } from "../peer.ts";
 /** Watchkeeper as a checkout holds it: this one, or another one to compare with. `more` is put over its configuration. */
 export function watchkeeperAt(name: string, folder: string, more: object = {}): Peer {
   const program = join(folder, "bin/watchkeeper.js");
+  const runs = (file: string): readonly string[] => [
+    process.execPath,
+    "--disable-sigusr1",
+    program,
+    "run",
+    "--config",
+    file,
+  ];
   const set = Object.keys(more).length === 0 ? "every feature on" : `but for ${JSON.stringify(more)}`;
+  const missing = (): string | undefined => {
+    const help = spawnSync(process.execPath, [program, "help"], { encoding: "utf8" });
+    return /^ +run\b/m.test(help.stdout) ? undefined : `${program} has no command "run"`;
+  };
   return {
     name,
     settings: `defaults: ${set}`,
-    missing() {
-      const help = spawnSync(process.execPath, [program, "help"], { encoding: "utf8" });
-      return /^ +run\b/m.test(help.stdout) ? undefined : `${program} has no command "run"`;
-    },
-    command(place) {
-      const file = write(place, more);
-      return [process.execPath, "--disable-sigusr1", program, "run", "--config", file];
+    missing,
+    command: (place) => runs(write(place, more)),
+    passthrough: {
+      name,
+      settings: `mode passthrough; ${set}`,
+      missing,
+      command: (place) => runs(write(place, { ...more, listeners: [passthroughListener(place.port)] })),
     },
   };
 }
@@ -40,6 +52,10 @@ function write(place: Parameters<Peer["command"]>[0], more: object): string {
   const file = join(place.dir, "watchkeeper.yaml");
   writeFileSync(file, JSON.stringify({ ...config(place), ...more }, undefined, 2));
   return file;
+}
+
+export function passthroughListener(port: number): object {
+  return { name: "bench", address: `127.0.0.1:${port}`, mode: "passthrough" };
 }
 
 export function config(place: Parameters<Peer["command"]>[0]): object {
