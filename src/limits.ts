@@ -322,6 +322,16 @@ export const limits = {
   behindMs: 8_000,
   /** Between two looks at how far all backends have come. */
   standingsMs: 1000,
+  /**
+   * And between two at who is late: an eighth of the silence that is suspicious. So many of what one has missed are kept, so
+   * far apart: more than the 2 s for which a new watch shows nothing. One that was late for a moment only is let alone for
+   * a while, so that an apiserver that is short of breath has no more to do for it.
+   */
+  lateLookMs: 125,
+  lateMarkMs: 250,
+  lateMarks: 16,
+  lateMomentMs: 2000,
+  latePauseMs: 30_000,
   /** One a second at most, while somebody misses it: enough for the longest wait below, 5 KB a resource. */
   standingMarks: 90,
   /** As above, where only bookmarks can tell: one comes within 62.3 s (watch.md §6.4). */
@@ -337,7 +347,7 @@ export const limits = {
   /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */
   stallSpellMs: 60_000,
   stallSpellMostMs: 600_000,
-  /** Resources that are compared: a large cluster has 300, and a standing takes some 200 bytes for each backend. */
+  /** Resources, and whole scopes of some, that are compared: a large cluster has 300, and a standing takes some 200 bytes for each backend. */
   standingResources: 1000,
   /** What clients have seen, by client and resource (k/k 59848): some 250 bytes each, of kubelets five a node. */
   floors: 50_000,

@@ -16,6 +16,8 @@ import type { Lane } from "./lane.ts";
 import type { Leg } from "./leg.ts";
 import { Pace } from "./pace.ts";
 import type { Upstreams } from "./upstreams.ts";
+import type { WatchLeg } from "./watch-leg.ts";
+import type { WatchOrder } from "./watch-order.ts";
 import type { AskReason, EndReason, LeaveReason } from "./watch-reasons.ts";
 import type { Watching } from "./watching.ts";
 import { Waves } from "./waves.ts";
@@ -26,6 +28,7 @@ export type MovesParts = {
   readonly upstreams: Upstreams;
   readonly journal: Journal;
   readonly standings: Standings;
+  readonly scopes: Standings;
 };
 
 const nobody: readonly string[] = [];
@@ -34,6 +37,8 @@ export class Moves {
   readonly clock: Clock;
   /** How far each backend has come: watches show it, and none is sent to one that stands still. */
   readonly standings: Standings;
+  /** The same, of those that see all of a resource or of one of its namespaces. */
+  readonly scopes: Standings;
   /** What single watches show to be wrong. */
   readonly complaints: Complaints;
   readonly #parts: MovesParts;
@@ -60,9 +65,18 @@ export class Moves {
     this.#parts = parts;
     this.clock = parts.clock;
     this.standings = parts.standings;
+    this.scopes = parts.scopes;
     this.complaints = new Complaints(parts.clock, parts.journal);
     this.#pace = new Pace(parts.clock);
     this.#waves = new Waves(parts.clock, parts.journal);
+  }
+
+  /** From now on the leg shows how far its backend has come: not of another server's resource. */
+  follow(side: WatchLeg, { isForeign, resource, isWhole, scope }: WatchOrder): void {
+    const { backend } = side.leg;
+    if (isForeign) return;
+    const shown = scope === "" ? undefined : this.scopes.of(backend, scope);
+    side.join(this.standings.of(backend, resource), isWhole, shown);
   }
 
   /**
@@ -97,6 +111,16 @@ export class Moves {
     if (backend === undefined || !this.#pace.take()) return;
     this.shadows += 1;
     this.#send(watching.ask(backend, "suspected"), lane);
+  }
+
+  /** Its leg's lane answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
+  shadowElsewhere(watching: Watching, others: readonly string[]): void {
+    const { leg } = watching;
+    if (!this.#pace.isOpen || leg === undefined || !watching.mayHaveTwo) return;
+    const backend = this.#elsewhereFor(watching, [leg.backend, ...others]);
+    if (backend === undefined || !this.#pace.take()) return;
+    this.shadows += 1;
+    this.#send(watching.ask(backend, "suspected"), undefined);
   }
 
   /** Its lane takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
@@ -249,8 +273,9 @@ export class Moves {
 
   #flee(watching: Watching): void {
     const { leg, mayHaveTwo, legs } = watching;
-    if (leg === undefined || !mayHaveTwo || legs.stalledMs < 0) return;
-    const backend = this.#better(watching, leg.backend);
+    if (leg === undefined || legs.stalledMs < 0) return;
+    if (legs.hasCompany) return watching.promote("stale");
+    const backend = mayHaveTwo ? this.#better(watching, leg.backend) : undefined;
     if (backend !== undefined) this.#send(watching.ask(backend, "stale"), undefined);
   }
 

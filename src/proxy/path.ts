@@ -21,6 +21,7 @@ import { Hedges } from "./hedge.ts";
 import { Hold } from "./hold.ts";
 import type { VouchedTrust } from "./identity.ts";
 import { Lanes } from "./lanes.ts";
+import { Lates } from "./lates.ts";
 import { Loops } from "./loops.ts";
 import { Moves } from "./moves.ts";
 import { Patrol } from "./patrol.ts";
@@ -87,6 +88,7 @@ export class Path {
   readonly replays: Loops;
   readonly talk: Talk;
   readonly standings = new Standings();
+  readonly scopes = new Standings();
   /** What looks at everything now and then. */
   readonly #rounds: readonly { start(): void; stop(): void }[];
   readonly #slowStart: SlowStart;
@@ -132,7 +134,7 @@ export class Path {
     this.hedges = this.#createHedges();
     this.bookmarks = options.bookmarks ?? "always";
     this.#slowStart = slowStart;
-    this.moves = new Moves({ clock, journal, backends, upstreams, standings: this.standings });
+    this.moves = new Moves(this);
     this.renewals = new Renewals(this);
     this.#rounds = this.#createRounds();
     backends.onVerdict = (view) => this.#judged(view);
@@ -161,6 +163,13 @@ export class Path {
     return [
       new Patrol(clock, exchanges),
       new Caches({ clock, journal, standings, exchanges, moves, renewals }),
+      new Lates({
+        clock,
+        scopes: this.scopes,
+        exchanges,
+        moves,
+        afterMs: (name) => this.upstreams.lanesOf(name)?.deadlines.suspectAfterMs,
+      }),
       new Balance({ clock, exchanges, moves, shares: () => this.#shares() }),
     ];
   }
@@ -171,6 +180,7 @@ export class Path {
     this.backends.reconcile(names);
     this.upstreams.reconcile(names);
     this.standings.reconcile(names);
+    this.scopes.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
     this.hold.release();
@@ -196,6 +206,7 @@ export class Path {
       upstreams.lanesOf(name)?.abandon();
       // What it has when it comes back is not what it had.
       this.standings.forget(name);
+      this.scopes.forget(name);
     }
     if (state === "draining") upstreams.leave(name);
     if (state !== "dead") this.hold.release();

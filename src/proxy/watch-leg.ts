@@ -36,6 +36,8 @@ export class WatchLeg {
   #reading = unread;
   /** What its backend has shown of the resource; undefined before its answer, and for another server's resource. */
   standing: Standing | undefined;
+  /** And of the scope of its watch, where it sees all of one. */
+  scope: Standing | undefined;
   #isWhole = false;
   /** When its answer was taken for this watch. */
   acceptedAt = 0;
@@ -72,10 +74,18 @@ export class WatchLeg {
   }
 
   /** From now on it shows how far its backend has come. */
-  join(standing: Standing, isWhole: boolean): void {
+  join(standing: Standing, isWhole: boolean, scope: Standing | undefined): void {
     this.#isWhole = isWhole;
     this.standing = standing;
+    this.scope = scope;
     standing.join(isWhole, this.acceptedAt);
+    scope?.join(true, this.acceptedAt);
+  }
+
+  /** An event came on it. */
+  show(version: string, now: number): void {
+    this.standing?.show(version, now);
+    this.scope?.show(version, now);
   }
 
   /** Of the ERROR that came last; 0 when the last event was none. */
@@ -130,7 +140,9 @@ export class WatchLeg {
   cancel(): void {
     this.leg.cancel(this.isAccepted);
     this.standing?.leave(this.#isWhole);
+    this.scope?.leave(true);
     this.standing = undefined;
+    this.scope = undefined;
     this.forget();
   }
 

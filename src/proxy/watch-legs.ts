@@ -174,6 +174,21 @@ export class WatchLegs implements EventTaker {
     return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > limits.settledMs;
   }
 
+  /** The first's backend stands still: is there another with which its client can go on at once? */
+  get hasCompany(): boolean {
+    const { reason } = this.#parts.pursuit;
+    return this.isOtherSettled && (reason === "stale" || reason === "suspected");
+  }
+
+  /** Has the first, which sees all of that scope, not shown for `afterMs` what others have? */
+  isLate(doubt: Doubt, afterMs: number): boolean {
+    const { first } = this;
+    const { progress, outlet, clock } = this.#parts;
+    if (first?.scope !== doubt.standing || progress.phase === "opaque" || outlet.isBlocked) return false;
+    const sight = { from: first.reading.from, since: first.acceptedAt, isWhole: true, hasBookmarks: false };
+    return wouldShow(sight, doubt, clock.now(), afterMs);
+  }
+
   /** Does the first show that its backend has not what others have shown? */
   testifies(doubt: Doubt): boolean {
     const { first } = this;
@@ -221,7 +236,7 @@ export class WatchLegs implements EventTaker {
     if (progress.violations !== violations) complaints.outdated(this.#plaintiff(from), event, cursor);
     const { type, version } = event;
     if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
-    else from.standing?.show(version, now);
+    else from.show(version, now);
     if (fate === "forward") asked.recall?.raise(version);
     this.#countProgress(fate, cursor);
     return fate;

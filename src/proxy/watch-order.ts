@@ -28,6 +28,8 @@ export type WatchOrder = {
   readonly resource: string;
   /** Is all of it asked for: every namespace, no name, no selector? */
   readonly isWhole: boolean;
+  /** The resource and its namespace, where all that is in it is asked for; "" of a watch with a name or a selector. */
+  readonly scope: string;
   /** What its client had seen of the resource; undefined when that is not guarded. */
   readonly recall: Recall | undefined;
   /** When it was asked. */
@@ -42,7 +44,7 @@ export function watchOrderOf(target: string, info: RequestInfo, at: number, reca
   const { group, resource, namespace, name } = info;
   const query = target.slice(target.indexOf("?") + 1);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
-  const isWhole = namespace === "" && name === "" && !isSelected;
+  const isAll = name === "" && !isSelected;
   const { isRepeating, isForeign } = versionsOf(group, resource, aggregated);
   return {
     request: watchRequestOf(target),
@@ -52,9 +54,17 @@ export function watchOrderOf(target: string, info: RequestInfo, at: number, reca
     isInjected: false,
     recall,
     resource: resourceKey(info),
-    isWhole,
+    isWhole: isAll && namespace === "",
+    scope: isAll ? `${resourceKey(info)}${scopeMark}${namespace}` : "",
     at,
   };
+}
+
+const scopeMark = " ";
+
+/** The resource that a scope is of. */
+export function resourceOf(scope: string): string {
+  return scope.slice(0, scope.indexOf(scopeMark));
 }
 
 /** Is it another server's, so that its versions mean nothing to us? */

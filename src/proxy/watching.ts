@@ -101,7 +101,7 @@ export class Watching implements LegOwner {
   #leaveStalled(): void {
     const { moves } = this.#parts;
     const isLate = this.legs.stalledMs > limits.caughtUpMs;
-    if (this.legs.isOtherSettled && this.#pursuit.reason === "stale") this.#promote();
+    if (this.legs.hasCompany) this.promote("stale");
     else if (this.mayHaveTwo) moves.flee(this);
     else if (isLate && this.progress.isReadable && moves.mayEnd(this)) this.#end("stale");
   }
@@ -203,7 +203,7 @@ export class Watching implements LegOwner {
     const side = this.legs.of(leg);
     if (side === undefined || (side === this.legs.other && !this.#parts.moves.isInVain(this, leg))) return;
     if (side === this.legs.other) this.#giveUp(side);
-    else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.#promote();
+    else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.promote();
     else this.#parts.moves.shadow(this, leg);
   }
 
@@ -233,25 +233,26 @@ export class Watching implements LegOwner {
     if (end) return this.#turnDown(side, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(side);
     // A successor has to show first that it knows the version: what it sends next may be an ERROR.
-    if (this.legs.first === undefined) this.#promote();
+    if (this.legs.first === undefined) this.promote();
   }
 
   #accept(side: WatchLeg): void {
     const { contentType, asked, moves } = this.#parts;
     side.accept(decoderFor(contentType, "", asked.isRepeating), moves.clock.now());
-    if (!asked.isForeign) side.join(moves.standings.of(side.leg.backend, asked.resource), asked.isWhole);
+    moves.follow(side, asked);
   }
 
   /** Whole events came, or none. */
   #advanced(side: WatchLeg): void {
     const fate = this.legs.fateOfOther(side);
-    if (fate === "first") this.#promote();
+    if (fate === "first") this.promote();
     else if (fate === "drop") this.legs.dropOther();
   }
 
-  #promote(): void {
+  /** The other is the watch from now on. */
+  promote(reason: AskReason = this.#pursuit.reason): void {
     const { moves, host } = this.#parts;
-    const { reason, from, ms } = this.#pursuit;
+    const { from, ms } = this.#pursuit;
     this.legs.promote();
     // The new leg has had no bookmark yet, and may have none for long.
     this.progress.lastBookmarkAt = -1;
@@ -356,7 +357,7 @@ export class Watching implements LegOwner {
 
   /** The shadow is the watch now; or will be, if it is answered. */
   #goOnWithOther(other: WatchLeg): void {
-    if (other.isAccepted) return this.#promote();
+    if (other.isAccepted) return this.promote();
     this.#pursuit.mayTry();
     this.#await(other);
   }

@@ -93,7 +93,7 @@ export class Standing {
 }
 
 /** The newest event of a resource that any backend had shown at a time. */
-type Mark = { readonly version: string; readonly at: number };
+export type Mark = { readonly version: string; readonly at: number };
 
 /** A backend that has shown nothing new for long, although others have shown `version`. */
 export type Doubt = {
@@ -185,6 +185,12 @@ export class Standings {
 
   get resources(): number {
     return this.#courses.size;
+  }
+
+  /** Resource by resource the standings of all backends that have one, where they are several. */
+  get rivals(): readonly (readonly Standing[])[] {
+    const all = this.#courses.values().map(({ standings }) => [...standings.values()]);
+    return all.filter(({ length }) => length > 1).toArray();
   }
 
   /** A backend that is gone, or begins anew, is no measure for anybody. */
@@ -316,11 +322,16 @@ export type Sight = {
 /**
  * Would this leg have shown by now what others have, if its backend had it? One that sees all of the resource would have
  * at once; any other with its next bookmark, which comes within 62.3 s of a cache that moves (watch.md §6.1). This
- * covers watches that were moved there, too (§6.4).
+ * covers watches that were moved there, too (§6.4). `wholeMs`: how long the first of them is waited for.
  */
-export function wouldShow({ from, since, isWhole, hasBookmarks }: Sight, doubt: Doubt, now: number): boolean {
+export function wouldShow(
+  { from, since, isWhole, hasBookmarks }: Sight,
+  doubt: Doubt,
+  now: number,
+  wholeMs: number = limits.behindMs,
+): boolean {
   const { stillSince } = doubt.standing;
-  const withinMs = isWhole ? limits.behindMs : limits.caughtUpMs;
+  const withinMs = isWhole ? wholeMs : limits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && doubt.hasBookmarks)) return false;
   return doubt.missing.some(({ version, at }) => {
     // Opened about when the event came, it may have been given a state that has it: that shows nothing.

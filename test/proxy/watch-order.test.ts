@@ -9,6 +9,7 @@ import {
   firstFields,
   mayHaveBookmarks,
   orderAt,
+  resourceOf,
   timesOf,
   type WatchOrder,
   watchOrderOf,
@@ -43,6 +44,7 @@ function asked(more: Partial<WatchOrder> = {}): WatchOrder {
     recall: undefined,
     resource: "/pods",
     isWhole: false,
+    scope: "",
     at: 0,
     ...more,
   };
@@ -158,6 +160,18 @@ test("all of a resource is watched only without a namespace, a name and any sele
     "/api/v1/pods?watch=true&shardSelector=1",
   ])
     assert.not(isWhole(path), path);
+});
+
+test("a scope is a resource in one namespace or in all; a name or a selector leaves less than that", () => {
+  const scopeOf = (path: string): string => watchOrderOf(path, classify("GET", path), 0).scope;
+  assert.is(scopeOf("/api/v1/namespaces/n/pods?watch=true"), "/pods n");
+  assert.is(scopeOf("/apis/apps/v1/deployments?watch=true"), "apps/deployments ");
+  assert.is(resourceOf("apps/deployments n"), "apps/deployments");
+  for (const path of [
+    "/api/v1/watch/namespaces/n/pods/x",
+    "/api/v1/namespaces/n/pods?watch=true&labelSelector=a",
+  ])
+    assert.is(scopeOf(path), "", path);
 });
 
 test.run();

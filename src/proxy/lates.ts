@@ -1,0 +1,122 @@
+/**
+ * What follows when a cache is late (watch/late.ts): its watches of that resource are asked for elsewhere as well, and
+ * whoever shows an event first is heard. When the cache has come on they are as before; when it is found to stand still
+ * (caches.ts) they have company already, with which they go on. No verdict: requests go there as they did.
+ */
+import type { Clock } from "../clock.ts";
+import { limits } from "../limits.ts";
+import { Looks } from "../looks.ts";
+import { LateCaches } from "../watch/late.ts";
+import type { Doubt, Standings } from "../watch/stale.ts";
+import type { Exchanges } from "./exchanges.ts";
+import type { Moves } from "./moves.ts";
+import { resourceOf } from "./watch-order.ts";
+import type { Watching } from "./watching.ts";
+
+export type LatesParts = {
+  readonly clock: Clock;
+  /** How far each backend has come, scope by scope. */
+  readonly scopes: Standings;
+  readonly exchanges: Exchanges;
+  readonly moves: Moves;
+  /** When silence is suspicious, as far away as the backend is, in ms; undefined when it is none of ours. */
+  readonly afterMs: (backend: string) => number | undefined;
+};
+
+/** One backend's cache of one resource. */
+type Cache = { readonly backend: string; readonly resource: string };
+
+export class Lates {
+  readonly #parts: LatesParts;
+  readonly #looks: Looks;
+  readonly #caches = new LateCaches();
+  /** Those whose watches have been told, and since when. */
+  readonly #told = new Map<string, Cache & { readonly since: number }>();
+  /** Those that were late for a moment, and until when they are let alone. */
+  readonly #pauses = new Map<string, number>();
+  #dueAt = Number.POSITIVE_INFINITY;
+
+  constructor(parts: LatesParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.lateLookMs, () => this.#look());
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+    this.#dueAt = Number.POSITIVE_INFINITY;
+  }
+
+  #look(): void {
+    const { clock, scopes } = this.#parts;
+    const now = clock.now();
+    if (now - this.#dueAt > limits.stallMs) this.#caches.forgive(now - this.#dueAt);
+    this.#dueAt = now + limits.lateLookMs;
+    this.#caches.look(scopes, now);
+    for (const [name, until] of this.#pauses) if (until <= now) this.#pauses.delete(name);
+    const doubts = this.#caches.late(now, (backend) => this.#afterMs(backend));
+    const late = Map.groupBy(doubts, ({ standing }) => nameOf(cacheOf(standing)));
+    for (const [name, { since, ...cache }] of this.#told)
+      if (!late.has(name)) this.#clear(name, cache, since);
+    for (const [name, of] of late) this.#tell(name, of, doubts);
+  }
+
+  /** Of one that is no backend any more, or is suspected as a whole, nothing more is to be found out. */
+  #afterMs(backend: string): number {
+    const { moves, afterMs } = this.#parts;
+    return moves.isDoubtful(backend)
+      ? Number.POSITIVE_INFINITY
+      : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** `all`: what is doubted anywhere. Who is late too is not asked instead. */
+  #tell(name: string, doubts: readonly Doubt[], all: readonly Doubt[]): void {
+    const [first] = doubts;
+    if (first === undefined) return;
+    const { clock, moves } = this.#parts;
+    const cache = cacheOf(first.standing);
+    const watchings = this.#watchingsOf(cache);
+    if (!this.#told.has(name)) {
+      if (this.#pauses.has(name) || !this.#isShown(doubts, watchings)) return;
+      this.#told.set(name, { ...cache, since: clock.now() });
+    }
+    const others = all.map(({ standing }) => cacheOf(standing));
+    const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
+    for (const watching of watchings) moves.shadowElsewhere(watching, names);
+  }
+
+  /** Is there a watch that would have shown it? */
+  #isShown(doubts: readonly Doubt[], watchings: readonly Watching[]): boolean {
+    return doubts.some((doubt) => {
+      const afterMs = this.#afterMs(doubt.standing.backend);
+      return watchings.some(({ legs }) => legs.isLate(doubt, afterMs));
+    });
+  }
+
+  #clear(name: string, cache: Cache, since: number): void {
+    const { clock, moves } = this.#parts;
+    const now = clock.now();
+    this.#told.delete(name);
+    // Suspected by now: it was no moment's weakness, and its lanes say what its watches are to do.
+    if (moves.isDoubtful(cache.backend)) return;
+    if (now - since < limits.lateMomentMs) this.#pauses.set(name, now + limits.latePauseMs);
+    for (const { leg } of this.#watchingsOf(cache)) if (leg?.isSuspect === false) leg.cleared();
+  }
+
+  #watchingsOf({ backend, resource }: Cache): readonly Watching[] {
+    return this.#parts.exchanges.live.flatMap(({ watching }) =>
+      watching?.leg?.backend === backend && watching.legs.resource === resource ? [watching] : [],
+    );
+  }
+}
+
+function cacheOf({ backend, resource: scope }: Doubt["standing"]): Cache {
+  return { backend, resource: resourceOf(scope) };
+}
+
+function nameOf({ backend, resource }: Cache): string {
+  return `${backend} ${resource}`;
+}
