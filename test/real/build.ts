@@ -5,9 +5,19 @@
  * node test/real/build.ts [program ...]
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { goFolder, has, type Program, pathOf, programs, pythonFolder, pythonPath } from "./rig/parts.ts";
+import {
+  crdPath,
+  goFolder,
+  has,
+  monitoringKinds,
+  type Program,
+  pathOf,
+  programs,
+  pythonFolder,
+  pythonPath,
+} from "./rig/parts.ts";
 
 /** kube-apiserver answers /version and kubectl warns about skew with what is stamped here: the pinned version. */
 const kubernetes = "v1.36.1";
@@ -67,6 +77,31 @@ function buildPython(): void {
   console.log(`python client: ${seconds(started)}`);
 }
 
+/** From the operator's module, which Go fetches and holds to go.sum; nothing of it is built. */
+function fetchCrds(): void {
+  if (monitoringKinds.every((kind) => existsSync(crdPath(kind)))) {
+    console.log("monitoring CRDs: there already");
+    return;
+  }
+  const folder = join(goFolder, "prometheus-operator");
+  const [, name = "", version = ""] =
+    /^require (\S+) (\S+)/m.exec(readFileSync(join(folder, "go.mod"), "utf8")) ?? [];
+  const { stdout, stderr } = spawnSync("go", ["mod", "download", "-json", `${name}@${version}`], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  const { Dir, Error: problem } = JSON.parse(stdout) as { readonly Dir?: string; readonly Error?: string };
+  if (Dir === undefined) throw new Error(`Cannot fetch ${name}: ${problem ?? stderr}`);
+  for (const kind of monitoringKinds) {
+    mkdirSync(dirname(crdPath(kind)), { recursive: true });
+    copyFileSync(
+      join(Dir, `example/prometheus-operator-crd/monitoring.coreos.com_${kind}.yaml`),
+      crdPath(kind),
+    );
+  }
+  console.log("monitoring CRDs: fetched");
+}
+
 const wanted = process.argv.slice(2);
 for (const command of ["go", "python3", "nice"]) {
   if (!has(command)) throw new Error(`Cannot build the rig without ${command}`);
@@ -75,5 +110,6 @@ const started = Date.now();
 for (const program of Object.keys(programs) as Program[]) {
   if (wanted.length === 0 || wanted.includes(program)) build(program);
 }
+if (wanted.length === 0 || wanted.includes("crds")) fetchCrds();
 if (wanted.length === 0 || wanted.includes("python")) buildPython();
 console.log(`done in ${seconds(started)}`);

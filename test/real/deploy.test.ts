@@ -11,11 +11,11 @@ import * as assert from "uvu/assert";
 import { call, type Said } from "./rig/call.ts";
 import { Child } from "./rig/child.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
-import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
+import { clusterNeeds, crdPath, figure, monitoringKinds, pathOf, testWith } from "./rig/parts.ts";
 import { freePort } from "./rig/proxy.ts";
 
 const test = suite("real/deploy");
-const real = testWith(test, [...clusterNeeds, "kubectl", "helm"]);
+const real = testWith(test, [...clusterNeeds, "kubectl", "helm", "crds"]);
 const bin = fileURLToPath(new URL("../../bin/watchkeeper.js", import.meta.url));
 const chart = "deploy/helm/watchkeeper";
 
@@ -30,32 +30,15 @@ test.before(async () => {
     "enforce: restricted\n    pod-security.kubernetes.io/warn: restricted\n",
   );
   await kubectl(["apply", "--server-side", "-f", "-"], namespace);
-  await kubectl(["apply", "-f", "-"], monitors);
-  await kubectl(["wait", "--for=condition=Established", "crd/servicemonitors.monitoring.coreos.com"]);
+  // As the operator of Prometheus publishes them: its objects are judged field by field.
+  for (const kind of monitoringKinds) {
+    await kubectl(["apply", "--server-side", "-f", crdPath(kind)]);
+    await kubectl(["wait", "--for=condition=Established", `crd/${kind}.monitoring.coreos.com`]);
+  }
 });
 
 test.after(async () => {
   if (real.canRun) await cluster.stop();
-});
-
-/** Of the operator of Prometheus this rig has no more than the name: of what is inside nobody judges here. */
-const monitors = JSON.stringify({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "servicemonitors.monitoring.coreos.com" },
-  spec: {
-    group: "monitoring.coreos.com",
-    scope: "Namespaced",
-    names: { kind: "ServiceMonitor", plural: "servicemonitors" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
-      },
-    ],
-  },
 });
 
 async function kubectl(args: readonly string[], input?: string, url = cluster.admin.url): Promise<Said> {
@@ -155,6 +138,28 @@ real(
     assert.is(service.metadata.labels[label], value);
     const ports = service.spec.ports.map(({ name }: { name: string }) => name);
     assert.ok(ports.includes(monitor.spec.endpoints[0].port), String(ports));
+  },
+);
+
+real(
+  "the alerts are rules that the operator of Prometheus takes, and a field that it has not is refused",
+  async () => {
+    const text = readFileSync("config/monitoring/prometheusrule.yaml", "utf8").replace(
+      "  name: watchkeeper\n",
+      "  name: watchkeeper\n  namespace: watchkeeper\n",
+    );
+    assert.equal(kindsOf(await dryRun(text)), ["PrometheusRule"]);
+    const monitor = readFileSync("deploy/monitoring/servicemonitor.yaml", "utf8");
+    for (const [good, wrong] of [
+      [text, text.replace("expr:", "expression:")],
+      [monitor, monitor.replace("endpoints:", "ports:")],
+    ] as const) {
+      assert.is.not(good, wrong);
+      const args = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "-n", "watchkeeper"];
+      const apply = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
+      const said = await call(pathOf("kubectl"), [...args, ...apply], { input: wrong });
+      assert.is.not(said.code, 0, said.out);
+    }
   },
 );
 

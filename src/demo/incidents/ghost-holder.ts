@@ -1,5 +1,6 @@
 /** 002: a pod that was deleted lives on, on a node that nobody looks at, and holds a leader lock. */
 import { dateOf, wallClock } from "../../clock.ts";
+import { type Json, mapOf, textOf } from "../json.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene, Side } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
@@ -73,18 +74,24 @@ async function haunt(scene: Scene, side: Side, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const ghost = scene.visitor(side, { fields, localAddress: ghostAt });
   const lock = lockOf(side);
-  await ghost.ask(`POST ${leases}`, leaseOf(lock));
+  let version = versionOf((await ghost.read(`POST ${leases}`, leaseOf(lock))).body);
   const renew = async (): Promise<void> => {
     for (;;) {
-      await ghost.ask(`PUT ${leases}/${lock}`, leaseOf(lock));
+      // An apiserver takes a lease only from who says which version it has seen.
+      const { body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
+      version = versionOf(body) || version;
       await scene.pause(renewMs);
     }
   };
   void renew();
 }
 
-function leaseOf(name: string): object {
+function versionOf(lease: Json): string {
+  return textOf(mapOf(mapOf(lease)["metadata"])["resourceVersion"]);
+}
+
+function leaseOf(name: string, resourceVersion?: string): object {
   const renewTime = dateOf(wallClock.wall()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: `${pod}_0c4e`, leaseDurationSeconds: 15, renewTime, leaseTransitions: 0 };
-  return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name }, spec };
+  return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, resourceVersion }, spec };
 }

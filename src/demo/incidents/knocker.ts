@@ -11,9 +11,10 @@ export class Knocker {
 
   constructor(scene: Scene, { port, serverName }: { readonly port: number; readonly serverName: string }) {
     const ca = scene.files.authority.certificate;
+    const fields = { authorization: `Bearer ${scene.setting.token}` };
     const knock = async (): Promise<void> => {
       for (;;) {
-        const visitor = new Visitor({ port, ca, serverName, withinMs: 1_000 });
+        const visitor = new Visitor({ port, ca, serverName, fields, withinMs: 1_000 });
         const status = await visitor.ask("GET /api/v1/namespaces/default");
         visitor.close();
         this.#asked += 1;

@@ -49,6 +49,15 @@ export function pathOf(program: Program): string {
   return join(cacheFolder(), `${module}-${hashOf(join(goFolder, module), "**/*.{mod,sum,go}")}`, program);
 }
 
+/** Kinds of the operator of Prometheus that deploy/ and config/ have objects of: its CRDs, not its program. */
+export const monitoringKinds = ["servicemonitors", "prometheusrules"] as const;
+
+/** Where its CRD is, as its authors publish it: go/prometheus-operator pins the version, go.sum its octets. */
+export function crdPath(kind: (typeof monitoringKinds)[number]): string {
+  const module = "prometheus-operator";
+  return join(cacheFolder(), `${module}-${hashOf(join(goFolder, module), "**/*.{mod,sum}")}`, `${kind}.yaml`);
+}
+
 /** The interpreter of a virtual environment that holds exactly python/requirements.txt. */
 export function pythonPath(): string {
   return join(cacheFolder(), `python-${hashOf(pythonFolder, "requirements.txt")}`, "bin", "python");
@@ -64,7 +73,7 @@ const commands = {
   chromium: "chromium",
 };
 
-export type Need = "root" | "python" | keyof typeof commands | Program;
+export type Need = "root" | "python" | "crds" | keyof typeof commands | Program;
 
 /** All that `startCluster` needs. */
 export const clusterNeeds: readonly Need[] = [
@@ -93,9 +102,14 @@ export function has(command: string): boolean {
   });
 }
 
-function lacking(need: Need): string | undefined {
+/** What to do for something that this machine has not; undefined: it has it. */
+export function lacking(need: Need): string | undefined {
   if (need === "root") return process.geteuid?.() === 0 ? undefined : "root, for network namespaces";
   if (need === "python") return existsSync(pythonPath()) ? undefined : `the Python client: ${prepare}`;
+  if (need === "crds") {
+    const isThere = monitoringKinds.every((kind) => existsSync(crdPath(kind)));
+    return isThere ? undefined : `the CRDs of the operator of Prometheus: ${prepare}`;
+  }
   if (need in programs) {
     const program = need as Program;
     return existsSync(pathOf(program)) ? undefined : `${program}, built with Go: ${prepare}`;

@@ -1,0 +1,111 @@
+/** Commands of the pages that need a cluster (test/docs/places.ts), run as they stand there on a real apiserver; and expressions, read by promtool. */
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { blocks, isManifest, type PageCommand, pageCommands } from "../docs/blocks.ts";
+import { placeOf } from "../docs/places.ts";
+import { Shell } from "../docs/shell.ts";
+import { isMissing, wrongRules } from "../support/promtool.ts";
+import { order } from "./rig/ask.ts";
+import { call } from "./rig/call.ts";
+import { type Cluster, startCluster } from "./rig/cluster.ts";
+import { clusterNeeds, pathOf, testWith } from "./rig/parts.ts";
+
+const test = suite("real/docs");
+const real = testWith(test, [...clusterNeeds, "kubectl", "helm"]);
+
+let cluster: Cluster;
+
+test.before(async () => {
+  if (!real.canRun) return;
+  cluster = await startCluster({ apiservers: 1 });
+  // Whose token a page asks for.
+  const path = "/api/v1/namespaces/default/serviceaccounts";
+  await order(cluster.admin, { method: "POST", path, body: { metadata: { name: "ops" } } });
+});
+test.after(async () => {
+  if (real.canRun) await cluster.stop();
+});
+
+/** What a page's reader has done before, on that page. */
+const prelude = /^watchkeeper pki /;
+
+function chapters(): ReadonlyMap<string, readonly PageCommand[]> {
+  const own = [...Map.groupBy(pageCommands, ({ page }) => page)]
+    .map(([page, all]): [string, PageCommand[]] => [
+      page,
+      all.filter((command) => placeOf(command).run === "cluster" || prelude.test(command.text)),
+    ])
+    .filter(([, all]) => all.some((command) => placeOf(command).run === "cluster"));
+  // One cluster for all pages: who makes the namespace comes before who finds it there.
+  const begins = (page: string): number => (page === "docs/quickstart.md" ? 0 : 1);
+  return new Map(own.toSorted(([a], [b]) => begins(a) - begins(b)));
+}
+
+for (const [page, commands] of chapters()) {
+  real(`${page}: ${commands.length} commands are taken by a real apiserver`, async () => {
+    const { apiservers, pki } = cluster;
+    const server = apiservers[0]?.address ?? "";
+    const shell = new Shell(
+      [
+        [/https:\/\/ADDRESS/g, `https://${server}:6443`],
+        [/\bADDRESS\b/g, server],
+      ],
+      { KUBECONFIG: cluster.kubeconfig(cluster.admin.url) },
+    );
+    // The reader's programs, and what a page says that is theirs.
+    for (const name of ["kubectl", "helm"] as const)
+      symlinkSync(pathOf(name), join(shell.folder, "own", name));
+    const names = ["DNS:watchkeeper.example.test"];
+    const { certFile, keyFile } = pki.issue({ name: "tls", subject: "/CN=watchkeeper", names });
+    copyFileSync(certFile, join(shell.folder, "tls.crt"));
+    copyFileSync(keyFile, join(shell.folder, "tls.key"));
+    for (const name of ["app.yaml", "deployment.yaml"])
+      copyFileSync("deploy/sidecar-example/app.yaml", join(shell.folder, name));
+    try {
+      for (const command of commands) await taken(shell, command);
+    } finally {
+      shell.remove();
+    }
+  });
+}
+
+async function taken(shell: Shell, command: PageCommand): Promise<void> {
+  const place = placeOf(command);
+  const codes: readonly (number | string)[] = (place.run === "cluster" ? place.codes : undefined) ?? [0];
+  // The chart is another way to the same: what was applied before is taken away, but for the namespace, which nobody here ends.
+  if (command.text.startsWith("helm install")) {
+    const own = "deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy";
+    await shell.run(`kubectl -n watchkeeper delete ${own} --all --wait=false`);
+    await shell.run("kubectl -n default delete role,rolebinding watchkeeper");
+  }
+  const { code, text } = await shell.run(command.text);
+  assert.ok(codes.includes(code), `${command.page}:${command.line} ${command.text}: ${code}, ${text}`);
+}
+
+real("every object of Kubernetes on a page is taken by a real apiserver", async () => {
+  const shown = blocks.filter((block) => isManifest(block));
+  assert.ok(shown.length > 0);
+  const kubeconfig = cluster.kubeconfig(cluster.admin.url);
+  const apply = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
+  for (const { page, line, text } of shown) {
+    const said = await call(pathOf("kubectl"), ["--kubeconfig", kubeconfig, ...apply], { input: text });
+    assert.is(said.code, 0, `${page}:${line} ${said.err}`);
+  }
+});
+
+test("every expression on a page is one that Prometheus reads", async () => {
+  if (isMissing()) return;
+  const folder = mkdtempSync(join(tmpdir(), "watchkeeper-promql-"));
+  const shown = blocks.filter(({ kind }) => kind === "promql");
+  const rules = shown.map(({ text }, at) => ({ record: `shown:${at}`, expr: text.trim() }));
+  const file = join(folder, "rules.yaml");
+  writeFileSync(file, JSON.stringify({ groups: [{ name: "shown", rules }] }));
+  const wrong = await wrongRules(file);
+  rmSync(folder, { recursive: true });
+  assert.is(wrong, undefined);
+});
+
+test.run();
