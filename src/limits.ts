@@ -262,6 +262,8 @@ export const limits = {
   unansweredShare: 1.5,
   /** A lane whose PING has waited longer, of those sent every 250 ms, is no better than one that is silent. */
   promptMs: 100,
+  /** One that was silent is passed over for so long after, where another has room: as long as a watch is tried (resumeMs). */
+  shakyLaneMs: 15_000,
   /** A 429 or 5xx from one of two legs waits so long for the other's answer; its client would wait as long (Retry-After). */
   refusalHeldMs: 1000,
   /**

@@ -95,6 +95,8 @@ export class Lane implements WireOwner {
   #waitingBytes = 0;
   /** Is its silence held against it? Then it gets nothing new. Set by its backend's lanes. */
   isSuspect = false;
+  /** When it was silent last: a clock reading, 0 before the first time. Set with the above. */
+  suspectedAt = 0;
   /** Does it show the backend a certificate that has been replaced? It serves until a new lane is open. */
   isOutdated = false;
   idleSince: number;
@@ -255,6 +257,11 @@ export class Lane implements WireOwner {
   /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
+  }
+
+  /** Was it suspected of late? */
+  get isShaky(): boolean {
+    return this.suspectedAt > 0 && this.now - this.suspectedAt < limits.shakyLaneMs;
   }
 
   /** Is it answered as fast as may be? Of those that are in a hole together this tells before any deadline. */

@@ -101,13 +101,20 @@ export class Lanes implements LaneOwner {
   /** A lane with room, or undefined: then one may wait for it. */
   take(key: LaneKey): Lane | undefined {
     const row = this.#row(key);
+    let shaky: Lane | undefined;
     for (const lane of row.lanes) {
       // A silent lane gets nothing new; another one, or a fresh socket, may well answer (D6).
       if (lane.room <= 0 || lane.isSuspect) continue;
-      if (lane.room === 1) this.#dialAhead(row);
-      return lane;
+      if (!lane.isShaky) return this.#taken(row, lane);
+      // One that was silent a moment ago may be so again: its socket loses what another does not.
+      shaky ??= lane;
     }
-    return undefined;
+    return shaky === undefined ? undefined : this.#taken(row, shaky);
+  }
+
+  #taken(row: Row, lane: Lane): Lane {
+    if (lane.room === 1) this.#dialAhead(row);
+    return lane;
   }
 
   wait(waiter: Waiter): void {

@@ -59,6 +59,7 @@ export class Witness {
   /** Nothing came on this lane for so long. */
   silent(lane: Lane, ms: number): void {
     lane.isSuspect = true;
+    lane.suspectedAt = lane.now;
     if (this.hasAnswering) return;
     this.#isSilent = true;
     this.#learn({ kind: "lanes-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });

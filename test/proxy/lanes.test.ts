@@ -135,6 +135,27 @@ test("a hole under one lane makes that lane silent, not its backend suspect, and
   assert.is(ear.body, "by another lane");
 });
 
+test("a lane that answers again after a silence is passed over for a while, where another has room", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  const ask = (): void => {
+    client.ask("GET", "/x", [bearer("t")]);
+    path.settle();
+  };
+  ask();
+  const hurt = path.backend("a").sessions.find(({ session }) => session.openCount > 0);
+  const letGo = hurt?.cable.hold();
+  path.clock.advance(1000);
+  letGo?.();
+  path.clock.advance(250);
+  const before = hurt?.session.openCount;
+  ask();
+  assert.is(hurt?.session.openCount, before, "another was dialled meanwhile");
+  path.clock.advance(limits.shakyLaneMs);
+  ask();
+  assert.is(hurt?.session.openCount, (before ?? 0) + 1);
+});
+
 test("time during which our own loop stood still is charged to nobody (F11)", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(1000);
