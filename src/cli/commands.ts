@@ -21,14 +21,14 @@ const admin: Option = {
 const tokenFile: Option = {
   name: "token-file",
   value: "FILE",
-  about: "a bearer token, where admin.authorization asks for one",
-  usual: "what WATCHKEEPER_TOKEN_FILE says, or none",
+  about: "a bearer token, for an API that asks",
+  usual: "WATCHKEEPER_TOKEN_FILE, or none",
 };
 const caFile: Option = {
   name: "ca-file",
   value: "FILE",
   about: "who vouches for an https:// ADDRESS",
-  usual: "what WATCHKEEPER_CA_FILE says, or this machine's authorities",
+  usual: "WATCHKEEPER_CA_FILE, or this machine's authorities",
 };
 /** What leads to the API. */
 const reach = [admin, tokenFile, caFile] as const;
@@ -115,7 +115,7 @@ export const commands = {
       {
         name: "sort",
         value: "COLUMN",
-        about: 'by which column; the largest first with "-" before it (--sort=-bytes)',
+        about: 'by which column; largest first with "-" before it (--sort=-bytes)',
         usual: "as docs/admin-api.md says",
       },
       { name: "limit", value: "N", about: "rows at most, up to 50000", usual: "100" },

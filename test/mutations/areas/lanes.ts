@@ -22,7 +22,11 @@ export const lanes: readonly Defect[] = [
   ),
   defect(
     "a slow upload is taken for silence",
-    { file: "proxy/lane.ts", find: "if (waiting < this.#waitingBytes) this.#heardAt = now;", replace: "" },
+    {
+      file: "proxy/lane.ts",
+      find: "if (waiting < this.#waitingBytes) this.#heardAt = this.now;",
+      replace: "",
+    },
     ["proxy/lane", "a PING behind a backlog"],
   ),
   defect(

@@ -72,7 +72,7 @@ export class EndJudge {
     // Two faults at once: one forgot the version, the others had to be found dead, or well again.
     const isSure = apiservers.some(
       (one) =>
-        one.knows(call.order.interest.resource, call.follower.wholeVersion) &&
+        one.serves(call.order.interest.resource, call.follower.wholeVersion) &&
         (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < writtenAt - freshMs,
     );
     const mostMs = freshMs + (isStale ? staleMs : 0) + (isSure ? 0 : freshMs);
@@ -184,6 +184,9 @@ export class EndJudge {
       .of(call.auditId)
       .filter(({ code, hasEnded, isRenewal }) => code === 200 && hasEnded && !isRenewal);
     if (early.length > 1) return "ended early twice";
+    // Whatever was said before it: 401 and 403 are everybody's word.
+    const denial = refusals.find(({ code }) => code === 401 || code === 403);
+    if (denial !== undefined) return `refused elsewhere: ${denial.code}`;
     if (first?.code === 410 && isExact && this.#isKnown(call, call.follower.version))
       return "no reason: a 410 elsewhere although another backend knows its version";
     if (first !== undefined && !this.#couldGoElsewhere(call, refusals))
@@ -207,9 +210,9 @@ export class EndJudge {
       .every((one) => (this.#hiddenSince.get(one) ?? Number.POSITIVE_INFINITY) <= since);
   }
 
-  /** One backend's refusal is no reason while another, that was not asked, would take it; 403 is everybody's. */
+  /** One backend's refusal is no reason while another, that was not asked, would take it. */
   #couldGoElsewhere({ follower, order }: WatchCall, refusals: readonly Attempt[]): boolean {
-    if (refusals.length > 1 || refusals.some(({ code }) => code === 401 || code === 403)) return false;
+    if (refusals.length > 1) return false;
     // Of `events` an older version is asked for than the last that was shown, and etcd may have forgotten just that one.
     const version = refusals[0]?.version ?? follower.version;
     return this.#parts.apiservers.some(
