@@ -25,13 +25,15 @@ export type LatesParts = {
 
 /** One backend's cache of one resource. */
 type Cache = { readonly backend: string; readonly resource: string };
+type Told = Cache & { readonly since: number };
+type WatchingsOf = (cache: Cache) => readonly Watching[];
 
 export class Lates {
   readonly #parts: LatesParts;
   readonly #looks: Looks;
   readonly #caches = new LateCaches();
   /** Those whose watches have been told, and since when. */
-  readonly #told = new Map<string, Cache & { readonly since: number }>();
+  readonly #told = new Map<string, Told>();
   /** Those that were late for a moment, and until when they are let alone. */
   readonly #pauses = new Map<string, number>();
   #dueAt = Number.POSITIVE_INFINITY;
@@ -58,10 +60,17 @@ export class Lates {
     this.#caches.look(scopes, now);
     for (const [name, until] of this.#pauses) if (until <= now) this.#pauses.delete(name);
     const doubts = this.#caches.late(now, (backend) => this.#afterMs(backend));
+    if (doubts.length > 0 || this.#told.size > 0) this.#act(doubts);
+  }
+
+  #act(doubts: readonly Doubt[]): void {
     const late = Map.groupBy(doubts, ({ standing }) => nameOf(cacheOf(standing)));
-    for (const [name, { since, ...cache }] of this.#told)
-      if (!late.has(name)) this.#clear(name, cache, since);
-    for (const [name, of] of late) this.#tell(name, of, doubts);
+    const watchings = this.#watchingsOf([
+      ...doubts.map(({ standing }) => cacheOf(standing)),
+      ...this.#told.values(),
+    ]);
+    for (const [name, told] of this.#told) if (!late.has(name)) this.#clear(name, watchings(told), told);
+    for (const of of late.values()) this.#tell(of, watchings, doubts);
   }
 
   /** Of one that is no backend any more, or is suspected as a whole, nothing more is to be found out. */
@@ -73,12 +82,13 @@ export class Lates {
   }
 
   /** `all`: what is doubted anywhere. Who is late too is not asked instead. */
-  #tell(name: string, doubts: readonly Doubt[], all: readonly Doubt[]): void {
+  #tell(doubts: readonly Doubt[], watchingsOf: WatchingsOf, all: readonly Doubt[]): void {
     const [first] = doubts;
     if (first === undefined) return;
     const { clock, moves } = this.#parts;
     const cache = cacheOf(first.standing);
-    const watchings = this.#watchingsOf(cache);
+    const watchings = watchingsOf(cache);
+    const name = nameOf(cache);
     if (!this.#told.has(name)) {
       if (this.#pauses.has(name) || !this.#isShown(doubts, watchings)) return;
       this.#told.set(name, { ...cache, since: clock.now() });
@@ -96,20 +106,25 @@ export class Lates {
     });
   }
 
-  #clear(name: string, cache: Cache, since: number): void {
+  #clear(name: string, watchings: readonly Watching[], { backend, since }: Told): void {
     const { clock, moves } = this.#parts;
     const now = clock.now();
     this.#told.delete(name);
     // Suspected by now: it was no moment's weakness, and its lanes say what its watches are to do.
-    if (moves.isDoubtful(cache.backend)) return;
+    if (moves.isDoubtful(backend)) return;
     if (now - since < limits.lateMomentMs) this.#pauses.set(name, now + limits.latePauseMs);
-    for (const { leg } of this.#watchingsOf(cache)) if (leg?.isSuspect === false) leg.cleared();
+    for (const { leg } of watchings) if (leg?.isSuspect === false) leg.cleared();
   }
 
-  #watchingsOf({ backend, resource }: Cache): readonly Watching[] {
-    return this.#parts.exchanges.live.flatMap(({ watching }) =>
-      watching?.leg?.backend === backend && watching.legs.resource === resource ? [watching] : [],
-    );
+  /** One pass through all: there may be 50,000, and every resource of a backend is late at once. */
+  #watchingsOf(caches: readonly Cache[]): WatchingsOf {
+    const resources = new Set(caches.map(({ resource }) => resource));
+    const concerned: Watching[] = [];
+    for (const { watching } of this.#parts.exchanges.live)
+      if (watching !== undefined && resources.has(watching.legs.resource)) concerned.push(watching);
+    const byResource = Map.groupBy(concerned, ({ legs }) => legs.resource);
+    return ({ backend, resource }) =>
+      (byResource.get(resource) ?? []).filter(({ leg }) => leg?.backend === backend);
   }
 }
 
