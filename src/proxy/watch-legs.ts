@@ -180,11 +180,13 @@ export class WatchLegs implements EventTaker {
     return this.isOtherSettled && (reason === "stale" || reason === "suspected");
   }
 
-  /** Has the first, which sees all of that scope, not shown for `afterMs` what others have? */
+  /** Has the first, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
   isLate(doubt: Doubt, afterMs: number): boolean {
     const { first } = this;
-    const { progress, outlet, clock } = this.#parts;
-    if (first?.scope !== doubt.standing || progress.phase === "opaque" || outlet.isBlocked) return false;
+    const { progress, outlet, clock, asked } = this.#parts;
+    const hasState =
+      progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
+    if (first?.scope !== doubt.standing || !hasState || outlet.isBlocked) return false;
     const sight = { from: first.reading.from, since: first.acceptedAt, isWhole: true, hasBookmarks: false };
     return wouldShow(sight, doubt, clock.now(), afterMs);
   }

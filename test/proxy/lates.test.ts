@@ -122,6 +122,20 @@ test("nor one that was opened when the event came: its first state may have had 
   assert.is(late.to.asked.length, 1);
 });
 
+test("nor one that is told its state still, however long that takes", () => {
+  const { path, late, show } = pair({
+    query: "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+  });
+  late.say(late.from, "+3b");
+  const query = "resourceVersion=7&labelSelector=a";
+  const selecting = new PlayedWatch({ path, client: late.client, query });
+  assert.is(selecting.from, late.from);
+  selecting.serve(selecting.from);
+  show("+8a");
+  path.clock.advance(4000);
+  assert.is(late.to.asked.length, 1, "nobody there has company");
+});
+
 test("our own loop's standing still is no lateness of anybody's (F11)", () => {
   const { path, late, show } = pair();
   path.clock.advance(limits.lateLookMs);
