@@ -53,6 +53,8 @@ export class Scene {
   readonly #truth: { readonly version: number; readonly text: string }[] = [];
   /** A backend was away for a while, so there may have been nobody to ask. */
   hasCrashed = false;
+  /** Backends' ends of lanes in a hole that never opens. */
+  readonly swallowed: End[] = [];
   /** The storm has hit a backend or a connection to one: only then may anybody think ill of one. */
   hasHitBackends = false;
   #queuedBytes = 0;
@@ -199,6 +201,8 @@ export class Scene {
         this.run.wrong(`a watch was ${watching.outcome} with ${watching.status}`);
       watching.cancel();
     }
+    // Nothing tells a backend that nobody is there any more, but its kernel in the end.
+    for (const end of this.swallowed) end.destroy();
     this.run.world.runUntil(() => false, 10_000);
   }
 

@@ -123,7 +123,10 @@ function cutInMidEvent(scene: Scene): void {
 }
 
 function swallowLane(scene: Scene): void {
-  withLane(scene, (_backend, end) => scene.network.makeHole(end));
+  withLane(scene, (_backend, end) => {
+    scene.network.makeHole(end);
+    scene.swallowed.push(end);
+  });
 }
 
 function holdLane(scene: Scene): void {

@@ -47,10 +47,12 @@ export class Attempt {
 
   /** The answer, noted on its way out. */
   noting(answer: Answer): Answer {
+    // Without a state whatever comes is behind it.
+    const proof = this.path.includes("sendInitialEvents=false") ? /ADDED|MODIFIED|DELETED/ : /BOOKMARK|MODIFIED|DELETED/;
     const said = (bytes: Buffer): void => {
       if (this.isPastState) return;
       const text = bytes.toString("latin1", 0, Math.min(bytes.length, 2_000));
-      if (/BOOKMARK|MODIFIED|DELETED/.test(text)) this.isPastState = true;
+      if (proof.test(text)) this.isPastState = true;
       else if (text.includes("ERROR")) this.code = Number(/"code":(\d+)/.exec(text)?.[1] ?? 410);
     };
     return {
