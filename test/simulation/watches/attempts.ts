@@ -48,7 +48,9 @@ export class Attempt {
   /** The answer, noted on its way out. */
   noting(answer: Answer): Answer {
     // Without a state whatever comes is behind it.
-    const proof = this.path.includes("sendInitialEvents=false") ? /ADDED|MODIFIED|DELETED/ : /BOOKMARK|MODIFIED|DELETED/;
+    const proof = this.path.includes("sendInitialEvents=false")
+      ? /ADDED|MODIFIED|DELETED/
+      : /BOOKMARK|MODIFIED|DELETED/;
     const said = (bytes: Buffer): void => {
       if (this.isPastState) return;
       const text = bytes.toString("latin1", 0, Math.min(bytes.length, 2_000));
