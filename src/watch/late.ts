@@ -4,7 +4,7 @@
  * a verdict: what follows costs nothing when it was a moment's weakness (watch.md §5.6).
  */
 import { limits } from "../limits.ts";
-import type { Doubt, Mark, Standing, Standings } from "./stale.ts";
+import { type Doubt, latestEventOf, type Mark, type Standing, type Standings } from "./stale.ts";
 import { compareVersions } from "./version.ts";
 
 export class LateCaches {
@@ -55,10 +55,4 @@ export class LateCaches {
     if (marks.length > 0) this.#missing.set(standing, marks);
     else this.#missing.delete(standing);
   }
-}
-
-function latestEventOf(standings: readonly Standing[]): string {
-  let latest = "";
-  for (const { event } of standings) if (compareVersions(event, latest) > 0) latest = event;
-  return latest;
 }

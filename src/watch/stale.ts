@@ -133,8 +133,7 @@ class Course {
 
   /** Only what an event has shown must come to every cache: a bookmark may tell of a revision of other resources. */
   #mark(now: number): void {
-    let most = "";
-    for (const { event } of this.standings.values()) if (compareVersions(event, most) > 0) most = event;
+    const most = latestEventOf(this.standings.values());
     const last = this.#marks.at(-1);
     if (compareVersions(most, last?.version ?? "") > 0) this.#marks.push({ version: most, at: now });
     const watched = [...this.standings.values()].filter(({ watches }) => watches > 0);
@@ -258,6 +257,13 @@ export class Standings {
   stalls(now: number): number {
     return [...this.#stalled].filter((standing) => isStalled(standing, now)).length;
   }
+}
+
+/** The newest event that any of them has shown; "" when none has. */
+export function latestEventOf(standings: Iterable<Standing>): string {
+  let latest = "";
+  for (const { event } of standings) if (compareVersions(event, latest) > 0) latest = event;
+  return latest;
 }
 
 export function isStalled({ stall }: Standing, now: number): boolean {
