@@ -78,9 +78,10 @@ const edges = [
 
 /** What the requests of one run have in common. */
 export type Habits = {
-  /** Bound bodies; an upload has at least `leastBytes`. */
+  /** Bound bodies; an upload has at least `leastBytes`, an answer `leastAnswerBytes`. */
   readonly mostBytes: number;
   readonly leastBytes: number;
+  readonly leastAnswerBytes: number;
   readonly requests: number;
   /** How likely a fate other than a plain answer is, and that a client gives up. */
   readonly trouble: number;
@@ -95,11 +96,13 @@ const mixed = ["GET", "GET", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as
 export function newHabits(random: Random): Habits {
   const kind = random.next();
   const trouble = random.pick([0, 0.1, 0.4]);
-  // Few and large; many uploads of which half are given up; or, mostly, a bit of everything.
+  // Few and large; many uploads of which half are given up; much more than a window holds, for somebody who reads
+  // slowly; or, mostly, a bit of everything.
   if (kind < 0.1)
     return {
       mostBytes: random.pick([1_000_000, 1_000_000, 3_145_728]),
       leastBytes: 1,
+      leastAnswerBytes: 0,
       requests: random.whole(2, 8),
       trouble,
       cancels: 0.1,
@@ -110,16 +113,29 @@ export function newHabits(random: Random): Habits {
     return {
       mostBytes: 600_000,
       leastBytes: 400_000,
+      leastAnswerBytes: 0,
       requests: random.whole(10, 30),
       trouble,
       cancels: 0.5,
       slowness: 0.8,
       methods: ["PUT"],
     };
+  if (kind < 0.25)
+    return {
+      mostBytes: 3_145_728,
+      leastBytes: 1,
+      leastAnswerBytes: 1_500_000,
+      requests: random.whole(1, 3),
+      trouble: 0,
+      cancels: 0.1,
+      slowness: 1,
+      methods: ["GET"],
+    };
   const mostBytes = random.pick([200, 5_000, 60_000]);
   return {
     mostBytes,
     leastBytes: 1,
+    leastAnswerBytes: 0,
     requests: random.whole(5, 60),
     trouble,
     cancels: 0.1,
@@ -144,7 +160,7 @@ export function newPlan(tag: number, random: Random, habits: Habits): Plan {
     credential: fate === "unauthorized" ? "bad" : ownOrNone,
     status,
     resetCode: random.pick(resetCodes),
-    answerBytes: isBodiless ? 0 : length(random, habits.mostBytes),
+    answerBytes: isBodiless ? 0 : Math.max(habits.leastAnswerBytes, length(random, habits.mostBytes)),
     hasLength: !isBodiless && random.chance(0.5),
     hasTrailers: !isBodiless && random.chance(0.2),
     interimHeads: random.chance(0.1) ? random.whole(1, 3) : 0,
