@@ -3,20 +3,12 @@
  * value of theirs is also read as an address, which must come back as it was.
  */
 import { readFileSync } from "node:fs";
-import {
-  addressOfOctets,
-  isBoundAt,
-  isUnicast,
-  networksOf,
-  octetsOf,
-  parseAddress,
-  textOf,
-  withoutMapping,
-} from "../../../src/address.ts";
+import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/address.ts";
 import { type Config, clusterConfigs, parseConfig } from "../../../src/config.ts";
 import { limits } from "../../../src/limits.ts";
 import { isProblems, lineOf } from "../../../src/problem.ts";
-import { same, type Target } from "../target.ts";
+import { checkAddresses } from "../addresses.ts";
+import type { Target } from "../target.ts";
 import { configSeeds } from "./config-seeds.ts";
 
 const sample = (name: string): string =>
@@ -113,7 +105,7 @@ export const config: Target = {
   ],
   run(input) {
     const text = input.toString("utf8");
-    for (const word of text.split(/[\s"',{}]+/)) checkAddress(word);
+    checkAddresses(text.split(/[\s"',{}]+/));
     const outcome = parseConfig(text, "x.yaml");
     if (Object.getOwnPropertyNames(Object.prototype).length !== 12)
       throw new Error("Object has another member");
@@ -137,19 +129,4 @@ function checkConfig(read: Config): void {
     if (!isBoundAt({ address: address.host, port: address.port }, address) && address.host !== "localhost")
       throw new Error(`${textOf(address)} is not where it is`);
   }
-}
-
-/** What is an address comes back as it was, from its octets and from its text. */
-function checkAddress(word: string): void {
-  const octets = octetsOf(word);
-  isUnicast(word);
-  if (octets !== undefined && octets.some((octet) => octet < 0 || octet > 255))
-    throw new Error(`${word} has the octets ${octets.join()}`);
-  if (octets !== undefined) {
-    const again = octetsOf(addressOfOctets(Uint8Array.from(octets))) ?? [];
-    // An IPv4 address that was mapped comes back unmapped.
-    same(word, again, octets.slice(octets.length - again.length));
-  }
-  const address = parseAddress(word);
-  if (address !== undefined) same(word, parseAddress(textOf(address)), address);
 }

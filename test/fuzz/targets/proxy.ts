@@ -1,8 +1,13 @@
-/** First octets: PROXY headers and ClientHellos. What is whole is so at one octet, and whatever follows. */
+/**
+ * First octets: PROXY headers and ClientHellos. What is whole is so at one octet, and whatever follows. What stands in them
+ * is also read as addresses and networks, which is what they are compared with.
+ */
+import { limits } from "../../../src/limits.ts";
 import { readHello } from "../../../src/proxy/client-hello.ts";
 import { writeHeader } from "../../../src/proxy/proxy-header.ts";
 import { readHeader } from "../../../src/proxy/proxy-protocol.ts";
-import { extension, hello, nameExtension } from "../../support/hello.ts";
+import { extension, hello, helloMessage, inRecords, nameExtension } from "../../support/hello.ts";
+import { checkAddresses } from "../addresses.ts";
 import { same, type Target } from "../target.ts";
 
 const v2 = "0d0a0d0a000d0a515549540a";
@@ -35,6 +40,9 @@ export const proxy: Target = {
     hex(`${v2} 21 21 0028 ${"20010db8".padEnd(32, "0")} ${"fe80".padEnd(32, "0")} 0001 0002 04000100`),
     hello({ serverName: "kubernetes.default.svc", extensions: [extension(42, Buffer.alloc(0))] }),
     hello({ recordBytes: 40, extensions: [nameExtension("a.example", "b.example")] }),
+    hello({ serverName: "a.example", extensions: [nameExtension("b.example")] }),
+    inRecords(helloMessage(), Math.floor(helloMessage().length / limits.helloRecords)),
+    "10.0.0.0/8 fd00::/8 127.0.0.1:8443 [::]:8443 https://a-1.example:6443/ http://[::1] localhost:0",
   ],
   words: [
     "PROXY ",
@@ -53,13 +61,22 @@ export const proxy: Target = {
     hex("01"),
     hex("0000"),
     hex("002a0000"),
+    "https://",
+    "localhost",
+    "[::1]:0",
+    "/8",
+    "%lo",
   ],
   run(input) {
     check("a PROXY header", readHeader, input);
     check("a ClientHello", readHello, input);
+    checkAddresses(input.toString("latin1").split(/\s+/));
     const header = readHeader(input);
-    if (header.state !== "whole" || header.ends === undefined) return;
-    const written = readHeader(writeHeader("v2", header.ends));
-    same("read, written and read", written.state === "whole" ? written.ends : written.state, header.ends);
+    if (header.state !== "whole") return;
+    for (const version of ["v1", "v2"] as const) {
+      const written = readHeader(writeHeader(version, header.ends));
+      const ends = written.state === "whole" ? written.ends : written.state;
+      same(`read, written as ${version} and read`, ends, header.ends);
+    }
   },
 };
