@@ -149,7 +149,7 @@ export class Watching implements LegOwner {
 
   /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
   isTooLate(isForgotten: boolean): boolean {
-    if ((this.legs.times.leftMs ?? 1) <= 0) this.#parts.host.endsHere(true);
+    if ((this.legs.times.leftMs ?? 1) <= 0) this.#endDue();
     else if (isForgotten || this.#pursuit.isOver)
       this.#end(isForgotten ? "expired" : this.#pursuit.endReason);
     else return false;
@@ -336,7 +336,7 @@ export class Watching implements LegOwner {
   #secondOver(over: Over): void {
     if (over === "ended" && verdictOn(this.legs.ending(over, false)).kind === "relay") {
       this.legs.dropFirst();
-      this.#parts.host.endsHere(true);
+      this.#endDue();
     } else if (this.#pursuit.reason === "leaving") this.#decline(true);
   }
 
@@ -350,7 +350,7 @@ export class Watching implements LegOwner {
     this.legs.dropOther();
     this.#pursuit.begin(moveReason(over, isDraining), leg.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);
-    else if (kind === "relay") this.#parts.host.endsHere(true);
+    else if (kind === "relay") this.#endDue();
     else if (kind === "reset") this.#parts.host.breaksOff();
     else this.#end(endReason(ending));
   }
@@ -369,7 +369,13 @@ export class Watching implements LegOwner {
     this.#pursuit.waitFor(this.#parts.moves.resume(this, Math.min(inMs, this.#pursuit.leftMs)));
   }
 
-  /** client-go relists after a watch without events that ended within a second: such an end is held back (D5). */
+  /** Its server's own end, or its client's deadline. */
+  #endDue(): void {
+    this.#pursuit.close();
+    this.legs.dropOther();
+    this.#whenOld(() => this.#parts.host.endsHere(true));
+  }
+
   #end(reason: EndReason): void {
     const { host, moves } = this.#parts;
     // It is about to end already, for the reason that came first.
@@ -382,11 +388,16 @@ export class Watching implements LegOwner {
       this.legs.release(refusal);
       return host.endsHere(true);
     }
-    const inMs = endOf({ liveEvents: this.progress.liveEvents, liveMs: this.legs.times.liveMs });
-    const end = (): void => {
+    this.#whenOld(() => {
       moves.ended(this, reason, this.leg?.backend ?? this.#pursuit.from);
       host.endsHere(false);
-    };
+    });
+  }
+
+  /** client-go relists after a watch without events that ended within a second: such an end is held back (D5). */
+  #whenOld(end: () => void): void {
+    const { phase, liveEvents } = this.progress;
+    const inMs = endOf({ phase, liveEvents, liveMs: this.legs.times.liveMs });
     if (inMs > 0) this.#pursuit.after(inMs, end);
     else end();
   }

@@ -83,8 +83,9 @@ function isDue({ leftMs, ageMs }: Ending): boolean {
 
 /**
  * In how many ms it may end, if that is the verdict. client-go takes a watch without events that ended within a second
- * for a failure, and relists (watch.md §7).
+ * for a failure, and relists (watch.md §7). Behind an ERROR, and behind what nobody understood, nothing is gained.
  */
-export function endOf({ liveEvents, liveMs }: Pick<Ending, "liveEvents" | "liveMs">): number {
+export function endOf({ phase, liveEvents, liveMs }: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
+  if (phase === "ended" || phase === "opaque") return 0;
   return liveEvents > 0 ? 0 : Math.max(0, limits.shortWatchMs - liveMs);
 }

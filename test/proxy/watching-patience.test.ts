@@ -219,6 +219,26 @@ test("a watch that was told to end ends for that reason, whatever becomes of its
   assert.equal([...watch.path.moves.ends], [["drained", 1]]);
 });
 
+test("an end by its server that client-go would take for a failure is held back, too (row 18)", () => {
+  for (const seconds of [1, 3]) {
+    const watch = new PlayedWatch({ query: `resourceVersion=7&timeoutSeconds=${seconds}` });
+    watch.serve(watch.from);
+    watch.advance(1_000);
+    watch.end(watch.from);
+    watch.has("");
+    watch.advance(limits.shortWatchMs - 1_000);
+    watch.has("", "ended");
+    assert.equal([...watch.path.moves.ends], [], "no end of ours");
+  }
+});
+
+test("behind an ERROR it comes at once", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=3" });
+  watch.serve(watch.from, "!500");
+  watch.end(watch.from);
+  watch.has("!500", "ended");
+});
+
 test("bookmarks that only we asked for are progress: a watch with nothing else is moved as often as need be", () => {
   const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
   const watch = new PlayedWatch({ path });
