@@ -85,7 +85,8 @@ function isDue({ leftMs, ageMs }: Ending): boolean {
  * In how many ms it may end, if that is the verdict. client-go takes a watch without events that ended within a second
  * for a failure, and relists (watch.md §7). Behind an ERROR, and behind what nobody understood, nothing is gained.
  */
-export function endOf({ phase, liveEvents, liveMs }: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
+export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
+  const { phase, liveEvents, liveMs } = ending;
   if (phase === "ended" || phase === "opaque") return 0;
   return liveEvents > 0 ? 0 : Math.max(0, limits.shortWatchMs - liveMs);
 }

@@ -5,6 +5,7 @@
 import type { SimulatedApiserver } from "./apiserver.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { Findings } from "./findings.ts";
+import { Reach } from "./reach.ts";
 import type { Truth } from "./truth.ts";
 import type { WatchCall, WatchEnd } from "./watch-call.ts";
 
@@ -26,6 +27,8 @@ const veryShortMs = 1_000;
  * come a move, a round trip or two, and perhaps a retransmission.
  */
 const freshMs = 6_000;
+/** Events that come so soon one after another were held up together. */
+const rushMs = 100;
 /** Who has been well for so long is known to be: a backend that fell often is believed again after 16 s (backend.ts). */
 const wellMs = 20_000;
 /** A cache that stands still is told from a quiet one by its peers' progress, 10 s later (F5). */
@@ -42,16 +45,13 @@ export type EndParts = {
 
 export class EndJudge {
   readonly #parts: EndParts;
-  /** When something befell a backend last, or was over; and each of them. */
-  #befellAt = Number.NEGATIVE_INFINITY;
-  readonly #befellEachAt = new Map<SimulatedApiserver, number>();
-  /** Since when those that serve nobody have not. */
-  readonly #hiddenSince = new Map<SimulatedApiserver, number>();
-  #isNobody = false;
-  #nobodyUntil = Number.NEGATIVE_INFINITY;
+  readonly #reach: Reach;
+  /** What each watch had been shown before those events that it is shown at once. */
+  readonly #shown = new WeakMap<WatchCall, { readonly at: number; readonly version: number }>();
 
   constructor(parts: EndParts) {
     this.#parts = parts;
+    this.#reach = new Reach(parts.apiservers, () => parts.findings.world.now());
   }
 
   /** An event came; was it long in coming, although somebody could have told it? */
@@ -67,15 +67,16 @@ export class EndJudge {
     const attempts = this.#parts.attempts.of(call.auditId);
     // Somebody was asked meanwhile and would not: a fresh backend does not know the version that is needed.
     const wasRefused = attempts.some(({ at, code }) => code >= 400 && at >= writtenAt - budgetMs);
-    const wasAlone = wasRefused || this.#nobodyAt >= writtenAt - freshMs;
+    const wasAlone = wasRefused || this.#reach.nobodyAt >= writtenAt - freshMs;
     const isStale = apiservers.some(({ behindUntil }) => behindUntil >= writtenAt);
     // Two faults at once: one forgot the version, the others had to be found dead, or well again.
-    const isSure = apiservers.some(
-      (one) =>
-        one.serves(call.order.interest.resource, call.follower.wholeVersion) &&
-        (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < writtenAt - freshMs,
-    );
-    const mostMs = freshMs + (isStale ? staleMs : 0) + (isSure ? 0 : freshMs);
+    const from = this.#shownBefore(call);
+    const { resource } = call.order.interest;
+    const isSure = this.#reach.isServedSince(resource, from, writtenAt - freshMs);
+    // Whoever knows the version was hidden: it had to come back first.
+    const again = this.#reach.reachableAgain(resource, from);
+    const waitMs = isSure ? 0 : Math.max(freshMs, again - writtenAt);
+    const mostMs = freshMs + (isStale ? staleMs : 0) + waitMs;
     if (isStrict && !wasAlone && delayMs > mostMs)
       findings.wrong(
         "fresh",
@@ -83,20 +84,19 @@ export class EndJudge {
       );
   }
 
-  /** When nobody at all could serve last; now, while that is so. */
-  get #nobodyAt(): number {
-    return this.#isNobody ? this.#parts.findings.world.now() : this.#nobodyUntil;
+  /** What waited for one backend comes in one rush. */
+  #shownBefore(call: WatchCall): number {
+    const at = this.#parts.findings.world.now();
+    const last = this.#shown.get(call);
+    const isSameRush = last !== undefined && at - last.at < rushMs;
+    const version = isSameRush ? last.version : call.follower.wholeVersion;
+    this.#shown.set(call, { at, version });
+    return version;
   }
 
   /** Something befell this backend, or is over. */
   look(backend: SimulatedApiserver): void {
-    const { apiservers, findings } = this.#parts;
-    this.#befellAt = findings.world.now();
-    this.#befellEachAt.set(backend, this.#befellAt);
-    if (backend.serves("", Number.POSITIVE_INFINITY)) this.#hiddenSince.delete(backend);
-    else if (!this.#hiddenSince.has(backend)) this.#hiddenSince.set(backend, this.#befellAt);
-    if (this.#isNobody) this.#nobodyUntil = findings.world.now();
-    this.#isNobody = !apiservers.some((apiserver) => apiserver.serves("", Number.POSITIVE_INFINITY));
+    this.#reach.look(backend);
   }
 
   judge(call: WatchCall, end: WatchEnd): void {
@@ -122,7 +122,7 @@ export class EndJudge {
     isAnswered,
   }: WatchCall): void {
     const { findings } = this.#parts;
-    const isCalm = this.#befellAt < findings.world.now() - calmMs;
+    const isCalm = this.#reach.befellAt < findings.world.now() - calmMs;
     // The server's clock starts when it answers, and a watch from the most recent may wait for etcd.
     const late = findings.world.now() - deadline - (answeredAt - openedAt);
     if (!isAnswered) return;
@@ -152,12 +152,8 @@ export class EndJudge {
   }
 
   #isKnown({ order }: WatchCall, version: number): boolean {
-    const now = this.#parts.findings.world.now();
-    return this.#parts.apiservers.some(
-      (apiserver) =>
-        now - (this.#befellEachAt.get(apiserver) ?? Number.NEGATIVE_INFINITY) > wellMs &&
-        apiserver.serves(order.interest.resource, version),
-    );
+    const since = this.#parts.findings.world.now() - wellMs;
+    return this.#reach.isServedSince(order.interest.resource, version, since);
   }
 
   #reasonOfEnd(call: WatchCall, now: number): string {
@@ -192,22 +188,15 @@ export class EndJudge {
     if (first !== undefined && !this.#couldGoElsewhere(call, refusals))
       return `refused elsewhere: ${first.code}`;
     if (attempts.filter(({ at }) => at >= now - flappingMs).length >= mostAttempts) return "moved too often";
-    if (this.#nobodyAt >= now - budgetMs) return "nobody to serve it";
+    if (this.#reach.nobodyAt >= now - budgetMs) return "nobody to serve it";
     // Nobody needs to be asked who has said so before.
     const { interest } = call.order;
     const version = isExact ? call.follower.version : call.follower.wholeVersion;
     if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))
       return "its version is forgotten";
-    if (this.#isOutOfReach(interest.resource, version)) return "nobody who knows its version to be reached";
+    if (this.#reach.isHiddenSince(interest.resource, version, now - budgetMs))
+      return "nobody who knows its version to be reached";
     return `no reason: end after ${attempts.length} moves`;
-  }
-
-  /** Whoever knows the version has been out of reach for as long as a move may take. */
-  #isOutOfReach(resource: string, version: number): boolean {
-    const since = this.#parts.findings.world.now() - budgetMs;
-    return this.#parts.apiservers
-      .filter((one) => one.knows(resource, version))
-      .every((one) => (this.#hiddenSince.get(one) ?? Number.POSITIVE_INFINITY) <= since);
   }
 
   /** One backend's refusal is no reason while another, that was not asked, would take it. */

@@ -240,6 +240,7 @@ class Scene {
       this.#judge.look(backend);
       this.#findings.tell(() => `over: ${fault.name} at ${backend.name}`);
       end();
+      this.#judge.look(backend);
     };
     this.#raging.add(over);
     world.after(random.pick([300, 1_500, 3_000, 8_000, 20_000]) * (0.5 + random.next()), over);

@@ -1,0 +1,64 @@
+/** Who could have served, and since when: what befell each backend, as the weather tells it. */
+import type { SimulatedApiserver } from "./apiserver.ts";
+
+export class Reach {
+  readonly #apiservers: readonly SimulatedApiserver[];
+  readonly #now: () => number;
+  /** When something befell a backend last, or was over; and each of them. */
+  befellAt = Number.NEGATIVE_INFINITY;
+  readonly #befellEachAt = new Map<SimulatedApiserver, number>();
+  /** Since when those that serve nobody have not; and until when those that serve again did not. */
+  readonly #hiddenSince = new Map<SimulatedApiserver, number>();
+  readonly #hiddenUntil = new Map<SimulatedApiserver, number>();
+  #isNobody = false;
+  #nobodyUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(apiservers: readonly SimulatedApiserver[], now: () => number) {
+    this.#apiservers = apiservers;
+    this.#now = now;
+  }
+
+  /** Something befell this backend, or is over. */
+  look(backend: SimulatedApiserver): void {
+    this.befellAt = this.#now();
+    this.#befellEachAt.set(backend, this.befellAt);
+    if (!isServing(backend)) {
+      if (!this.#hiddenSince.has(backend)) this.#hiddenSince.set(backend, this.befellAt);
+    } else if (this.#hiddenSince.delete(backend)) this.#hiddenUntil.set(backend, this.befellAt);
+    if (this.#isNobody) this.#nobodyUntil = this.befellAt;
+    this.#isNobody = !this.#apiservers.some(isServing);
+  }
+
+  /** When nobody at all could serve last; now, while that is so. */
+  get nobodyAt(): number {
+    return this.#isNobody ? this.#now() : this.#nobodyUntil;
+  }
+
+  /** Does anybody serve whoever goes on from this version, and has been well since then? */
+  isServedSince(resource: string, version: number, since: number): boolean {
+    return this.#apiservers.some(
+      (one) =>
+        one.serves(resource, version) && (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < since,
+    );
+  }
+
+  /** When the first of those that know the version could be reached again; long ago, if it is not known that none could. */
+  reachableAgain(resource: string, version: number): number {
+    const times = this.#apiservers
+      .filter((one) => one.serves(resource, version))
+      .map((one) => this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY);
+    return times.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...times);
+  }
+
+  /** Has whoever knows the version been out of reach since then? */
+  isHiddenSince(resource: string, version: number, since: number): boolean {
+    return this.#apiservers
+      .filter((one) => one.knows(resource, version))
+      .every((one) => (this.#hiddenSince.get(one) ?? Number.POSITIVE_INFINITY) <= since);
+  }
+}
+
+/** Whoever is well serves any version that is still to come. */
+function isServing(one: SimulatedApiserver): boolean {
+  return one.serves("", Number.POSITIVE_INFINITY);
+}
