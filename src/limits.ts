@@ -284,6 +284,8 @@ export const limits = {
   watchDueMs: 2000,
   /** One watch that lost its backend: how often and for how long others are asked before it ends (watch.md §5.2). */
   resumeAttempts: 3,
+  /** Attempts that were lost with their connection before any answer: so many more are made (three faults within a second). */
+  resumeLosses: 3,
   resumeMs: 15_000,
   /** A resume that was answered, and not refused by an ERROR within this time, has held. */
   settledMs: 1000,

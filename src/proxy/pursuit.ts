@@ -68,6 +68,11 @@ export class Pursuit {
     return (this.#unsentCount - 1) * limits.unsentPauseMs;
   }
 
+  /** The one that was counted last was lost with its connection, before anybody answered it. */
+  lost(): void {
+    this.#attempts?.lost();
+  }
+
   /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
   get leftMs(): number {
     return this.#attempts?.leftMs(this.#clock.now()) ?? limits.resumeMs;

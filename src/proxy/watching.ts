@@ -10,6 +10,7 @@
  */
 import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
+import { lost } from "../h2/protocol-error.ts";
 import { limits } from "../limits.ts";
 import { endOf, type Over, verdictOn } from "../watch/ending.ts";
 import { decoderFor } from "../watch/framing.ts";
@@ -195,15 +196,18 @@ export class Watching implements LegOwner {
 
   legSent(): void {}
 
-  legGone(leg: Leg): void {
+  legGone(leg: Leg, code: number): void {
+    if (code === lost) this.#lostUnanswered(this.legs.of(leg));
     this.#over(leg, "broken");
   }
 
   legSuspected(leg: Leg): void {
     const side = this.legs.of(leg);
     if (side === undefined || (side === this.legs.other && !this.#parts.moves.isInVain(this, leg))) return;
-    if (side === this.legs.other) this.#giveUp(side);
-    else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.promote();
+    if (side === this.legs.other) {
+      this.#lostUnanswered(side);
+      this.#giveUp(side);
+    } else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.promote();
     else this.#parts.moves.shadow(this, leg);
   }
 
@@ -306,6 +310,12 @@ export class Watching implements LegOwner {
   #await(side: WatchLeg): void {
     const isAlone = (): boolean => this.#parts.moves.isAlone(this, side.leg);
     this.#pursuit.untilAnswered(isAlone, () => this.#giveUp(side));
+  }
+
+  /** Its lane is lost, or silent, before its answer. */
+  #lostUnanswered(side: WatchLeg | undefined): void {
+    const isOnly = side !== undefined && side === this.legs.other && this.legs.first === undefined;
+    if (isOnly && side.isOpened && !side.isAccepted) this.#pursuit.lost();
   }
 
   #giveUp(side: WatchLeg): void {

@@ -8,6 +8,8 @@ export class Attempts {
   /** The present loss of its backend: since when, and how often it was asked; -1 when there is none. */
   #since = -1;
   #attempts = 0;
+  /** Of them, those that were lost on their way and are not counted. */
+  #losses = 0;
   /** When a backend took the watch; -1 when none has. */
   #takenAt = -1;
   /** Did a backend say that the version is too old? */
@@ -30,6 +32,16 @@ export class Attempts {
     this.#attempts -= 1;
   }
 
+  /**
+   * The one that was counted last was lost with its connection, and nobody has answered it: several apiservers may fall at
+   * once. Not without end, since it may be what fells them.
+   */
+  lost(): void {
+    if (this.#losses >= limits.resumeLosses) return;
+    this.#losses += 1;
+    this.uncount();
+  }
+
   /** A backend said that the version is too old. */
   expire(now: number): void {
     this.#beginIfOver(now);
@@ -42,6 +54,7 @@ export class Attempts {
     if (this.#since >= 0 && !isOver) return;
     this.#since = now;
     this.#attempts = 0;
+    this.#losses = 0;
     this.#takenAt = -1;
     this.isExpired = false;
   }

@@ -239,6 +239,24 @@ test("behind an ERROR it comes at once", () => {
   watch.has("!500", "ended");
 });
 
+test("backends that fall one after another before they answer are no attempts in vain", () => {
+  const path = new PlayedPath(["a", "b", "c", "d", "e"]);
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  const others = [...path.played.values()].filter((one) => one !== watch.from);
+  watch.kill(watch.from);
+  for (let fallen = 0; fallen < 3; fallen += 1) {
+    watch.advance(100);
+    const asked = others.find(({ isDown, asked: { length } }) => !isDown && length > 0);
+    assert.ok(asked !== undefined, `${fallen} have fallen`);
+    watch.kill(asked);
+  }
+  watch.advance(100);
+  const [last] = others.filter(({ isDown }) => !isDown);
+  if (last !== undefined) watch.serve(last, "~9a");
+  watch.has("+8a ~9a");
+});
+
 test("bookmarks that only we asked for are progress: a watch with nothing else is moved as often as need be", () => {
   const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
   const watch = new PlayedWatch({ path });

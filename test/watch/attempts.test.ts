@@ -23,6 +23,24 @@ test("one that could not be asked does not count", () => {
   assert.not(attempts.mayTry(15_000), "but its time does");
 });
 
+test("nor do the first three that were lost on their way", () => {
+  const attempts = new Attempts();
+  const tries = [1, 2, 3, 4, 5, 6, 7].map((at) => {
+    const mayTry = attempts.mayTry(at);
+    if (mayTry) attempts.lost();
+    return mayTry;
+  });
+  assert.equal(tries, [true, true, true, true, true, true, false]);
+  attempts.resumed(8);
+  attempts.progressed();
+  assert.ok(attempts.mayTry(9), "of the next loss they do not count again");
+  attempts.lost();
+  assert.equal(
+    [10, 11, 12, 13].map((at) => attempts.mayTry(at)),
+    [true, true, true, false],
+  );
+});
+
 test("nobody is asked when 15 seconds have passed", () => {
   const attempts = new Attempts();
   assert.ok(attempts.mayTry(100));

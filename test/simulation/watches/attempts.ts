@@ -27,6 +27,8 @@ export class Attempt {
   readonly path: string;
   /** The status, or the code of an ERROR event; 0 while nothing was said. */
   code = 0;
+  /** Its head said 200: an ERROR behind that may still be under way. */
+  isTaken = false;
   /** Its end of the state, or an event that proves it, was sent. */
   isPastState = false;
   hasEnded = false;
@@ -60,6 +62,7 @@ export class Attempt {
     return {
       head: (status, fields) => {
         this.code = status;
+        this.isTaken = status === 200;
         answer.head(status, fields);
       },
       write: (bytes) => {
@@ -162,7 +165,7 @@ export class Attempts {
 
 /** Asked of the backend that serves it, for a bookmark and not for the rest of its time; its end may be on its way. */
 function isRenewal({ backend }: Attempt, query: URLSearchParams, earlier: readonly Attempt[]): boolean {
-  const isServed = earlier.some((one) => one.backend === backend && one.code === 200);
+  const isServed = earlier.some((one) => one.backend === backend && one.isTaken);
   const hasBookmarks = query.get("allowWatchBookmarks") === "true";
   return isServed && hasBookmarks && query.get("timeoutSeconds") === String(limits.renewalMs / 1_000);
 }
