@@ -102,6 +102,8 @@ export const limits = {
   lingerLooks: 5,
   /** A body up to this long is kept until it is answered, so that a stream that was refused can be asked again. */
   repeatableBodyBytes: 64 * KiB,
+  /** A refusal's body for which its head waits, so that one that is cut off can be asked for again: a Status has 1 KiB. */
+  shortRefusalBytes: 16 * KiB,
   /** Half an event of a watch, client-go's own limit (D3). */
   eventBytes: 16 * MiB,
   /** Events that are parsed whole are bookmarks and errors: a Table's first one, with its columns, is about 10 KiB. */

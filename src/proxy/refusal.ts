@@ -1,9 +1,11 @@
 /**
- * An answer that refuses (429, 5xx), kept back while another backend may still give a better one. It is small, or its
- * stream's window bounds it, since nothing of it is granted.
+ * An answer that refuses (429, 5xx), kept back while another backend may still give a better one, and a short one until
+ * it is whole: its backend may die in the middle of it. It is small, or its stream's window bounds it, since nothing of it
+ * is granted.
  */
 import type { Buffered } from "../h2/buffered.ts";
-import type { Field } from "../h2/field.ts";
+import { type Field, role } from "../h2/field.ts";
+import { limits } from "../limits.ts";
 import { Held } from "./held.ts";
 
 export class Refusal {
@@ -16,6 +18,10 @@ export class Refusal {
     this.head = head;
     this.#isWhole = end;
     this.#body = new Held(buffered);
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   get heldBytes(): number {
@@ -50,6 +56,12 @@ export class Refusal {
 /** A status of which another backend's may be better: it is overloaded, ill, or going. */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
+}
+
+/** Does it say how long it is, and is that no more than is waited for? */
+export function isShort(head: readonly Field[]): boolean {
+  const length = head.find((field) => field.role === role.contentLength);
+  return length !== undefined && Number(length.value) <= limits.shortRefusalBytes;
 }
 
 /**

@@ -17,7 +17,7 @@ import { honestCode } from "./honest-code.ts";
 import type { LaneKey } from "./lane-key.ts";
 import { Leg, type LegOwner } from "./leg.ts";
 import { isRepeatable, type Order } from "./order.ts";
-import { isRefusal, Refusal } from "./refusal.ts";
+import { isRefusal, isShort, Refusal } from "./refusal.ts";
 import { RequestBody } from "./request-body.ts";
 import type { WatchHost } from "./watch-host.ts";
 import type { Watching } from "./watching.ts";
@@ -214,14 +214,20 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   legHeaders(leg: Leg, fields: Field[], end: boolean): void {
     if (this.#isEnded) return;
-    if (leg.refusal !== undefined) return leg.refusal.endWith(fields);
+    if (leg.refusal !== undefined) {
+      leg.refusal.endWith(fields);
+      return this.#relayIfWhole(leg);
+    }
     if (this.isAnswered) this.#sendHead(fields, end);
     else this.#takeHead(leg, fields, end);
   }
 
   legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#isEnded) return;
-    if (leg.refusal !== undefined) return leg.refusal.keep(bytes, start, end, endStream);
+    if (leg.refusal !== undefined) {
+      leg.refusal.keep(bytes, start, end, endStream);
+      return this.#relayIfWhole(leg);
+    }
     if (endStream) this.#isAnswerOver = true;
     this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
@@ -325,12 +331,24 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       this.#owner.refusalHeld(this);
       return true;
     }
-    if (this.#body?.isRepeatable === false || !this.#owner.mayLeave(this, leg, fields)) return false;
+    if (this.#body?.isRepeatable === false) return false;
+    if (!this.#owner.mayLeave(this, leg, fields)) return this.#waitsForRest(leg, fields, end);
     leg.cancel(true);
     const message = `Backend ${leg.backend} is shutting down`;
     if (!this.#goesOnWithout(leg))
       this.#owner.replace(this, new Failure("backend-refused", "backend", message));
     return true;
+  }
+
+  /** What is cut off in the middle can be asked for elsewhere, as long as its client knows nothing of it. */
+  #waitsForRest(leg: Leg, fields: Field[], end: boolean): boolean {
+    if (end || !isShort(fields) || !isRepeatable(this.order)) return false;
+    leg.refusal = new Refusal(fields, end, this.#buffered);
+    return true;
+  }
+
+  #relayIfWhole(leg: Leg): void {
+    if (leg === this.#leg && this.#other === undefined && leg.refusal?.isWhole === true) this.#relayRefusal();
   }
 
   /** One leg is over. Is there another, whose answer is as good? */

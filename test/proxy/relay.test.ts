@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
+import { limits } from "../../src/limits.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/relay");
@@ -117,6 +118,55 @@ test("a code that a client takes for an orderly end never reaches it (F9, nodejs
     path.backend("a").last.side?.reset(code);
     path.settle();
     assert.equal([ear.isEnded, ear.resetCode], [false, errorCode.INTERNAL_ERROR]);
+  }
+});
+
+const tooMany = (length: number): Field[] => [
+  new Field(":status", "429"),
+  new Field("retry-after", "1"),
+  new Field("content-length", String(length)),
+];
+
+test("a refusal that is cut off by its backend's death is asked for elsewhere, as if it had never begun", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const ear = ask(path, "GET", watchPath, true);
+  path.settle();
+  const [first, second] = path.backend("a").asked.length > 0 ? (["a", "b"] as const) : (["b", "a"] as const);
+  path.backend(first).last.side?.sendHeaders(tooMany(10), false);
+  path.backend(first).last.say("12345");
+  path.settle();
+  assert.is(ear.status, "");
+  path.backend(first).kill();
+  path.settle();
+  path.clock.advance(100);
+  path.backend(second).last.answer(200, "");
+  path.settle();
+  assert.equal([ear.status, ear.resetCode], ["200", undefined]);
+});
+
+test("a whole one arrives as it is, with its trailers", () => {
+  const { path, ear } = asked("GET", "/api/v1/pods");
+  const { last } = path.backend("a");
+  last.side?.sendHeaders(tooMany(10), false);
+  last.say("1234567890");
+  path.settle();
+  last.side?.sendHeaders([new Field("x-last", "1")], true);
+  path.settle();
+  assert.equal(
+    [ear.heads.map(([first]) => first?.value), ear.body, ear.isEnded],
+    [["429", "1"], "1234567890", true],
+  );
+});
+
+test("one that is long, or may not be asked for again, does not wait for its end", () => {
+  for (const [method, length] of [
+    ["GET", limits.shortRefusalBytes + 1],
+    ["POST", 10],
+  ] as const) {
+    const { path, ear } = asked(method, "/api/v1/namespaces/n/pods");
+    path.backend("a").last.side?.sendHeaders(tooMany(length), false);
+    path.settle();
+    assert.is(ear.status, "429");
   }
 });
 
