@@ -332,7 +332,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       return true;
     }
     if (this.#body?.isRepeatable === false) return false;
-    if (!this.#owner.mayLeave(this, leg, fields)) return this.#waitsForRest(leg, fields, end);
+    if (!this.#owner.mayLeave(this, leg, fields))
+      return rest === undefined && this.#waitsForRest(leg, fields, end);
     leg.cancel(true);
     const message = `Backend ${leg.backend} is shutting down`;
     if (!this.#goesOnWithout(leg))
