@@ -81,13 +81,13 @@ export class Hedges {
   /** Who is known to answer, and has not been asked yet. */
   otherFor(exchange: Exchange): string | undefined {
     const { backends, upstreams } = this.#parts;
-    return elsewhere(backends.views, (name) => upstreams.weightOf(name), exchange.asked);
+    return elsewhere(backends.views, (name) => upstreams.weightOf(name), exchange.legs.asked);
   }
 
   /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */
   #goElsewhere(exchange: Exchange, leg: Leg): void {
-    const other = exchange.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
-    if (other !== undefined) dial(this.#parts.upstreams, exchange.move(leg, other));
+    const other = exchange.legs.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
+    if (other !== undefined) dial(this.#parts.upstreams, exchange.legs.move(leg, other));
   }
 
   /**
@@ -96,11 +96,11 @@ export class Hedges {
    */
   #askSlow(exchange: Exchange, leg: Leg): void {
     this.#parts.hasten(leg.backend);
-    if (exchange.isHedged || !isFreshRead(exchange.order)) return;
+    if (exchange.legs.areTwo || !isFreshRead(exchange.order)) return;
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
-    dial(this.#parts.upstreams, exchange.hedge(other));
+    dial(this.#parts.upstreams, exchange.legs.hedge(other));
   }
 
   #askTwice(exchange: Exchange, leg: Leg): void {
@@ -112,7 +112,7 @@ export class Hedges {
     const backend = other ?? (isSuspect ? undefined : leg.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;
-    const hedge = exchange.hedge(backend);
+    const hedge = exchange.legs.hedge(backend);
     if (own === undefined) dial(this.#parts.upstreams, hedge);
     else hedge.ready(own);
   }

@@ -15,15 +15,14 @@ import type { ExchangeEnd, ExchangeOwner } from "./exchange-owner.ts";
 import { growWindow } from "./grow-window.ts";
 import { honestCode } from "./honest-code.ts";
 import type { LaneKey } from "./lane-key.ts";
-import { Leg, type LegOwner } from "./leg.ts";
+import type { Leg, LegOwner } from "./leg.ts";
+import { Legs } from "./legs.ts";
 import { isRepeatable, type Order } from "./order.ts";
 import { isRefusal, isShort, Refusal } from "./refusal.ts";
 import { RequestBody } from "./request-body.ts";
 import type { WatchHost } from "./watch-host.ts";
 import type { Watching } from "./watching.ts";
 
-/** Shared by all exchanges that have none, as most have: 50,000 watches feel every array. */
-const noBackends: readonly string[] = [];
 const noWait = (): void => {};
 
 export class Exchange implements SideOwner, LegOwner, WatchHost {
@@ -31,10 +30,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   readonly #owner: ExchangeOwner;
   readonly down: Side;
   readonly #buffered: Buffered;
-  /** Whose answer is relayed, or will be if it is the first. */
-  #leg: Leg | undefined;
-  /** A hedge: the same request, asked once more while nothing is answered. The first head wins. */
-  #other: Leg | undefined;
+  readonly legs: Legs;
   /** Undefined when no body follows the head. */
   readonly #body: RequestBody | undefined;
   #isAnswerOver = false;
@@ -44,10 +40,6 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   #watching: Watching | undefined;
   #delivered = 0;
   #sentBytes = 0;
-  /** Who was asked last, or has answered. */
-  backend = "";
-  /** Who was asked in vain. */
-  tried: readonly string[] = noBackends;
   /** Where exchanges.ts keeps it while it lives. */
   liveAt = -1;
   /** Undoes the present wait for a time to come. */
@@ -58,6 +50,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.order = order;
     this.down = down;
     this.#owner = owner;
+    this.legs = new Legs(this);
     this.#body = order.isBodiless ? undefined : new RequestBody(buffered);
   }
 
@@ -84,50 +77,22 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   /** What waits here on this exchange's account, in either direction. */
   get queuedBytes(): number {
-    const legs = (this.#leg?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0);
-    return this.down.queuedBytes + legs + (this.#watching?.legs.heldBytes ?? 0) + (this.#body?.length ?? 0);
+    const { legs } = this.#watching ?? {};
+    return this.down.queuedBytes + this.legs.queuedBytes + (legs?.heldBytes ?? 0) + (this.#body?.length ?? 0);
   }
 
-  /** Gives it to a backend: the leg is to be dialled. */
-  ask(backend: string): Leg {
-    this.backend = backend;
-    this.#leg = new Leg(backend, this);
-    return this.#leg;
-  }
-
-  /** The backends that have it, or had it in vain. */
-  get asked(): readonly string[] {
-    return [...this.tried, this.backend, this.#other?.backend ?? ""];
+  get backend(): string {
+    return this.legs.backend;
   }
 
   /** Is nobody who was asked known to be well, and nothing heard? */
   get isDoubted(): boolean {
-    if (this.isAnswered || this.#leg?.isSuspect !== true || this.#leg.refusal !== undefined) return false;
-    return this.#other === undefined || (this.#other.isSuspect && this.#other.refusal === undefined);
-  }
-
-  /** Are two asked? */
-  get isHedged(): boolean {
-    return this.#other !== undefined;
-  }
-
-  /** Asks once more; never of more than two at a time, so a hedge in doubt makes room for a better one. */
-  hedge(backend: string): Leg {
-    this.#other?.cancel(false);
-    this.#other = new Leg(backend, this);
-    return this.#other;
-  }
-
-  /** Takes the place of a leg that waits for a lane: nothing of it was sent. */
-  move(leg: Leg, backend: string): Leg {
-    leg.cancel(false);
-    this.tried = [...this.tried, leg.backend];
-    return leg === this.#other ? this.hedge(backend) : this.ask(backend);
+    return !this.isAnswered && this.legs.areDoubted;
   }
 
   /** Takes a refusal that was kept back: nobody has done better in time. */
   settle(): void {
-    if (this.#leg?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
+    this.legs.settle();
     this.#relayRefusal();
   }
 
@@ -151,7 +116,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     // Over, but its answer is not: a slow reader has not taken all of it.
     if (this.#isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watching?.progress.isReadable === true) return this.endsHere(false);
-    this.#cancelLegs();
+    this.legs.cancel(this.isAnswered);
     this.#resetDown(this.isAnswered ? lost : errorCode.REFUSED_STREAM);
   }
 
@@ -162,14 +127,14 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     const { vouched } = this.order;
     const said = vouched === undefined ? fields : fields.filter((field) => !vouched.drops(field));
     this.#body?.endWith(said);
-    this.#leg?.up?.sendHeaders(said, true);
+    this.legs.first?.up?.sendHeaders(said, true);
     this.#endIfOver();
   }
 
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const body = this.#body;
     if (endStream && body !== undefined) body.isOver = true;
-    const up = this.#leg?.up;
+    const up = this.legs.first?.up;
     if (this.#isEnded) {
       this.down.grant(end - start);
     } else if (up === undefined) {
@@ -184,14 +149,14 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   /** The client gave up. */
   reset(): void {
     if (this.#isEnded) return;
-    this.#cancelLegs();
+    this.legs.cancel(this.isAnswered);
     this.#end("client-gone");
   }
 
   sent(count: number): void {
     this.#sentBytes += count;
     const granted = this.#watching?.settle(count) ?? count;
-    const leg = this.#watching?.leg ?? this.#leg;
+    const leg = this.#watching?.leg ?? this.legs.first;
     if (leg?.up === undefined) return;
     if (granted > 0) leg.up.grant(granted);
     this.#delivered = growWindow(leg.up, leg, this.#delivered + count, this.#buffered.isTight);
@@ -275,7 +240,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   goesOn(backend: string): void {
     const { client } = this.order;
     if (client.backend === this.backend) client.backend = backend;
-    this.backend = backend;
+    this.legs.backend = backend;
   }
 
   endsHere(isWhole: boolean): void {
@@ -295,26 +260,22 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     const status = Number(fields[0]?.value);
     if (status < 200) {
       // The hedge's would be the second of its kind.
-      if (leg === this.#leg) this.down.sendHeaders(fields, false);
+      if (leg === this.legs.first) this.down.sendHeaders(fields, false);
     } else if (!isRefusal(status) || !this.#holdsBack(leg, fields, end)) {
       this.#answer(leg, status, fields, end);
     }
   }
 
   #answer(leg: Leg, status: number, fields: Field[], end: boolean): void {
-    if (leg === this.#other) this.#swap();
-    const rest = this.#other;
-    rest?.cancel(false);
-    this.#other = undefined;
+    const rest = this.legs.prefer(leg);
     this.stopWaiting();
-    this.backend = leg.backend;
     this.#status = status;
     this.#body?.forget();
     this.#owner.answered(this, status, { leg, rest });
     this.#sendHead(fields, end);
     if (this.order.kind !== "watch" || status !== 200 || end) return;
     this.#watching = this.#owner.watchOf(this, fields, leg);
-    if (this.#watching !== undefined) this.#leg = undefined;
+    if (this.#watching !== undefined) this.legs.first = undefined;
   }
 
   #sendHead(fields: Field[], end: boolean): void {
@@ -325,7 +286,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   /** An answer that refuses is kept while the other leg may do better, and replaced when its backend is going. */
   #holdsBack(leg: Leg, fields: Field[], end: boolean): boolean {
-    const rest = leg === this.#leg ? this.#other : this.#leg;
+    const rest = this.legs.otherThan(leg);
     if (rest !== undefined && rest.refusal === undefined) {
       leg.refusal = new Refusal(fields, end, this.#buffered);
       this.#owner.refusalHeld(this);
@@ -349,23 +310,18 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   }
 
   #relayIfWhole(leg: Leg): void {
-    if (leg === this.#leg && this.#other === undefined && leg.refusal?.isWhole === true) this.#relayRefusal();
+    if (!this.legs.areTwo && leg.refusal?.isWhole === true) this.#relayRefusal();
   }
 
   /** One leg is over. Is there another, whose answer is as good? */
   #goesOnWithout(leg: Leg): boolean {
-    this.tried = [...this.tried, leg.backend];
-    leg.refusal?.forget();
-    if (leg !== this.#other) this.#leg = this.#other;
-    this.#other = undefined;
-    if (this.#leg === undefined) return false;
-    this.backend = this.#leg.backend;
+    if (!this.legs.goesOnWithout(leg)) return false;
     this.#relayRefusal();
     return true;
   }
 
   #relayRefusal(): void {
-    const leg = this.#leg;
+    const leg = this.legs.first;
     const refusal = leg?.refusal;
     if (leg === undefined || refusal === undefined) return;
     leg.refusal = undefined;
@@ -376,16 +332,6 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
           : this.#answer(leg, Number(fields[0]?.value), fields, end),
       data: (body, end) => this.legData(leg, body, 0, body.length, end),
     });
-  }
-
-  #swap(): void {
-    [this.#leg, this.#other] = [this.#other, this.#leg];
-  }
-
-  #cancelLegs(): void {
-    this.#leg?.cancel(this.isAnswered);
-    this.#other?.cancel(false);
-    this.#other = undefined;
   }
 
   /** The answer is whole and the backend wants no more body: the client may stop (RFC 9113 §8.1). */

@@ -215,11 +215,11 @@ class Course implements ExchangeOwner {
     const { backends, upstreams } = this.#parts;
     const { client } = exchange.order;
     const loads = (name: string): number => upstreams.weightOf(name);
-    const tried = this.#avoided === nobody ? exchange.tried : [...exchange.tried, ...this.#avoided];
+    const tried = this.#avoided === nobody ? exchange.legs.tried : [...exchange.legs.tried, ...this.#avoided];
     const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
     if (backend instanceof Failure) return this.#hold(exchange, backend);
     client.backend = backend;
-    dial(upstreams, exchange.ask(backend));
+    dial(upstreams, exchange.legs.ask(backend));
   }
 
   /** Nobody can be asked now: whoever comes back in time is. */
@@ -253,15 +253,15 @@ class Course implements ExchangeOwner {
     const { backends, hedges } = this.#parts;
     const view = backends.views.find(({ name }) => name === leg.backend);
     if (!isShutdown(refusal, leg.isLaneRetiring || view?.state === "draining")) return false;
-    return exchange.tried.length + 1 < limits.attempts && hedges.otherFor(exchange) !== undefined;
+    return exchange.legs.tried.length + 1 < limits.attempts && hedges.otherFor(exchange) !== undefined;
   }
 
   /** Nothing was sent, or it may be sent again: the next backend is asked, a few times at most. */
   replace(exchange: Exchange, failure: Failure): void {
-    if (exchange.tried.length < limits.attempts) return this.place(exchange);
+    if (exchange.legs.tried.length < limits.attempts) return this.place(exchange);
     if (failure.code !== "backend-lost") return this.failed(exchange, failure);
     // What comes here may be asked again, by its client too: 503 says when, and a watch is not relisted (watch.md §5.1).
-    const message = `Asked ${exchange.tried.join(", ")} in vain: ${failure.message}`;
+    const message = `Asked ${exchange.legs.tried.join(", ")} in vain: ${failure.message}`;
     this.failed(exchange, new Failure("no-backend", "backend", message, failure));
   }
 

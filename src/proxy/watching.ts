@@ -12,7 +12,7 @@ import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { lost } from "../h2/protocol-error.ts";
 import { limits } from "../limits.ts";
-import { endOf, type Over, verdictOn } from "../watch/ending.ts";
+import { type Over, verdictOn } from "../watch/ending.ts";
 import { decoderFor } from "../watch/framing.ts";
 import { Progress } from "../watch/progress.ts";
 import { Reading } from "../watch/reading.ts";
@@ -25,6 +25,7 @@ import type { Moves } from "./moves.ts";
 import type { Order } from "./order.ts";
 import { Outlet } from "./outlet.ts";
 import { Pursuit } from "./pursuit.ts";
+import { WatchEnd } from "./watch-end.ts";
 import type { WatchHost } from "./watch-host.ts";
 import { WatchLeg } from "./watch-leg.ts";
 import { WatchLegs } from "./watch-legs.ts";
@@ -46,6 +47,7 @@ export class Watching implements LegOwner {
   readonly #outlet: Outlet;
   readonly #pursuit: Pursuit;
   readonly legs: WatchLegs;
+  readonly #ending: WatchEnd;
 
   constructor(parts: WatchParts, leg: Leg) {
     const { host, moves, buffered, asked } = parts;
@@ -56,6 +58,7 @@ export class Watching implements LegOwner {
     this.#pursuit = new Pursuit(clock);
     const shared = { clock, progress: this.progress, outlet: this.#outlet, pursuit: this.#pursuit, asked };
     this.legs = new WatchLegs({ ...shared, complaints: moves.complaints, order: host.order });
+    this.#ending = new WatchEnd({ host, progress: this.progress, legs: this.legs, pursuit: this.#pursuit });
     const first = new WatchLeg(leg, this.legs, buffered);
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
@@ -150,7 +153,7 @@ export class Watching implements LegOwner {
 
   /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
   isTooLate(isForgotten: boolean): boolean {
-    if ((this.legs.times.leftMs ?? 1) <= 0) this.#endDue();
+    if ((this.legs.times.leftMs ?? 1) <= 0) this.#ending.due();
     else if (isForgotten || this.#pursuit.isOver)
       this.#end(isForgotten ? "expired" : this.#pursuit.endReason);
     else return false;
@@ -346,7 +349,7 @@ export class Watching implements LegOwner {
   #secondOver(over: Over): void {
     if (over === "ended" && verdictOn(this.legs.ending(over, false)).kind === "relay") {
       this.legs.dropFirst();
-      this.#endDue();
+      this.#ending.due();
     } else if (this.#pursuit.reason === "leaving") this.#decline(true);
   }
 
@@ -360,7 +363,7 @@ export class Watching implements LegOwner {
     this.legs.dropOther();
     this.#pursuit.begin(moveReason(over, isDraining), leg.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);
-    else if (kind === "relay") this.#endDue();
+    else if (kind === "relay") this.#ending.due();
     else if (kind === "reset") this.#parts.host.breaksOff();
     else this.#end(endReason(ending));
   }
@@ -379,36 +382,7 @@ export class Watching implements LegOwner {
     this.#pursuit.waitFor(this.#parts.moves.resume(this, Math.min(inMs, this.#pursuit.leftMs)));
   }
 
-  /** Its server's own end, or its client's deadline. */
-  #endDue(): void {
-    this.#pursuit.close();
-    this.legs.dropOther();
-    this.#whenOld(() => this.#parts.host.endsHere(true));
-  }
-
   #end(reason: EndReason): void {
-    const { host, moves } = this.#parts;
-    // It is about to end already, for the reason that came first.
-    if (this.#pursuit.isClosed) return;
-    this.#pursuit.close();
-    this.legs.dropOther();
-    const { refusal } = this.#pursuit;
-    if (refusal !== undefined && this.leg === undefined) {
-      // It is the answer to what the client asked: no end of ours.
-      this.legs.release(refusal);
-      return host.endsHere(true);
-    }
-    this.#whenOld(() => {
-      moves.ended(this, reason, this.leg?.backend ?? this.#pursuit.from);
-      host.endsHere(false);
-    });
-  }
-
-  /** client-go relists after a watch without events that ended within a second: such an end is held back (D5). */
-  #whenOld(end: () => void): void {
-    const { phase, liveEvents } = this.progress;
-    const inMs = endOf({ phase, liveEvents, liveMs: this.legs.times.liveMs });
-    if (inMs > 0) this.#pursuit.after(inMs, end);
-    else end();
+    this.#ending.early(() => this.#parts.moves.ended(this, reason, this.leg?.backend ?? this.#pursuit.from));
   }
 }
