@@ -15,7 +15,7 @@ import { Turn } from "../../src/h2/turn.ts";
 import type { End } from "./network.ts";
 import { astray, digest, payload } from "./payload.ts";
 import { headOf, interimHeadOf, type Plan } from "./plan.ts";
-import type { Run } from "./run-state.ts";
+import type { Run, Said } from "./run-state.ts";
 
 export type BackendOptions = {
   readonly name: string;
@@ -133,13 +133,13 @@ class Answering implements SideOwner {
   readonly #stream: Stream;
   readonly #circumstances: Circumstances;
   #received = 0;
-  readonly #said = { sentBytes: 0, hasEnded: false };
+  readonly #said: Said;
   #pieces = 0;
   #hasBegun = false;
   #isGone = false;
 
   constructor(plan: Plan, stream: Stream, circumstances: Circumstances) {
-    circumstances.run.answered.set(plan.tag, this.#said);
+    this.#said = circumstances.run.answering(plan.tag);
     this.#plan = plan;
     this.#stream = stream;
     this.#circumstances = circumstances;

@@ -188,7 +188,8 @@ export class Asking implements SideOwner {
     if (this.#isPlanned)
       this.#run.astray += astray({ tag: this.plan.tag, of: "answer" }, this.#received, bytes, [start, end]);
     this.#received += end - start;
-    if (this.#isPlanned && this.#received > (this.#run.answered.get(this.plan.tag)?.sentBytes ?? 0))
+    const answers = this.#run.answersTo(this.plan.tag);
+    if (this.#isPlanned && !answers.some(({ sentBytes }) => sentBytes >= this.#received))
       this.#run.wrong(`tag ${this.plan.tag} was given more than was sent`);
     const count = end - start;
     const { readMs } = this.plan;
@@ -219,7 +220,7 @@ export class Asking implements SideOwner {
     }
     const expected = method === "HEAD" ? 0 : answerBytes;
     if (!this.#isPlanned) return;
-    if (this.#run.answered.get(tag)?.hasEnded !== true)
+    if (!this.#run.answersTo(tag).some(({ hasEnded }) => hasEnded))
       this.#run.wrong(`tag ${tag} ended although its backend had not ended it`);
     if (this.#received !== expected)
       this.#run.wrong(`tag ${tag}: ${this.#received} of ${expected} bytes passed as the whole answer`);

@@ -3,6 +3,9 @@ import type { Plan } from "./plan.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
+/** Octets of its answer that a backend sent, and whether it ended it. */
+export type Said = { sentBytes: number; hasEnded: boolean };
+
 export class Run {
   readonly world: World;
   readonly random: Random;
@@ -11,8 +14,7 @@ export class Run {
   readonly sent = new Map<number, string>();
   /** Who asked each tag, and whether a backend had taken that client's token before. */
   readonly asked = new Map<number, { readonly client: string; readonly isProven: boolean }>();
-  /** Octets of its answer that a backend sent, and whether it ended it. */
-  readonly answered = new Map<number, { sentBytes: number; hasEnded: boolean }>();
+  readonly #answers = new Map<number, Said[]>();
   /** How often backends saw each tag. */
   readonly #attempts = new Map<number, number>();
   readonly problems: string[] = [];
@@ -25,6 +27,17 @@ export class Run {
     this.world = world;
     this.random = random;
     this.#trace = trace;
+  }
+
+  /** A backend begins an answer: whichever of two that were asked the client is given, it has it from one of them. */
+  answering(tag: number): Said {
+    const said = { sentBytes: 0, hasEnded: false };
+    this.#answers.set(tag, [...this.answersTo(tag), said]);
+    return said;
+  }
+
+  answersTo(tag: number): readonly Said[] {
+    return this.#answers.get(tag) ?? [];
   }
 
   /** For whoever replays a seed to see what happened. */

@@ -265,7 +265,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: 'this.phase = "live";\n    void isAwaited;\n    void isListed;',
   }),
   defect("a watch ends with a reset", ["ends"], {
-    file: "src/proxy/watch-end.ts",
+    file: "proxy/watch-end.ts",
     find: "host.endsHere(false);",
     replace: "host.breaksOff();",
   }),
