@@ -9,6 +9,7 @@ import type { HpackEncoder } from "./hpack-encoder.ts";
 import type { Outflow } from "./outflow.ts";
 import { errorCode, ProtocolError } from "./protocol-error.ts";
 import type { Side, SideOwner } from "./side.ts";
+import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
 import { ReceiveWindow } from "./window.ts";
 import type { FrameWriter } from "./writer.ts";
@@ -32,11 +33,13 @@ type Piece = {
   end: number;
   endStream: boolean;
   readonly trailers: readonly Field[] | undefined;
+  /** Where its octets lie; undefined when they have a Buffer of their own. */
+  readonly block: Block | undefined;
 };
 
 const empty = Buffer.alloc(0);
-/** Room for small pieces that follow one that waits. */
-const keepBytes = 4096;
+/** A first piece that is shorter has a Buffer of its own: a block would be mostly empty, and most that wait are one event. */
+const smallBytes = 2048;
 /** One stream's turn in the round of those that wait. */
 const quantumBytes = 4 * frameBytes;
 
@@ -107,7 +110,7 @@ export class Stream implements Side {
   sendHeaders(fields: readonly Field[], end: boolean): void {
     if (!this.#maySend()) return;
     if (this.#queue.length > 0) {
-      this.#push({ bytes: empty, start: 0, end: 0, endStream: end, trailers: fields });
+      this.#push({ bytes: empty, start: 0, end: 0, endStream: end, trailers: fields, block: undefined });
       return;
     }
     this.#writeHeaders(fields, end);
@@ -138,9 +141,22 @@ export class Stream implements Side {
       this.#count(count);
       return;
     }
-    const own = Buffer.allocUnsafeSlow(last === undefined ? count : Math.max(count, keepBytes));
+    let from = start;
+    // No frame is longer than a block, so that what is longer is cut already.
+    do {
+      const to = Math.min(end, from + frameBytes);
+      this.#keepPiece(bytes, from, to, endStream && to === end);
+      from = to;
+    } while (from < end);
+  }
+
+  #keepPiece(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const count = end - start;
+    const isSmall = this.#queue.length === 0 && count < smallBytes;
+    const block = isSmall ? undefined : roomFor(count);
+    const own = block?.bytes ?? Buffer.allocUnsafeSlow(count);
     bytes.copy(own, 0, start, end);
-    this.#push({ bytes: own, start: 0, end: count, endStream, trailers: undefined });
+    this.#push({ bytes: own, start: 0, end: count, endStream, trailers: undefined, block });
   }
 
   reset(code: number): void {
@@ -216,6 +232,7 @@ export class Stream implements Side {
   dropQueue(): void {
     if (this.#queue.length === 0) return;
     this.#host.outflow.queued(-this.#queuedBytes);
+    for (const { block } of this.#queue) if (block !== undefined) giveBack(block);
     this.#queue = noPieces;
     this.#queuedBytes = 0;
     this.#host.outflow.wait(this, false);
@@ -239,8 +256,11 @@ export class Stream implements Side {
     this.#host.outflow.queued(-count);
     if (piece.trailers !== undefined) this.#writeHeaders(piece.trailers, piece.endStream);
     else {
-      const isCrumb = count < want && count < limits.crumbBytes;
-      this.#writeData(piece.bytes, start, start + count, piece.endStream && count === want, isCrumb);
+      const isWhole = count === want;
+      const endStream = piece.endStream && isWhole;
+      this.#putData(piece.bytes, start, start + count, endStream, !isWhole && count < limits.crumbBytes);
+      if (isWhole && piece.block !== undefined) giveBack(piece.block);
+      this.#dataSent(count, endStream);
     }
     return count;
   }
@@ -284,11 +304,21 @@ export class Stream implements Side {
     if (end) this.#sentEnd();
   }
 
-  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb = false): void {
+  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#putData(bytes, start, end, endStream, false);
+    this.#dataSent(end - start, endStream);
+  }
+
+  /** The writer copies: afterwards these octets are nobody's. */
+  #putData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb: boolean): void {
     const count = end - start;
     this.sendWindow -= count;
     this.#host.spent(count, isCrumb);
     this.#host.writer.data(this.id, bytes, start, end, endStream);
+  }
+
+  /** The owner is told last: whatever it does then finds this stream as it is. */
+  #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.owner.sent(count);
   }

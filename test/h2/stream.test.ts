@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode, ProtocolError } from "../../src/h2/protocol-error.ts";
+import { takenBlocks } from "../../src/h2/slabs.ts";
 import { limits } from "../../src/limits.ts";
 import { data, headers, reset, settings, windowUpdate } from "../support/h2-frames.ts";
 import { fieldsOf, type Opened, type SessionRig, serverRig } from "../support/h2-session.ts";
@@ -212,6 +213,44 @@ test("no update is sent for a stream whose peer has ended its half", () => {
   rig.last.stream.grant(8 * 16_384);
   rig.clock.turn();
   assert.is(rig.peer.granted(1), 0);
+});
+
+test("however a stream with DATA that waits ends, its blocks are given back", () => {
+  const before = takenBlocks();
+  const ends: readonly ((opened: ReturnType<typeof answered>) => void)[] = [
+    ({ rig }) => rig.peer.sends(windowUpdate(1, 1_000_000)),
+    ({ stream }) => stream.reset(errorCode.CANCEL),
+    ({ rig }) => rig.peer.sends(reset(1, "CANCEL")),
+    ({ rig }) => rig.session.lose(),
+    ({ stream }) => stream.dropQueue(),
+    ({ rig, stream, ear }) => {
+      ear.onSent = () => stream.reset(errorCode.CANCEL);
+      rig.peer.sends(windowUpdate(1, 20_000));
+    },
+  ];
+  for (const end of ends) {
+    const opened = answered(0);
+    for (const size of [1, 3000, 5000, 16_384, 65_536, 100_000])
+      opened.stream.sendData(Buffer.alloc(size), 0, size, size === 100_000);
+    assert.ok(takenBlocks() >= before + 13, `${takenBlocks()} blocks`);
+    end(opened);
+    opened.rig.clock.turn();
+    assert.is(takenBlocks(), before, String(end));
+  }
+});
+
+test("what waits is a copy, however long it is, and arrives as it was", () => {
+  const { rig, stream } = answered(0);
+  const sent = Buffer.from(Array.from({ length: 200_000 }, (_, at) => (at * 7 + (at >> 8)) & 255));
+  const chunk = Buffer.alloc(65_536);
+  for (let from = 0; from < sent.length; from += chunk.length) {
+    const count = sent.copy(chunk, 0, from, from + chunk.length);
+    stream.sendData(chunk, 0, count, from + count === sent.length);
+  }
+  chunk.fill(0);
+  for (let update = 0; update < 40; update += 1) rig.peer.sends(windowUpdate(1, 5001));
+  assert.ok(rig.peer.body(1).equals(sent));
+  assert.ok(rig.peer.hasEnded(1));
 });
 
 test("a step that RFC 9113 §5.1 forbids is STREAM_CLOSED, and changes nothing", () => {

@@ -1,28 +1,14 @@
 /** A19: whoever asks for much and takes little. What waits is bounded, the bystander's lane is not held up, nothing stays. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, Scene } from "../../support/attack.ts";
+import { pause, sceneOf } from "../../support/attack.ts";
 import { headers, raw, settings, windowUpdate } from "../../support/h2-frames.ts";
 import type { RawH2 } from "../../support/raw-h2.ts";
 
 const test = suite("attacks/whole/stalled-readers");
 const MiB = 1 << 20;
 
-let scene: Scene;
-test.before(async () => {
-  scene = await Scene.open();
-  const { heapBytes } = await scene.proxy.state();
-  for (let round = 0; round < 3; round += 1) {
-    for (let count = 0; count < 10; count += 1) await stalled(100);
-    await pause(500);
-    await scene.settledLive(heapBytes);
-  }
-  await scene.measureFromHere();
-});
-test.after.each(async () => {
-  await scene.settled();
-});
-test.after(() => scene.close());
+const scene = sceneOf(test);
 
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 
@@ -49,6 +35,14 @@ test("A19: a hundred lists of 20 MiB that nobody takes wait at their backend", a
   process.stdout.write(`\nfigure: a hundred lists that nobody takes hold ${Math.round(most / MiB)} MiB\n`);
   // 100 windows of 256 KiB, and as much again on its way.
   assert.ok(most < 96 * MiB, `${most} octets wait`);
+});
+
+test("A19: a thousand of them, over ten clients; when they are gone so is the memory", async () => {
+  const { heapBytes } = await scene.proxy.state();
+  for (let count = 0; count < 10; count += 1) await stalled(100);
+  const most = await mostGrown(1000, heapBytes);
+  process.stdout.write(`\nfigure: a thousand lists that nobody takes hold ${Math.round(most / MiB)} MiB\n`);
+  assert.ok(most > 128 * MiB && most < 640 * MiB, `${most} octets wait`);
 });
 
 test("A19: the same over ten clients whose streams' windows are open, and the sessions' shut", async () => {
