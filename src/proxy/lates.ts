@@ -76,7 +76,7 @@ export class Lates {
   /** Of one that is no backend any more, or is suspected as a whole, nothing more is to be found out. */
   #afterMs(backend: string): number {
     const { moves, afterMs } = this.#parts;
-    return moves.isDoubtful(backend)
+    return moves.where.isDoubtful(backend)
       ? Number.POSITIVE_INFINITY
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
@@ -111,7 +111,7 @@ export class Lates {
     const now = clock.now();
     this.#told.delete(name);
     // Suspected by now: it was no moment's weakness, and its lanes say what its watches are to do.
-    if (moves.isDoubtful(backend)) return;
+    if (moves.where.isDoubtful(backend)) return;
     if (now - since < limits.lateMomentMs) this.#pauses.set(name, now + limits.latePauseMs);
     for (const { leg } of watchings) if (leg?.isSuspect === false) leg.cleared();
   }

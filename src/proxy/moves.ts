@@ -1,16 +1,15 @@
 /**
- * Where watches go, and how fast (D6): a watch that lost its backend at once, as fast as another takes it; one whose
- * backend is only going at leisure. Ends of watches that could not be moved are counted here by their reason.
+ * When watches go, and how fast (D6): one that lost its backend at once, as fast as another takes it; one whose backend is
+ * only going at leisure. Where to is destinations.ts's business. Ends of watches that could not be moved are counted here
+ * by their reason.
  */
 import type { Clock } from "../clock.ts";
-import { Failure } from "../failure.ts";
-import type { BackendState, BackendView } from "../health/backend.ts";
 import type { Backends } from "../health/backends.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { Standings } from "../watch/stale.ts";
-import { choose, elsewhere } from "./choose.ts";
 import { Complaints } from "./complaints.ts";
+import { Destinations } from "./destinations.ts";
 import { dial } from "./dial.ts";
 import type { Lane } from "./lane.ts";
 import type { Leg } from "./leg.ts";
@@ -41,6 +40,7 @@ export class Moves {
   readonly scopes: Standings;
   /** What single watches show to be wrong. */
   readonly complaints: Complaints;
+  readonly where: Destinations;
   readonly #parts: MovesParts;
   readonly #pace: Pace;
   readonly #waves: Waves;
@@ -66,6 +66,7 @@ export class Moves {
     this.clock = parts.clock;
     this.standings = parts.standings;
     this.scopes = parts.scopes;
+    this.where = new Destinations(parts);
     this.complaints = new Complaints(parts.clock, parts.journal);
     this.#pace = new Pace(parts.clock);
     this.#waves = new Waves(parts.clock, parts.journal);
@@ -84,7 +85,7 @@ export class Moves {
    * not asked in vain. Returns the undoing.
    */
   resume(watching: Watching, inMs: number): () => void {
-    if (inMs <= 0 || this.#elsewhereFor(watching, watching.tried) !== undefined)
+    if (inMs <= 0 || this.where.elsewhereFor(watching, watching.tried) !== undefined)
       return this.#enqueue(watching, false);
     let undo = this.clock.after(inMs, () => {
       undo = this.#enqueue(watching, true);
@@ -103,11 +104,12 @@ export class Moves {
     // Most of a mass wait for their turn, and are told again: to find out where they would go costs more than that.
     if (!this.#pace.isOpen) return;
     if (!watching.mayHaveTwo) return;
-    const isDoubtful = this.isDoubtful(leg.backend);
+    const isDoubtful = this.where.isDoubtful(leg.backend);
     const lane = isDoubtful ? undefined : this.#parts.upstreams.promptLane(leg.backend, watching.laneKey());
     // The hole may be under this lane only: where nobody else answers, a new one to the same backend is dialled.
     const last = isDoubtful ? undefined : leg.backend;
-    const backend = lane === undefined ? (this.#elsewhereFor(watching, [leg.backend]) ?? last) : leg.backend;
+    const backend =
+      lane === undefined ? (this.where.elsewhereFor(watching, [leg.backend]) ?? last) : leg.backend;
     if (backend === undefined || !this.#pace.take()) return;
     this.shadows += 1;
     this.#send(watching.ask(backend, "suspected"), lane);
@@ -117,7 +119,7 @@ export class Moves {
   shadowElsewhere(watching: Watching, others: readonly string[]): void {
     const { leg } = watching;
     if (!this.#pace.isOpen || leg === undefined || !watching.mayHaveTwo) return;
-    const backend = this.#elsewhereFor(watching, [leg.backend, ...others]);
+    const backend = this.where.elsewhereFor(watching, [leg.backend, ...others]);
     if (backend === undefined || !this.#pace.take()) return;
     this.shadows += 1;
     this.#send(watching.ask(backend, "suspected"), undefined);
@@ -145,60 +147,9 @@ export class Moves {
   renew(watching: Watching): void {
     const { leg, legs } = watching;
     if (leg === undefined || legs.other !== undefined || !watching.mayHaveTwo) return;
-    if (this.isDoubtful(leg.backend) || !legs.mayBeRenewed) return;
+    if (this.where.isDoubtful(leg.backend) || !legs.mayBeRenewed) return;
     this.renewals += 1;
     this.#send(watching.ask(leg.backend, "renewed"), undefined);
-  }
-
-  /**
-   * Does nobody know its version any more (watch.md §5.4): neither who can be asked, nor who is only out of reach? A
-   * backend whose sockets are refused has lost its process, and its cache with it.
-   */
-  isForgotten(watching: Watching): boolean {
-    const refusing = this.#refusing(watching);
-    const mayKnow = ({ name, state, since }: BackendView): boolean =>
-      !refusing.includes(name) && (state !== "dead" || this.#isHidden(name, since));
-    if (refusing.length === 0) return false;
-    // All backends ask the same etcd.
-    return watching.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
-  }
-
-  #isHidden(name: string, since: number): boolean {
-    return this.#parts.backends.held(name).fresh === "silence" && this.clock.now() - since < limits.resumeMs;
-  }
-
-  /** Its backend stands still. Does another one go on, to which its client would come? */
-  mayEnd(watching: Watching): boolean {
-    return this.#better(watching, watching.leg?.backend ?? "") !== undefined;
-  }
-
-  /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
-  isInVain(watching: Watching, leg: Leg): boolean {
-    // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
-    if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
-    if (watching.leg !== undefined || this.#elsewhereFor(watching, [leg.backend]) !== undefined) return true;
-    // The only one left is waited for, unless another of its lanes answers.
-    const { upstreams } = this.#parts;
-    return (
-      !this.isDoubtful(leg.backend) && upstreams.promptLane(leg.backend, watching.laneKey()) !== undefined
-    );
-  }
-
-  /** It was asked, and nobody else can be. */
-  isAlone(watching: Watching, { backend, up }: Leg): boolean {
-    return up !== undefined && this.#elsewhereFor(watching, [backend]) === undefined;
-  }
-
-  /** Had one better not wait for this backend? */
-  isDoubtful(backend: string): boolean {
-    const state = this.#stateOf(backend);
-    return state === "suspect" || state === "dead";
-  }
-
-  /** Is it known why this leg's backend ends its streams? */
-  isLeaving(leg: Leg): boolean {
-    const state = this.#stateOf(leg.backend);
-    return leg.isLaneRetiring || state === "draining" || state === undefined;
   }
 
   /** A backend said that it is too much. */
@@ -275,7 +226,7 @@ export class Moves {
     const { leg, mayHaveTwo, legs } = watching;
     if (leg === undefined || legs.stalledMs < 0) return;
     if (legs.hasCompany) return watching.promote("stale");
-    const backend = mayHaveTwo ? this.#better(watching, leg.backend) : undefined;
+    const backend = mayHaveTwo ? this.where.better(watching, leg.backend) : undefined;
     if (backend !== undefined) this.#send(watching.ask(backend, "stale"), undefined);
   }
 
@@ -284,12 +235,12 @@ export class Moves {
    * and three attempts would be over before it is known.
    */
   #attempt(watching: Watching, hasWaited: boolean): void {
-    const untried = this.#choose(watching, watching.tried);
+    const untried = this.where.choose(watching, watching.tried);
     // Whoever was asked in vain and is suspect is asked again all the same: plain requests are sent there, too.
-    const backend = untried ?? (hasWaited ? this.#choose(watching, nobody) : undefined);
+    const backend = untried ?? (hasWaited ? this.where.choose(watching, nobody) : undefined);
     const isNew = backend !== undefined && !watching.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watching.ask(backend, "lost"), undefined);
-    else if (!watching.isTooLate(this.isForgotten(watching))) this.#strand(watching);
+    else if (!watching.isTooLate(this.where.isForgotten(watching))) this.#strand(watching);
   }
 
   /** No backend can be asked: all who wait for one are tried again together. */
@@ -335,71 +286,31 @@ export class Moves {
   /** Is it still so? */
   #mayLeave(watching: Watching, leg: Leg, reason: LeaveReason): boolean {
     const { rebound } = watching.client;
-    const isStalled = this.#stalled(watching).includes(rebound ?? "");
+    const isStalled = this.where.stalled(watching).includes(rebound ?? "");
     if (reason === "balance")
-      return rebound !== leg.backend && !isStalled && this.#stateOf(rebound ?? "") === "ready";
+      return rebound !== leg.backend && !isStalled && this.where.stateOf(rebound ?? "") === "ready";
     if (reason === "asked") return true;
-    return reason === "leaving" ? this.isLeaving(leg) : watching.legs.isHung;
+    return reason === "leaving" ? this.where.isLeaving(leg) : watching.legs.isHung;
   }
 
   #leave(watching: Watching, from: string, reason: LeaveReason): void {
     const { rebound } = watching.client;
-    if (this.#refusing(watching).includes(rebound ?? "")) return this.renew(watching);
+    if (this.where.refusing(watching).includes(rebound ?? "")) return this.renew(watching);
     if (reason === "balance" && rebound !== undefined)
       return this.#send(watching.ask(rebound, reason), undefined);
-    const mayStay = reason === "leaving" && this.#stateOf(from) === "ready";
-    const backend = mayStay ? this.#choose(watching, []) : this.#better(watching, from);
+    const mayStay = reason === "leaving" && this.where.stateOf(from) === "ready";
+    const backend = mayStay ? this.where.choose(watching, []) : this.where.better(watching, from);
     if (backend !== undefined) this.#send(watching.ask(backend, reason), undefined);
     else if (reason === "leaving") this.#stayForNow(watching);
   }
 
   #stayForNow(watching: Watching): void {
-    if (this.#refusing(watching).length > 0) this.renew(watching);
+    if (this.where.refusing(watching).length > 0) this.renew(watching);
     this.leaveLater(watching);
-  }
-
-  // --- where ---
-
-  /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */
-  #choose(watching: Watching, tried: readonly string[]): string | undefined {
-    const { backends, upstreams } = this.#parts;
-    const loads = (name: string): number => upstreams.weightOf(name);
-    const bound = watching.client.backend;
-    const except = [...tried, ...this.#stalled(watching)];
-    const refusing = this.#refusing(watching);
-    const views = backends.views.filter(({ name }) => !refusing.includes(name));
-    const backend = choose({ views, loads, bound, tried: except });
-    return backend instanceof Failure ? undefined : backend;
-  }
-
-  /** Who is surely better than the backend it has. */
-  #better(watching: Watching, from: string): string | undefined {
-    const backend = this.#choose(watching, [from]);
-    return backend === from || this.#stalled(watching).includes(backend ?? "") ? undefined : backend;
-  }
-
-  #stalled({ legs: { resource } }: Watching): readonly string[] {
-    return this.standings.isClear ? nobody : this.standings.stalledWith(resource, this.clock.now());
-  }
-
-  /** Those whose caches are known to begin behind its version. */
-  #refusing({ legs: { resource }, progress: { resumeVersion: version } }: Watching): readonly string[] {
-    return version === undefined ? nobody : this.standings.refusing(resource, version);
-  }
-
-  #elsewhereFor(watching: Watching, except: readonly string[]): string | undefined {
-    const { backends, upstreams } = this.#parts;
-    const all = [...except, ...this.#stalled(watching), ...this.#refusing(watching)];
-    return elsewhere(backends.views, (name) => upstreams.weightOf(name), all);
   }
 
   #send(leg: Leg, lane: Lane | undefined): void {
     if (lane === undefined) dial(this.#parts.upstreams, leg);
     else leg.ready(lane);
-  }
-
-  /** Undefined when it is no backend of ours any more. */
-  #stateOf(backend: string): BackendState | undefined {
-    return this.#parts.backends.views.find(({ name }) => name === backend)?.state;
   }
 }

@@ -65,7 +65,7 @@ export class Watching implements LegOwner {
     this.legs.first = first;
     leg.owner = this;
     // It may have been told to go before it had an answer.
-    if (moves.isLeaving(leg)) moves.leave(this, "leaving");
+    if (moves.where.isLeaving(leg)) moves.leave(this, "leaving");
   }
 
   // --- what its exchange asks of it ---
@@ -107,7 +107,7 @@ export class Watching implements LegOwner {
     const isLate = this.legs.stalledMs > limits.caughtUpMs;
     if (this.legs.hasCompany) this.promote("stale");
     else if (this.mayHaveTwo) moves.flee(this);
-    else if (isLate && this.progress.isReadable && moves.mayEnd(this)) this.#end("stale");
+    else if (isLate && this.progress.isReadable && moves.where.mayEnd(this)) this.#end("stale");
   }
 
   /** Nobody wants it any more. */
@@ -206,7 +206,8 @@ export class Watching implements LegOwner {
 
   legSuspected(leg: Leg): void {
     const side = this.legs.of(leg);
-    if (side === undefined || (side === this.legs.other && !this.#parts.moves.isInVain(this, leg))) return;
+    if (side === undefined || (side === this.legs.other && !this.#parts.moves.where.isInVain(this, leg)))
+      return;
     if (side === this.legs.other) {
       this.#lostUnanswered(side);
       this.#giveUp(side);
@@ -285,7 +286,7 @@ export class Watching implements LegOwner {
     }
     const isLast = side === first || first === undefined;
     if (code === 410 && isLast) this.#pursuit.expired(side.leg.backend, side.refusal);
-    const isForgotten = isLast && this.#parts.moves.isForgotten(this);
+    const isForgotten = isLast && this.#parts.moves.where.isForgotten(this);
     this.#turnDown(side, acceptanceOfError(code, isForgotten), code === 410 ? "expired" : "refused");
   }
 
@@ -311,7 +312,7 @@ export class Watching implements LegOwner {
   }
 
   #await(side: WatchLeg): void {
-    const isAlone = (): boolean => this.#parts.moves.isAlone(this, side.leg);
+    const isAlone = (): boolean => this.#parts.moves.where.isAlone(this, side.leg);
     this.#pursuit.untilAnswered(isAlone, () => this.#giveUp(side));
   }
 
@@ -354,7 +355,7 @@ export class Watching implements LegOwner {
   }
 
   #firstOver(leg: Leg, over: Over): void {
-    const isDraining = over === "ended" && this.#parts.moves.isLeaving(leg);
+    const isDraining = over === "ended" && this.#parts.moves.where.isLeaving(leg);
     const ending = this.legs.ending(over, isDraining);
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#pursuit.inVain(leg.backend);
