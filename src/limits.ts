@@ -9,6 +9,8 @@ export const limits = {
   /** A8's honest user (400 groups, a 12 KiB token) needs 40 KiB; the apiserver itself would take 1 MiB (A7). */
   headerListBytes: 128 * KiB,
   headerFields: 1024,
+  /** A longer head waits as octets do, against the same bound: it is kept for as long as its request lives (A26). */
+  usualHeadBytes: 16 * KiB,
   /** One name or value: beyond it nghttp2, and what is built on it, ends the session, which may be a lane of many (A7). */
   fieldBytes: 64 * KiB,
   /** Of a longer target nothing is asked for in other words: what they add may not make it a field beyond the bound. */
@@ -389,6 +391,8 @@ export const limits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
+  /** What of the heap is for the octets of one turn, and for V8 itself: it is full without them. */
+  heapReserveBytes: 16 * MiB,
   /** Of those that may go, how many do so at one look: all of them at once would come back at once. */
   shedShare: 0.1,
   shedLeast: 10,
@@ -432,7 +436,7 @@ export const limits = {
   h1HeadMs: 10_000,
   /** How long a refused client may take to read why. */
   h1LingerMs: 1000,
-  /** Parsed requests behind the one being answered: no Kubernetes client pipelines at all (A33). */
+  /** Parsed requests behind the one being answered: no Kubernetes client pipelines at all (A33). Their heads: one usual one. */
   h1Waiting: 16,
   /** Of an upload, in the exchange's hands; with node's own buffer and one read it stays under 200 KiB (A19). */
   h1HeldBytes: 32 * KiB,

@@ -88,7 +88,7 @@ class Watchkeeper implements Running {
     this.#overload = new Overload({
       journal,
       idle: () => this.#listeners.idle,
-      exchanges: () => clusters.exchanges.live,
+      exchanges: () => clusters.sheddable,
     });
     const isFull = (): boolean => this.#overload.load !== "normal";
     this.#listeners = new Listeners({ clock, journal, gateOf, isFull }, config.health.keepalive, inherited);

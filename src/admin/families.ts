@@ -228,7 +228,7 @@ export const families: readonly Family[] = [
   {
     type: "gauge",
     name: "buffered_bytes",
-    help: "Bytes of requests and answers that wait in this process",
+    help: "Bytes of requests and answers that wait in this process, heads beyond 16 KiB included",
     labels: [],
     rows: ({ bufferedBytes }) => [[[], bufferedBytes]],
   },

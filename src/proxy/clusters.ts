@@ -12,6 +12,7 @@ import { limits } from "../limits.ts";
 import { Cluster } from "./cluster.ts";
 import type { LiveExchanges } from "./exchanges.ts";
 import type { Gate } from "./listen.ts";
+import type { Sheddable } from "./overload.ts";
 import { Relief } from "./relief.ts";
 
 /** Removed, with clients that have not gone yet; how to stop waiting for them. */
@@ -203,6 +204,11 @@ export class Clusters {
         return own().flatMap(({ live }) => live);
       },
     };
+  }
+
+  /** What may end where memory is short. */
+  get sheddable(): readonly Sheddable[] {
+    return this.all.flatMap(({ path, splices }) => [...path.exchanges.live, ...splices.live]);
   }
 
   /** They look for nothing and take nothing new any more, and have no tunnels. */

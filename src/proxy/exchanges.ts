@@ -26,6 +26,11 @@ export type Watched = {
 /** Those that are under way, of one cluster or of all. */
 export type LiveExchanges = Pick<Exchanges, "size" | "live">;
 
+/** What one has of the room in which octets wait; a long head only while it lives (A26). */
+export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
+  return queuedBytes + (isEnded ? 0 : headBytes);
+}
+
 /** The unread are looked through when they are this many, and again when they are twice as many as were left. */
 const sweptSize = 64;
 
@@ -151,8 +156,8 @@ export class Exchanges {
   get holders(): readonly Exchange[] {
     this.#sweep();
     return [...this.#live, ...this.#unread]
-      .filter((exchange) => exchange.queuedBytes > 0)
-      .toSorted((a, b) => b.queuedBytes - a.queuedBytes);
+      .filter((exchange) => heldBytesOf(exchange) > 0)
+      .toSorted((a, b) => heldBytesOf(b) - heldBytesOf(a));
   }
 
   get size(): number {

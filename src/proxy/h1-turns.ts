@@ -66,8 +66,15 @@ export class Turns implements H1End {
     for (const each of [request, response]) each.on("error", () => {});
     if (this.#isRefused) return;
     this.#waiting.push({ request, response });
-    if (this.#waiting.length > limits.h1Waiting) this.#abandon("More requests at once than anyone needs");
+    if (this.#isBusy && this.#hasTooMany) this.#abandon("More requests at once than anyone needs");
     else this.#next();
+  }
+
+  get #hasTooMany(): boolean {
+    let bytes = 0;
+    for (const { request } of this.#waiting)
+      for (const text of [request.url ?? "", ...request.rawHeaders]) bytes += text.length;
+    return this.#waiting.length > limits.h1Waiting || bytes > limits.usualHeadBytes;
   }
 
   upgrade(request: IncomingMessage, head: Buffer): void {

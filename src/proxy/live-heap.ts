@@ -1,6 +1,7 @@
-/** Tells after each full collection how much of the heap's limit is live. */
+/** Tells after each full collection how much of the heap's limit is live, but for a reserve. */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
+import { limits } from "../limits.ts";
 
 /** perf_hooks' word for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
@@ -9,15 +10,15 @@ const fullCollection = 4;
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
 /** What lives is in the old space, and V8 gives up when that is full, whatever else is free. It tells the sum of both. */
-function oldSpaceBytes(): number {
-  return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20;
+function roomBytes(): number {
+  return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - limits.heapReserveBytes;
 }
 
 /** Returns its stop function. */
 export function watchLiveHeap(tell: (share: number) => void): () => void {
   const observer = new PerformanceObserver((list) => {
     if (!list.getEntries().some(isFull)) return;
-    tell(getHeapStatistics().used_heap_size / oldSpaceBytes());
+    tell(getHeapStatistics().used_heap_size / roomBytes());
   });
   observer.observe({ entryTypes: ["gc"] });
   return () => observer.disconnect();

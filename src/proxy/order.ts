@@ -1,6 +1,7 @@
 /** What serve knows of a request by the time that it is sent, and what may be done with it because of that. */
 import type { Field } from "../h2/field.ts";
 import type { Caller } from "../ledger/caller.ts";
+import { limits } from "../limits.ts";
 import type { Kind } from "./classify.ts";
 import type { Client } from "./client.ts";
 import type { Vouched } from "./identity.ts";
@@ -24,6 +25,13 @@ export type Order = {
   /** For whom our own word goes up, under our own credential. */
   readonly vouched?: Vouched | undefined;
 };
+
+/** What counts as waiting for as long as its request lives: a head that is longer than usual, all of it. */
+export function longHeadBytes(fields: readonly Field[]): number {
+  let bytes = 0;
+  for (const { size } of fields) bytes += size;
+  return bytes > limits.usualHeadBytes ? bytes : 0;
+}
 
 /** Methods whose repetition changes nothing (RFC 9110 §9.2.1). */
 const safeMethods = new Set(["GET", "HEAD"]);

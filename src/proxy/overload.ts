@@ -23,6 +23,7 @@ export type OverloadParts = {
   readonly journal: Journal;
   /** Clients that have nothing open, who became idle last first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
+  /** Requests, and tunnels. */
   readonly exchanges: () => readonly Sheddable[];
 };
 

@@ -42,6 +42,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   #sentBytes = 0;
   /** Where exchanges.ts keeps it while it lives. */
   liveAt = -1;
+  /** Of its head, as `longHeadBytes` counts it. */
+  headBytes = 0;
   /** Undoes the present wait for a time to come. */
   stopWaiting: () => void = noWait;
 

@@ -5,7 +5,7 @@
 import type { Clock } from "../clock.ts";
 import { Buffered } from "../h2/buffered.ts";
 import type { Journal } from "../journal.ts";
-import type { Exchanges } from "./exchanges.ts";
+import { type Exchanges, heldBytesOf } from "./exchanges.ts";
 
 /** One cluster's, with the journal in which its ends are told. */
 type Side = { readonly exchanges: Pick<Exchanges, "holders">; readonly journal: Journal };
@@ -36,11 +36,11 @@ export class Relief {
       const holders = Array.from(this.#sides, ({ exchanges, journal }) =>
         exchanges.holders.map((exchange) => ({ exchange, journal })),
       ).flat();
-      holders.sort((a, b) => b.exchange.queuedBytes - a.exchange.queuedBytes);
+      holders.sort((a, b) => heldBytesOf(b.exchange) - heldBytesOf(a.exchange));
       for (const { exchange, journal } of holders) {
         if (!this.buffered.isOver) return;
-        const { queuedBytes } = exchange;
-        const message = `Too much waits in this process: ${queuedBytes} bytes of it for one exchange`;
+        const heldBytes = heldBytesOf(exchange);
+        const message = `Too much waits in this process: ${heldBytes} bytes of it for one exchange`;
         const { auditId } = exchange.order;
         journal.write({ kind: "exchange.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();

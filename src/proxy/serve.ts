@@ -39,7 +39,7 @@ import { ListSide } from "./list-side.ts";
 import { type BodyCopy, copied, heard } from "./lock-side.ts";
 import type { Loops } from "./loops.ts";
 import type { Moves } from "./moves.ts";
-import type { Order } from "./order.ts";
+import { longHeadBytes, type Order } from "./order.ts";
 import { isShutdown } from "./refusal.ts";
 import { Exchange } from "./relay.ts";
 import { respond } from "./respond.ts";
@@ -113,6 +113,8 @@ export function createServe(parts: ServeParts): Serve {
     const copy = isRefused ? undefined : talkOf(parts, order, asking, asked);
     const exchange = new Exchange(order, heard(down, copy), course, parts.buffered);
     parts.exchanges.add(exchange);
+    exchange.headBytes = longHeadBytes(request.fields);
+    parts.buffered.add(exchange.headBytes);
     if (isRefused) course.refuse(exchange, identified);
     else course.place(exchange);
     return copied(exchange, copy);
@@ -325,7 +327,8 @@ class Course implements ExchangeOwner {
   }
 
   ended(exchange: Exchange, end: ExchangeEnd): void {
-    const { exchanges, probers, clock } = this.#parts;
+    const { exchanges, probers, clock, buffered } = this.#parts;
+    buffered.add(-exchange.headBytes);
     exchanges.remove(exchange, end, clock.now());
     this.#replay?.ended();
     // No verdict by itself: it may be a webhook's, or this one stream's. But it is worth asking at once.

@@ -18,6 +18,7 @@ import { rawAnswer } from "./h1-refusal.ts";
 import { headOf, readUpgrade } from "./h1-request.ts";
 import type { Vouched, VouchedTrust } from "./identity.ts";
 import { linger } from "./linger.ts";
+import type { Sheddable } from "./overload.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
 
 /** A socket to a backend: HTTP/1.1, ready, with keepalive. */
@@ -51,8 +52,8 @@ export type SpliceParts = {
 /** All Upgrades of this process. */
 export class Splices {
   readonly #parts: SpliceParts;
-  /** With the backend that each is on. */
-  readonly #tunnels = new Map<Tunnel, string>();
+  /** With the backend that each is on, and what was asked for. */
+  readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly order: Sheddable["order"] }>();
 
   constructor(parts: SpliceParts) {
     this.#parts = parts;
@@ -65,8 +66,13 @@ export class Splices {
 
   openOn(backend: string): number {
     let count = 0;
-    for (const name of this.#tunnels.values()) if (name === backend) count += 1;
+    for (const each of this.#tunnels.values()) if (each.backend === backend) count += 1;
     return count;
+  }
+
+  /** A copy, for whoever must end some of them. */
+  get live(): readonly Sheddable[] {
+    return Array.from(this.#tunnels, ([tunnel, { order }]) => ({ order, cut: () => tunnel.shed() }));
   }
 
   /** Ends them all: the drain's last act. */
@@ -82,23 +88,25 @@ export class Splices {
     if (typeof asked === "string") return refuseNameless(new Failure("bad-request", "client", asked));
     const identified = this.#parts.identify(asked.head, client);
     if (identified instanceof Failure) return refuseNameless(identified);
-    const { auditId } = identified;
-    const refuse = (failure: Failure): void => this.#refuse(socket, { method, auditId }, failure);
+    const asker = this.#askerOf(socket, client, { method, auditId: identified.auditId });
+    const { refuse } = asker;
     const head = { ...asked.head, fields: identified.fields };
     const { upgrades } = asked;
     const isWatch = classify(head.method, head.path).kind === "watch";
     const open = (dialed: Dialed): void => {
       const parts = { down: socket, up: dialed.socket, head: writeUpgrade(head, upgrades) };
-      this.#open({ ...parts, upgrades, early, isWatch }, dialed, {
-        client: client.address,
-        auditId,
-        refuse,
-      });
+      this.#open({ ...parts, upgrades, early, isWatch }, dialed, asker);
     };
     this.#parts
       .dialUpgrade(client, identified.vouched?.trust)
       .then((dialed) => (dialed instanceof Failure ? refuse(dialed) : open(dialed)))
       .catch((reason: unknown) => refuse(failureFrom(reason, "proxy")));
+  }
+
+  /** Lives as long as its tunnel: made here, it holds on to nothing else of the request (A26). */
+  #askerOf(socket: Socket, { address }: Client, asked: Asked): Asker {
+    const refuse = (failure: Failure): void => this.#refuse(socket, asked, failure);
+    return { client: address, auditId: asked.auditId, refuse };
   }
 
   #open(parts: TunnelParts, dialed: Dialed, asker: Asker): void {
@@ -135,7 +143,8 @@ export class Splices {
         linger(down, clock);
       },
     });
-    this.#tunnels.set(tunnel, dialed.backend);
+    const kind = parts.isWatch ? "watch" : "long-running";
+    this.#tunnels.set(tunnel, { backend: dialed.backend, order: { kind, at: clock.now(), auditId } });
     const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
     const stopHung = this.#parts.onHung([down, up], () =>
       tunnel.cut("nothing gets through on its connection"),

@@ -35,25 +35,33 @@ export type TunnelOwner = {
   ended(reason: string): void;
 };
 
+const nothing: Buffer = Buffer.alloc(0);
+
 type State = "asking" | "answering" | "open" | "over";
 
 export class Tunnel {
   readonly #down: Socket;
   readonly #up: Socket;
-  readonly #parts: TunnelParts;
+  readonly #isWatch: boolean;
   readonly #owner: TunnelOwner;
   #state: State = "asking";
+  /** Until it is open. Of the head, which may have 128 KiB, nothing is kept once it is sent (A26). */
+  #upgrades: readonly string[];
+  #early: Buffer;
   /** Of the answer's head, while it is not whole. */
-  #received: Buffer = Buffer.alloc(0);
+  #received: Buffer = nothing;
   #interimHeads = 0;
   #body: BodyEnd | undefined;
   #messages: Messages | undefined;
   readonly #receive = (chunk: Buffer): void => this.#contain(() => this.#take(chunk));
 
   constructor(parts: TunnelParts, owner: TunnelOwner) {
-    this.#parts = parts;
+    const { down, up, upgrades, early, isWatch } = parts;
+    this.#upgrades = upgrades;
+    // A copy: it is the end of a chunk that has up to 64 KiB.
+    this.#early = Buffer.from(early);
+    this.#isWatch = isWatch;
     this.#owner = owner;
-    const { down, up } = parts;
     this.#down = down;
     this.#up = up;
     for (const socket of [down, up]) {
@@ -80,6 +88,12 @@ export class Tunnel {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
+  }
+
+  /** Memory is short. What was asked is not answered by us: the backend may have begun with it. */
+  shed(): void {
+    if (this.#state === "open") this.#finish("memory is short");
+    else if (this.#state !== "over") this.#breakOff("memory is short");
   }
 
   #contain(run: () => void): void {
@@ -127,17 +141,19 @@ export class Tunnel {
   }
 
   #open(head: AnswerHead, bytes: Buffer): string | undefined {
-    const asked = this.#parts.upgrades.map((name) => name.toLowerCase());
+    const asked = this.#upgrades.map((name) => name.toLowerCase());
     if (!head.upgrades.some((name) => asked.includes(name)))
       return "101 to a protocol that was not asked for";
-    const { up: backend, down: client } = this.#parts;
+    const [backend, client, received, early] = [this.#up, this.#down, this.#received, this.#early];
     this.#state = "open";
-    this.#up.off("data", this.#receive);
+    this.#upgrades = [];
+    this.#received = this.#early = nothing;
+    backend.off("data", this.#receive);
     // The 101 goes on as it came: it was read strictly, and clients of old may look at its letters.
     client.write(bytes);
-    if (this.#received.length > 0) client.write(this.#received);
-    if (this.#parts.isWatch && head.upgrades.includes("websocket")) this.#count(backend);
-    if (this.#parts.early.length > 0) backend.write(this.#parts.early);
+    if (received.length > 0) client.write(received);
+    if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);
+    if (early.length > 0) backend.write(early);
     backend.pipe(client);
     client.pipe(backend);
     this.#owner.opened();
@@ -145,9 +161,9 @@ export class Tunnel {
   }
 
   /** The octets pass untouched: a watch that was spliced is counted, and never moved. */
-  #count(backend: Socket): void {
+  #count(backend: Socket, received: Buffer): void {
     const messages = new Messages();
-    messages.feed(this.#received, 0, this.#received.length);
+    messages.feed(received, 0, received.length);
     backend.on("data", (chunk: Buffer) => messages.feed(chunk, 0, chunk.length));
     this.#messages = messages;
   }

@@ -26,6 +26,22 @@ test("a client that leaves cancels its exchange, by closing or by half-closing",
   }
 });
 
+test("behind a request that is not answered a few may wait, and 16 KiB of heads; more ends the socket (A26)", async () => {
+  const few = await h1.connect();
+  few.send(get("/slow") + get("/next", `X-Long: ${"x".repeat(15_000)}`));
+  const exchange = await h1.exchange();
+  exchange.answer([":status 204"], true);
+  await few.expect("\r\n\r\n");
+  (await h1.exchange()).answer([":status 204"], true);
+  await few.expect("\r\n\r\n");
+  const many = get("/next").repeat(17);
+  for (const behind of [many, get("/next", `X-Long: ${"x".repeat(17_000)}`), get(`/${"x".repeat(17_000)}`)]) {
+    const client = await h1.connect();
+    client.send(get("/slow") + behind);
+    await client.closed();
+  }
+});
+
 test("an upload that outlives its answer has an end", async () => {
   const client = await h1.connect();
   client.send(`${post("Content-Length: 8")}abc`);

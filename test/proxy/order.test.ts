@@ -1,7 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
-import { isFreshRead, isRepeatable } from "../../src/proxy/order.ts";
+import { limits } from "../../src/limits.ts";
+import { isFreshRead, isRepeatable, longHeadBytes } from "../../src/proxy/order.ts";
 import { orderOf } from "../support/leg-owner.ts";
 
 const test = suite("proxy/order");
@@ -24,6 +25,12 @@ test("a read of one object asks etcd unless it names a version: then a cache may
   assert.ok(isFresh("/api/v1/namespaces/n/pods/p?pretty=true"));
   assert.not(isFresh("/api/v1/namespaces/n/pods/p?resourceVersion=0"));
   assert.not(isFresh("/api/v1/namespaces/n/pods", false));
+});
+
+test("a head of usual length waits for nothing; of a longer one all counts (A26)", () => {
+  const of = (bytes: number): number => longHeadBytes([new Field("x", "y".repeat(bytes - 33))]);
+  assert.is(of(limits.usualHeadBytes), 0);
+  assert.is(of(limits.usualHeadBytes + 1), limits.usualHeadBytes + 1);
 });
 
 test.run();

@@ -1,5 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/field.ts";
+import { errorCode } from "../../src/h2/protocol-error.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import type { Exchange } from "../../src/proxy/relay.ts";
 import { Relief } from "../../src/proxy/relief.ts";
@@ -54,6 +56,22 @@ test("of all clusters' exchanges the largest go first, and only as many as must"
   relief.buffered.add(500);
   clock.turn();
   assert.equal([eu.cut, us.cut], [[400, 50], [300]], "one that has left is not asked");
+});
+
+test("long heads wait like octets for as long as their requests live: the longest goes, usual ones are not looked at (A26)", () => {
+  const path = new PlayedPath(["a"], { bufferBytes: 100_000 });
+  const client = path.client();
+  const long = (bytes: number): Field => new Field("x-long", "x".repeat(bytes));
+  const asked = [30_000, 60_000, 100, 20_000].map((bytes) => client.ask("GET", "/hang", [long(bytes)]));
+  path.settle();
+  assert.equal(
+    asked.map(({ resetCode }) => resetCode),
+    [undefined, errorCode.REFUSED_STREAM, undefined, undefined],
+  );
+  assert.is(path.exchanges.size, 3);
+  for (const { stream } of asked) if (!stream.isClosed) stream.reset(errorCode.CANCEL);
+  path.settle();
+  assert.is(path.buffered.bytes, 0);
 });
 
 test.run();

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
+import { times } from "../support/attack.ts";
 import type { RawPeer } from "../support/raw.ts";
 import { type ScriptedSplice, startSplice } from "../support/splice.ts";
 
@@ -109,6 +110,28 @@ test("a tunnel on whose own sockets nothing gets through ends as cleanly, though
     splice.entries.some(
       (entry) => entry.kind === "tunnel.ended" && entry.reason === "nothing gets through on its connection",
     ),
+  );
+});
+
+test("where memory is short a tunnel ends in order, and one that waits for its answer is broken off (A26)", async () => {
+  const { client, backend } = await opened();
+  const waiting = await splice.connect();
+  waiting.send(spdy);
+  const silent = await splice.backend();
+  await silent.expect("\r\n\r\n");
+  const live = splice.splices.live;
+  assert.equal(
+    live.map(({ order }) => order),
+    times(2, () => ({ kind: "long-running", at: splice.clock.now(), auditId: "id" })),
+  );
+  for (const one of live) one.cut();
+  assert.is(await client.ended(), "");
+  await backend.ended();
+  assert.is(await waiting.closed(), "");
+  await silent.ended();
+  assert.equal(splice.splices.live, []);
+  assert.ok(
+    splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "memory is short"),
   );
 });
 

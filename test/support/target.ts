@@ -2,7 +2,8 @@
  * A well-behaved backend for attack tests, by what its path says: `?watch` sends an event every 100 ms, `/hang` never
  * answers, `/line/N`, `/deep/N` and `/digits/N` send an event that nobody should, `/big/N` sends N octets, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
  * new each time, `/who` says what it was shown, `/moved` sends whoever asks to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
- * becomes an echo, but that of `/refused` is refused; what was shown with it is in the answer's head.
+ * becomes an echo, but that of `/refused` is refused and that of `/hang` is not answered; what was shown with it is in the answer's
+ * head, unless it was shown to `/exec/long`.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import http2 from "node:http2";
@@ -102,7 +103,10 @@ export class Target implements PlayedTarget {
 
   static async start(): Promise<Target> {
     const { authority, serving } = await testPki();
+    // Over HTTP/1.1 node takes http's options as well, of which its types know nothing.
+    const http1 = { maxHeaderSize: 1 << 20 };
     const server = http2.createSecureServer({
+      ...http1,
       cert: serving.certificate,
       key: serving.key,
       allowHTTP1: true,
@@ -134,6 +138,7 @@ export class Target implements PlayedTarget {
   #upgrade({ url = "", rawHeaders }: IncomingMessage, socket: Duplex): void {
     this.#paths.push(url);
     socket.on("error", () => {});
+    if (url.includes("/hang")) return;
     if (url.includes("/refused")) {
       socket.on("data", (chunk: Buffer) => {
         this.afterRefusal += chunk.toString("latin1");
@@ -143,7 +148,8 @@ export class Target implements PlayedTarget {
     }
     this.tunnels += 1;
     const shown = Buffer.from(shownOn(socket, rawHeaders)).toString("base64");
-    const fields = ["Connection: Upgrade", "Upgrade: SPDY/3.1", `X-Shown: ${shown}`];
+    const fields = ["Connection: Upgrade", "Upgrade: SPDY/3.1"];
+    if (!url.includes("/exec/long")) fields.push(`X-Shown: ${shown}`);
     socket.write(["HTTP/1.1 101 Switching Protocols", ...fields, "", ""].join("\r\n"));
     socket.pipe(socket);
   }
