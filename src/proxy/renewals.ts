@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import type { Standing } from "../watch/stale.ts";
+import type { Standing } from "../watch/standing.ts";
 import { compareVersions } from "../watch/version.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Moves } from "./moves.ts";

@@ -6,7 +6,7 @@ import type { Buffered } from "../h2/buffered.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../watch/event.ts";
 import type { Fate } from "../watch/progress.ts";
 import { Reading } from "../watch/reading.ts";
-import type { Standing } from "../watch/stale.ts";
+import type { Standing } from "../watch/standing.ts";
 import { Held } from "./held.ts";
 import type { Leg } from "./leg.ts";
 

@@ -4,7 +4,8 @@
  * a verdict: what follows costs nothing when it was a moment's weakness (watch.md §5.6).
  */
 import { limits } from "../limits.ts";
-import { type Doubt, latestEventOf, type Mark, type Standing, type Standings } from "./stale.ts";
+import type { Doubt, Mark, Standings } from "./stale.ts";
+import { latestEventOf, type Standing } from "./standing.ts";
 import { compareVersions } from "./version.ts";
 
 export class LateCaches {

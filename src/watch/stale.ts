@@ -3,94 +3,10 @@
  * only (watch.md §6.3). Silence alone proves nothing: to be behind is a doubt, and what watches show there settles it.
  */
 import { limits } from "../limits.ts";
-import type { WatchEvent } from "./event.ts";
-import { compareVersions, versionBefore } from "./version.ts";
+import { isStalled, latestEventOf, Standing } from "./standing.ts";
+import { compareVersions } from "./version.ts";
 
 const nobody: readonly string[] = [];
-
-/** Found to stand still. Until `until` nobody is sent there; found again after that, it is for twice as long. */
-export type Stall = {
-  /** What others had shown and it had not. */
-  readonly version: string;
-  readonly since: number;
-  readonly until: number;
-  readonly spellMs: number;
-};
-
-/** How far one backend has come with one resource, as all its watches together show. Times are clock readings. */
-export class Standing {
-  readonly backend: string;
-  readonly resource: string;
-  /** The newest version that it has shown, and the newest of an event. */
-  version = "";
-  event = "";
-  /** Its open watches; and those of them that see all of the resource. */
-  watches = 0;
-  wholeWatches = 0;
-  /** When a bookmark came last; -1 before the first. */
-  bookmarkAt = -1;
-  /** Since when it has shown nothing new, although it has a watch. */
-  stillSince = 0;
-  stall: Stall | undefined;
-  /** The newest version from which it would not go on: what came next is not in its cache, and never will be again. */
-  refused = "";
-  /** Has it refused a newer one than before? Until somebody asks. */
-  #hasForgotten = false;
-
-  constructor(backend: string, resource: string) {
-    this.backend = backend;
-    this.resource = resource;
-  }
-
-  join(isWhole: boolean, now: number): void {
-    if (this.watches === 0) this.stillSince = now;
-    this.watches += 1;
-    if (isWhole) this.wholeWatches += 1;
-  }
-
-  leave(isWhole: boolean): void {
-    this.watches -= 1;
-    if (isWhole) this.wholeWatches -= 1;
-  }
-
-  /** One of its watches shows an event of this version: told of every one, and nearly always of the newest. */
-  show(version: string, now: number): void {
-    const ahead = compareVersions(version, this.version);
-    // No event is newer than what it has shown at all.
-    if (ahead === 0) this.event = this.version;
-    else if (ahead < 0) this.event = compareVersions(version, this.event) > 0 ? version : this.event;
-    else {
-      this.event = version;
-      this.#reach(version, now);
-    }
-  }
-
-  /** A bookmark says that its cache is so far. The marker says where a list ended; only the others come every minute. */
-  tell({ version, endsInitialEvents }: WatchEvent, now: number): void {
-    if (!endsInitialEvents) this.bookmarkAt = now;
-    if (compareVersions(version, this.version) > 0) this.#reach(version, now);
-  }
-
-  /** It answered a watch from this version with 410. `oldest`: the first that it takes, "" when it did not say. */
-  refuse(version: string, oldest: string): void {
-    const newest = oldest === "" ? version : versionBefore(oldest);
-    if (compareVersions(newest, this.refused) <= 0) return;
-    this.refused = newest;
-    this.#hasForgotten = true;
-  }
-
-  /** Told once. */
-  get hasForgotten(): boolean {
-    const hasForgotten = this.#hasForgotten;
-    this.#hasForgotten = false;
-    return hasForgotten;
-  }
-
-  #reach(version: string, now: number): void {
-    this.version = version;
-    this.stillSince = now;
-  }
-}
 
 /** The newest event of a resource that any backend had shown at a time. */
 export type Mark = { readonly version: string; readonly at: number };
@@ -259,17 +175,6 @@ export class Standings {
   }
 }
 
-/** The newest event that any of them has shown; "" when none has. */
-export function latestEventOf(standings: Iterable<Standing>): string {
-  let latest = "";
-  for (const { event } of standings) if (compareVersions(event, latest) > 0) latest = event;
-  return latest;
-}
-
-export function isStalled({ stall }: Standing, now: number): boolean {
-  return stall !== undefined && now < stall.until;
-}
-
 function doubtOf(
   standing: Standing,
   missing: readonly Mark[],
@@ -282,66 +187,4 @@ function doubtOf(
   if (behindMs < limits.behindMs) return [];
   const isTold = standing.bookmarkAt - since >= limits.behindMs;
   return [{ standing, version: mark.version, behindMs, isTold, hasBookmarks, missing }];
-}
-
-/** Times of one watch, as clock readings; -1 for what has not happened. */
-export type Silence = {
-  readonly lastEventAt: number;
-  readonly lastBookmarkAt: number;
-  /** Does something wait for the client, whose window is shut? Then the silence may be its own. */
-  readonly isBlocked: boolean;
-};
-
-/**
- * Has a watch missed two bookmarks in a row? One that never had any may be silent for ever (watch.md §6.2). Before
- * anything follows, the lane is asked something else.
- */
-export function isHung({ lastEventAt, lastBookmarkAt, isBlocked }: Silence, now: number): boolean {
-  return lastBookmarkAt >= 0 && !isBlocked && now - lastEventAt >= limits.hungMs;
-}
-
-/**
- * Does a leg go on from a version that its backend has not reached, although its cache moves? No cache is so late for so
- * long: etcd was restored from a backup, say, and versions went back. The apiserver takes such a watch and is silent
- * until they have passed that version (k/k 107457, watch.md §11 row 13); a cache that does not move shows nothing.
- */
-export function isRewound(
-  { from, since }: Pick<Sight, "from" | "since">,
-  { version, stillSince }: Standing,
-  now: number,
-): boolean {
-  const isMoving = stillSince > since;
-  return isMoving && now - since >= limits.caughtUpMs && compareVersions(version, from) < 0;
-}
-
-/** One leg of a watch, as a witness of how far its backend's cache has come. */
-export type Sight = {
-  /** The version that it was asked from; "" when none was named. */
-  readonly from: string;
-  /** When its answer was taken. */
-  readonly since: number;
-  /** Does it see all of the resource, in every namespace? */
-  readonly isWhole: boolean;
-  readonly hasBookmarks: boolean;
-};
-
-/**
- * Would this leg have shown by now what others have, if its backend had it? One that sees all of the resource would have
- * at once; any other with its next bookmark, which comes within 62.3 s of a cache that moves (watch.md §6.1). This
- * covers watches that were moved there, too (§6.4). `wholeMs`: how long the first of them is waited for.
- */
-export function wouldShow(
-  { from, since, isWhole, hasBookmarks }: Sight,
-  doubt: Doubt,
-  now: number,
-  wholeMs: number = limits.behindMs,
-): boolean {
-  const { stillSince } = doubt.standing;
-  const withinMs = isWhole ? wholeMs : limits.caughtUpMs;
-  if (!isWhole && !(hasBookmarks && doubt.hasBookmarks)) return false;
-  return doubt.missing.some(({ version, at }) => {
-    // Opened about when the event came, it may have been given a state that has it: that shows nothing.
-    const isEarlier = since + limits.sightMs <= at;
-    return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
-  });
 }

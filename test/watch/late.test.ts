@@ -2,7 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/limits.ts";
 import { LateCaches } from "../../src/watch/late.ts";
-import { type Standing, Standings } from "../../src/watch/stale.ts";
+import { Standings } from "../../src/watch/stale.ts";
+import type { Standing } from "../../src/watch/standing.ts";
 
 const test = suite("watch/late");
 const afterMs = 500;
