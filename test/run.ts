@@ -12,6 +12,7 @@ import { globSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { type Outcome, outcomeOf, tells } from "./support/outcome.ts";
 
 /** More failures than these are no noise: they stand. */
 const mostAgain = 5;
@@ -29,13 +30,6 @@ const slowFolders = [
   "test/incidents/whole/",
   "test/fuzz/",
 ];
-
-type Outcome = {
-  readonly file: string;
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-};
 
 const { values, positionals } = parseArgs({
   options: {
@@ -65,29 +59,12 @@ function placeOf(file: string): number {
   return at < 0 ? slowFolders.length : at;
 }
 
-/**
- * uvu prints `Passed: n`, `Skipped: n` and at the end `Total: n`, which leaves out the skipped. A file that dies
- * before that counts as one failure.
- */
-function outcomeOf(file: string, output: string, code: number | null): Outcome {
-  const count = (word: string): number =>
-    [...output.matchAll(new RegExp(`^ *${word}: +(\\d+)`, "gm"))].reduce(
-      (sum, match) => sum + Number(match[1]),
-      0,
-    );
-  const passed = count("Passed");
-  const skipped = count("Skipped");
-  const missing = count("Total") - passed;
-  const failed = code === 0 && passed + skipped > 0 ? missing : Math.max(1, missing);
-  return { file, passed, failed, skipped };
-}
-
 function runFile(file: string): Promise<Outcome> {
   const slow = slowFolders.some((folder) => file.startsWith(folder));
   const limitMs = killAfterMs[file.includes("/long/") ? "long" : slow ? "slow" : "fast"];
   const started = Date.now();
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--expose-gc", file], {
+    const child = spawn(process.execPath, ["--expose-gc", "--import", tells, file], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, FORCE_COLOR: "0", NODE_COMPILE_CACHE: compiled },
     });

@@ -41,8 +41,9 @@ export class Authorization {
   readonly #salt = randomBytes(32);
   readonly #tokens: Recent<Known>;
   readonly #accesses: Recent<Access>;
-  /** Reviews of tokens under way, by the address that they came from. */
+  /** Reviews under way: of tokens by the address that they came from, of accesses by the user. */
   readonly #guesses = new Map<string, number>();
+  readonly #askers = new Map<string, number>();
   /** Reviews under way, of each kind: what is refused for them is none. */
   readonly #running = { TokenReview: 0, SubjectAccessReview: 0 };
   /** Why the cluster cannot be asked, as the journal knows it. */
@@ -89,27 +90,25 @@ export class Authorization {
     const { audiences } = this.#parts;
     const key = this.#hash(token);
     return this.#tokens.find(key, async () => {
-      const guesses = this.#guesses.get(address) ?? 0;
-      if (guesses >= limits.tokenReviewsPerAddress) return tooMany();
-      this.#guesses.set(address, guesses + 1);
+      const guesses = enter(this.#guesses, address);
+      if (guesses > limits.tokenReviewsPerAddress) return leave(this.#guesses, address);
       const outcome = await this.#ask(tokenReview(token, audiences));
-      this.#forget(address);
+      leave(this.#guesses, address);
       return outcome instanceof Failure ? outcome : { user: userIn(outcome.answer, audiences) };
     });
   }
 
   #accessOf(user: User, { verb, path }: Asked): Promise<Access | Failure> {
     const key = this.#hash(JSON.stringify([user, verb, path]));
+    const { username } = user;
     return this.#accesses.find(key, async () => {
+      // Any token of the cluster's is enough to ask for one path after another.
+      const asked = enter(this.#askers, username);
+      if (asked > limits.reviewsAtOnce / 2) return leave(this.#askers, username);
       const outcome = await this.#ask(accessReview(user, verb, path));
+      leave(this.#askers, username);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);
     });
-  }
-
-  #forget(address: string): void {
-    const left = (this.#guesses.get(address) ?? 1) - 1;
-    if (left > 0) this.#guesses.set(address, left);
-    else this.#guesses.delete(address);
   }
 
   /** Why it could not be asked is for the operator: whoever asks may be anybody. */
@@ -136,6 +135,21 @@ export class Authorization {
 
 function keepMs({ isAllowed }: Access): number {
   return isAllowed ? limits.accessAllowedMs : limits.accessDeniedMs;
+}
+
+/** How many of theirs there are now. */
+function enter(running: Map<string, number>, whose: string): number {
+  const count = (running.get(whose) ?? 0) + 1;
+  running.set(whose, count);
+  return count;
+}
+
+/** For whoever must go because there are too many already, that is the answer. */
+function leave(running: Map<string, number>, whose: string): Failure {
+  const left = (running.get(whose) ?? 1) - 1;
+  if (left > 0) running.set(whose, left);
+  else running.delete(whose);
+  return tooMany();
 }
 
 function tooMany(): Failure {

@@ -49,6 +49,7 @@ export type Admin = {
 
 const plain = "text/plain; charset=utf-8";
 const strangers: Reply = { status: 421, type: plain, text: "421 this port is for its own host\n" };
+const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
 /** Not written when there is room for one more: what follows has no end. */
 const eventsPath = "/api/v1/events";
@@ -200,7 +201,8 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
 }
 
 async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
-  if (parts.isLocal && !isLocalHost(request.headers.host ?? "")) return strangers;
+  const refused = hostRefused(request, parts.isLocal);
+  if (refused !== undefined) return refused;
   try {
     const admitted = await parts.guard?.admit(request, pathOf(request));
     if (admitted !== undefined && "status" in admitted) return admitted;
@@ -210,6 +212,12 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
     contained(parts.journal, error);
     return { status: 500, type: plain, text: "500 internal server error\n" };
   }
+}
+
+function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
+  // Node would take the first of two (RFC 9112 §3.2).
+  if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
+  return isLocal && !isLocalHost(headers.host ?? "") ? strangers : undefined;
 }
 
 /** What makes the answer, or the reason why there is none. */

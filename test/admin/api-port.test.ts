@@ -21,10 +21,12 @@ function scene(port: number) {
   return { clock, told, api: new ApiPort({ host: "127.0.0.1", port, journal, routes }, clock) };
 }
 
-function statusOf(address: string, host: string): Promise<number | undefined> {
+function statusOf(address: string, host: string | string[]): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   const port = Number(address.split(":").at(-1));
-  request({ port, host: "127.0.0.1", path: "/x", headers: { host }, agent: false }, (response) => {
+  // Two of them only in raw form.
+  const headers = [host].flat().flatMap((one) => ["Host", one]);
+  request({ port, host: "127.0.0.1", path: "/x", headers, agent: false }, (response) => {
     response.resume();
     resolve(response.statusCode);
   }).end();
@@ -38,6 +40,7 @@ test("it answers whoever names this machine, and nobody who names another (A56)"
   assert.is(await statusOf(api.address, api.address), 200);
   assert.is(await statusOf(api.address, "localhost"), 200);
   assert.is(await statusOf(api.address, "evil.example"), 421);
+  assert.is(await statusOf(api.address, [api.address, "evil.example"]), 400, "nor both");
   await api.stop();
 });
 

@@ -23,7 +23,8 @@ function specOf({ body }: Review): Spec {
 /** A cluster that knows tokens that begin with "t-", and lets each do what `may` says. */
 class Cluster {
   readonly asked: string[] = [];
-  may = (user: string, verb: string): boolean => user === "t-operator" || verb === "get";
+  may = (user: string, verb: string, _path: string): boolean => user === "t-operator" || verb === "get";
+  nameOf = (token: string): string => token;
   failure: string | undefined;
   /** Answers are held back until it is called. */
   release: (() => void) | undefined;
@@ -43,9 +44,11 @@ class Cluster {
     if (this.failure !== undefined) return new Failure("backend-refused", "backend", this.failure);
     const { token } = spec;
     if (token === undefined)
-      return { answer: { status: { allowed: this.may(spec.user ?? "", verb), reason: "by rule" } } };
+      return { answer: { status: { allowed: this.may(spec.user ?? "", verb, path), reason: "by rule" } } };
     const isKnown = token.startsWith("t-");
-    return { answer: { status: { authenticated: isKnown, user: { username: token, groups: ["g"] } } } };
+    return {
+      answer: { status: { authenticated: isKnown, user: { username: this.nameOf(token), groups: ["g"] } } },
+    };
   }
 
   stop(): void {}
@@ -189,19 +192,67 @@ test("no more than so many are asked about at once, whatever they come from", as
   assert.is(codes.filter((code) => code === 503).length, 100 - limits.reviewsAtOnce);
   cluster.asked.length = 0;
   cluster.hold();
-  const paths = Array.from({ length: 100 }, (_, at) => said("t-0", { path: `/p${at}` }));
+  const known = codes.flatMap((code) => (typeof code === "string" ? [code] : []));
+  const paths = Array.from({ length: 100 }, (_, at) => said(known[at % known.length], { path: `/p${at}` }));
   await Promise.resolve();
   cluster.release?.();
   const answered = await Promise.all(paths);
   assert.is(answered.filter((code) => code === 503).length, 100 - limits.reviewsAtOnce);
 });
 
+test("who asks for one path after another keeps nobody else out", async () => {
+  const { cluster, said } = scene();
+  assert.is(await said("t-pod"), "t-pod");
+  assert.is(await said("t-reader"), "t-reader");
+  cluster.hold();
+  const flood = Array.from({ length: 100 }, (_, at) => said("t-pod", { path: `/p${at}` }));
+  const honest = said("t-reader", { path: "/api/v1/watches" });
+  await new Promise(setImmediate);
+  cluster.release?.();
+  const codes = await Promise.all(flood);
+  assert.is(codes.filter((code) => code === "t-pod").length, limits.reviewsAtOnce / 2);
+  assert.is(await honest, "t-reader");
+  assert.is(await said("t-pod", { path: "/p99" }), "t-pod", "and when they are done, they may again");
+});
+
 test("no token is in memory as it came, in what is kept or told", async () => {
   const { said, told, cluster } = scene();
-  await said("t-very-secret", { verb: "post" });
-  cluster.failure = "no";
-  await said("another-secret");
+  cluster.nameOf = () => "somebody";
+  const keys = await keysOf(async () => {
+    await said("t-very-secret", { verb: "post" });
+    cluster.failure = "no";
+    await said("another-secret");
+  });
+  assert.ok(keys.length > 0);
+  assert.not.match(keys.join(), "secret");
   assert.not.match(JSON.stringify(told), "another-secret");
+});
+
+/** The texts under which anything is kept in a Map meanwhile. */
+async function keysOf(run: () => Promise<void>): Promise<string[]> {
+  const keys: string[] = [];
+  const { set } = Map.prototype;
+  // oxlint-disable-next-line no-extend-native
+  Map.prototype.set = function record(key: unknown, value: unknown) {
+    if (typeof key === "string") keys.push(key);
+    return set.call(this, key, value);
+  };
+  await run().finally(() => {
+    // oxlint-disable-next-line no-extend-native
+    Map.prototype.set = set;
+  });
+  return keys;
+}
+
+test("what one may do at one path says nothing of another verb, path or user", async () => {
+  const { said, cluster } = scene();
+  cluster.may = (user, verb, path) => user === "t-a" && verb === "get" && path.endsWith("/locks");
+  assert.is(await said("t-a"), "t-a");
+  assert.is(await said("t-a", { verb: "post" }), 403);
+  assert.is(await said("t-a", { path: "/api/v1/watches" }), 403);
+  assert.is(await said("t-b"), 403);
+  assert.is(await said("t-a"), "t-a");
+  assert.is(cluster.asked.filter((asked) => !asked.startsWith("token")).length, 4);
 });
 
 test.run();

@@ -3,6 +3,7 @@ import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
 import { health } from "./areas/health.ts";
 import { lanes } from "./areas/lanes.ts";
+import { operator } from "./areas/operator.ts";
 import { watches } from "./areas/watches.ts";
 import { wire } from "./areas/wire.ts";
 import type { Defect } from "./defect.ts";
@@ -20,6 +21,7 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   lanes,
   health,
   admission,
+  operator,
   watch: watches,
   identity,
 };

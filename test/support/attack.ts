@@ -176,7 +176,9 @@ export class Scene {
     assert.ok(now - heapBytes <= 8 << 20, `${(now - heapBytes) >> 20} MiB more are live`);
   }
 
+  /** Also when it was never opened: why that was is then told. */
   async close(): Promise<void> {
+    if (this.#cast === undefined) return;
     this.bystander.stop();
     for (const client of this.#clients) client.destroy();
     await this.proxy.stop();

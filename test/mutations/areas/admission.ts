@@ -80,4 +80,73 @@ export const admission: readonly Defect[] = [
     },
     ["proxy/proxy-protocol", "one that is too long is refused before it has come"],
   ),
+  defect(
+    "a session is resumed at whichever host",
+    {
+      file: "proxy/hosts.ts",
+      find: "const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;",
+      replace: "const wholeOnly = own.clientCaFile !== undefined;",
+    },
+    ["proxy/hosts", "a session is resumed at no host of several"],
+  ),
+  defect(
+    "a name keeps the 64 KiB around it",
+    { file: "own-text.ts", find: "return Buffer.from(text).toString();", replace: "return text;" },
+    ["own-text", "a text of its own does not"],
+  ),
+  defect(
+    "forwarders make a field as long as they like",
+    {
+      file: "proxy/identify.ts",
+      find: 'forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes',
+      replace: 'forwardedFor !== ""',
+    },
+    ["proxy/identify", "what forwarders have made longer than a field may be"],
+  ),
+  defect(
+    "plain HTTP on the TLS port stays",
+    {
+      file: "proxy/listen.ts",
+      find: "socket.end(plainHttpOnTls());\n    linger(socket, this.#parts.clock);",
+      replace: "socket.end(plainHttpOnTls());",
+    },
+    ["attacks/whole/idle", "plain HTTP to the TLS port and stays"],
+  ),
+  defect(
+    "idle clients of HTTP/1.1 are nobody's to send away",
+    {
+      file: "proxy/h1-turns.ts",
+      find: "return !this.#isBusy && this.#side !== undefined && !this.#isDraining && !this.#isRefused;",
+      replace: "return false;",
+    },
+    ["proxy/h1-turns", "a client is idle between its requests"],
+  ),
+  defect(
+    "long heads wait for nothing",
+    {
+      file: "proxy/order.ts",
+      find: "return bytes > limits.usualHeadBytes ? bytes : 0;",
+      replace: "return bytes > Infinity ? bytes : 0;",
+    },
+    ["proxy/relief", "long heads wait like octets"],
+  ),
+  defect(
+    "long heads wait for ever",
+    { file: "proxy/serve.ts", find: "buffered.add(-exchange.headBytes);", replace: "void buffered;" },
+    ["proxy/relief", "long heads wait like octets"],
+  ),
+  defect(
+    "any number of octets waits behind a request",
+    { file: "proxy/h1-turns.ts", find: " || bytes > limits.usualHeadBytes;", replace: ";\n    void bytes;" },
+    ["proxy/h1-turns", "behind a request that is not answered a few may wait"],
+  ),
+  defect(
+    "tunnels outlive any shortage",
+    {
+      file: "proxy/tunnel.ts",
+      find: 'if (this.#state === "open") this.#finish("memory is short");',
+      replace: 'if (this.#state === "open") return;',
+    },
+    ["proxy/splice", "where memory is short a tunnel ends in order"],
+  ),
 ];

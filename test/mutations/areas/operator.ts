@@ -1,0 +1,82 @@
+/** Faults in whom the API lets in (`admin.authorization`), and how often a cluster is asked for it. */
+import { type Defect, defect } from "../defect.ts";
+
+const file = "admin/authorization.ts";
+const seen = (fails: string): readonly [string, string] => ["admin/authorization", fails];
+
+export const operator: readonly Defect[] = [
+  defect(
+    "whoever is known may do anything",
+    {
+      file,
+      find: "if (access.isAllowed) return { username: user.username };",
+      replace: "return { username: user.username };\n    // oxlint-disable-next-line no-unreachable",
+    },
+    seen("who may read and not change is told so with 403"),
+  ),
+  defect(
+    "one path's answer is good for all",
+    { file, find: "JSON.stringify([user, verb, path])", replace: "JSON.stringify([user])" },
+    seen("says nothing of another verb, path or user"),
+  ),
+  defect(
+    "one address may guess as often as it likes",
+    {
+      file,
+      find: "if (guesses > limits.tokenReviewsPerAddress) return leave(this.#guesses, address);",
+      replace: "",
+    },
+    seen("whoever guesses tokens keeps nobody else out"),
+  ),
+  defect(
+    "one user may ask for as many paths as there are",
+    {
+      file,
+      find: "if (asked > limits.reviewsAtOnce / 2) return leave(this.#askers, username);",
+      replace: "void asked;",
+    },
+    seen("who asks for one path after another keeps nobody else out"),
+  ),
+  defect(
+    "a cluster is asked as often as anybody asks",
+    { file, find: "if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();", replace: "" },
+    seen("no more than so many are asked about at once"),
+  ),
+  defect(
+    "tokens are kept as they came",
+    { file, find: 'createHmac("sha256", this.#salt).update(text).digest("base64")', replace: "text" },
+    seen("no token is in memory as it came"),
+  ),
+  defect(
+    "whatever is read is for everybody",
+    { file: "admin/guard.ts", find: "if (isRead && open(path) !== undefined)", replace: "if (isRead)" },
+    ["admin/guard", "all but the page's own files is asked for with a token"],
+  ),
+  defect(
+    "an answer counts for ever",
+    {
+      file: "admin/recent.ts",
+      find: "if (kept.until <= this.#parts.clock.now()) return undefined;",
+      replace: "",
+    },
+    ["admin/recent", "an answer counts for its time"],
+  ),
+  defect(
+    "answers are kept without end",
+    {
+      file: "admin/recent.ts",
+      find: "if (this.#kept.size > most && oldest !== undefined)",
+      replace: "if (this.#kept.size < 0 && oldest !== undefined)",
+    },
+    ["admin/recent", "of too many the one that was asked for longest ago goes"],
+  ),
+  defect(
+    "a token for somebody else is good here",
+    {
+      file: "admin/reviews.ts",
+      find: "if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;",
+      replace: "void named;",
+    },
+    ["admin/reviews", "whatever is not clearly somebody is nobody"],
+  ),
+];
