@@ -4,6 +4,7 @@
  * and a check on a fresh socket (HAProxy's defaults: each 2 s, out after 3 failures, in after 2) takes out who fails it.
  */
 import http2 from "node:http2";
+import { connect } from "node:tls";
 import type { Clock } from "../clock.ts";
 import type { Failure } from "../failure.ts";
 import type { Pair } from "../proxy/pki.ts";
@@ -97,20 +98,19 @@ function fail(stream: http2.ServerHttp2Stream): void {
 }
 
 class NaiveBackend {
-  readonly #name: string;
-  readonly #url: string;
+  readonly #backend: DemoBackend;
   readonly #options: NaiveProxyOptions;
   readonly #cancels = new Map<string, () => void>();
-  readonly #sessions = new Set<http2.ClientHttp2Session>();
+  /** What has been dialled, and how to be rid of it. */
+  readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
   /** Checks in a row that say the contrary of what is held. */
   #contrary = 0;
 
-  constructor({ name, host, port }: DemoBackend, options: NaiveProxyOptions) {
-    this.#name = name;
-    this.#url = `https://${host}:${port}`;
+  constructor(backend: DemoBackend, options: NaiveProxyOptions) {
+    this.#backend = backend;
     this.#options = options;
   }
 
@@ -127,7 +127,7 @@ class NaiveBackend {
   stop(): void {
     this.#isStopped = true;
     for (const cancel of this.#cancels.values()) cancel();
-    for (const session of this.#sessions) session.destroy();
+    for (const drop of this.#drops.values()) drop();
   }
 
   #dial(): void {
@@ -145,7 +145,7 @@ class NaiveBackend {
     this.#later("check", checkMs, () => this.#check());
     const session = this.#connect();
     let outcome = `no answer to /readyz within ${checkWithinMs / 1_000} s`;
-    const stopWaiting = this.#options.clock.after(checkWithinMs, () => session.destroy());
+    const stopWaiting = this.#options.clock.after(checkWithinMs, () => this.#drops.get(session)?.());
     session.on("error", (error) => (outcome = error.message));
     session.on("close", () => {
       stopWaiting();
@@ -165,14 +165,20 @@ class NaiveBackend {
     this.#contrary = 0;
     if (this.#isStopped) return;
     this.#isUp = isGood;
-    this.#options.onChange(this.#name, isGood, reason);
+    this.#options.onChange(this.#backend.name, isGood, reason);
   }
 
   #connect(): http2.ClientHttp2Session {
-    const session = http2.connect(this.#url, { ca: this.#options.ca });
-    this.#sessions.add(session);
+    const { host, port } = this.#backend;
+    const socket = connect({ host, port, ca: this.#options.ca, ALPNProtocols: ["h2"] });
+    const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
+    this.#drops.set(session, () => {
+      session.destroy();
+      // Node lets a socket whose SYN is not answered wait for two minutes more, and no "close" comes before.
+      socket.destroy();
+    });
     session.on("error", () => {}); // "close" follows
-    session.on("close", () => this.#sessions.delete(session));
+    session.on("close", () => this.#drops.delete(session));
     return session;
   }
 

@@ -1,6 +1,7 @@
 /** 002: a pod that was deleted lives on, on a node that nobody looks at, and holds a leader lock. */
 import { dateOf, wallClock } from "../../clock.ts";
 import { type Json, mapOf, textOf } from "../json.ts";
+import type { Visitor } from "../visitor.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene, Side } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
@@ -72,14 +73,16 @@ function lockOf(side: Side): string {
 /** The pod's process renews its lock, for as long as the scene lasts. */
 async function haunt(scene: Scene, side: Side, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
-  const ghost = scene.visitor(side, { fields, localAddress: ghostAt });
+  const connected = (): Visitor => scene.visitor(side, { fields, localAddress: ghostAt });
   const lock = lockOf(side);
+  let ghost = connected();
   let version = versionOf((await ghost.read(`POST ${leases}`, leaseOf(lock))).body);
   const renew = async (): Promise<void> => {
     for (;;) {
       // An apiserver takes a lease only from who says which version it has seen.
-      const { body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
-      version = versionOf(body) || version;
+      const { status, body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
+      if (status === 0) ghost = connected(); // A visitor who waits in vain has hung up.
+      version = versionOf(status === 200 ? body : (await ghost.read(`GET ${leases}/${lock}`)).body);
       await scene.pause(renewMs);
     }
   };

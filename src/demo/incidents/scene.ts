@@ -15,7 +15,7 @@ import { SteadyClient } from "../steady-client.ts";
 import { Visitor, type VisitorOptions } from "../visitor.ts";
 import { embeddedSettings } from "./embedded-setting.ts";
 import type { Setting, Settings, Wishes } from "./setting.ts";
-import { type Told, toldOf, watchesOf } from "./told.ts";
+import { latenessOf, type Told, toldOf, watchesOf } from "./told.ts";
 
 export type Side = "watchkeeper" | "naive proxy";
 
@@ -31,7 +31,7 @@ type Parts = {
 
 const pollMs = 25;
 /** Of what has not been found by then it is said that it was not. */
-const foundWithinMs = 10_000;
+const foundWithinMs = 30_000;
 /** As long as the longest name in a story. */
 const whoWidth = 17;
 
@@ -114,6 +114,12 @@ export class Scene {
   /** From now on times are counted and what watchkeeper concludes is told. */
   begin(): void {
     this.#begunAt = wallClock.now();
+    void this.latenessMs(); // Counted from here.
+  }
+
+  /** By how much this machine was late at worst since it began: all of the scene is in one process. */
+  latenessMs(): Promise<number> {
+    return latenessOf(this.#parts.running.apiAddress);
   }
 
   /** Milliseconds since it began. */

@@ -32,6 +32,12 @@ export async function watchesOf(address: string): Promise<ReadonlyMap<string, nu
   return counts;
 }
 
+/** By how many milliseconds this process was late at worst since that was asked last; 0 when nobody answers. */
+export async function latenessOf(address: string): Promise<number> {
+  const { loopMs } = mapOf(parseJson(await get(`http://${address}/api/v1/figures`)));
+  return typeof loopMs === "number" ? loopMs : 0;
+}
+
 function shownAs(row: JsonMap): Told {
   const { kind, subject, backend, summary, state, evidence } = row;
   return {

@@ -6,7 +6,10 @@ import { within } from "../../../support/within.ts";
 
 const test = suite("demo/incidents/told");
 
-test("a latest incident that there is not is undefined, also when nobody can be asked", async () => {
+/** Time for Node's own look at the loop. */
+const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
+
+test("a latest incident that there is not is undefined, also when nobody can be asked; how late the machine was is known", async () => {
   const scene = await within(
     40_000,
     "a scene",
@@ -14,7 +17,15 @@ test("a latest incident that there is not is undefined, also when nobody can be 
   );
   if (scene instanceof Failure) throw new Error(scene.message);
   assert.is(await scene.latest("certificate-refused"), undefined);
+  await scene.latenessMs();
+  await turns();
+  const until = Date.now() + 300;
+  while (Date.now() < until); // The one thread stands still.
+  await turns();
+  const lateMs = await scene.latenessMs();
+  assert.ok(lateMs >= 250, `${lateMs} ms`);
   await scene.stop();
+  assert.is(await scene.latenessMs(), 0);
   assert.is(await scene.latest("certificate-refused"), undefined);
 });
 
