@@ -107,7 +107,7 @@ const head = `# The configuration, key by key
 Made from \`config/schema/watchkeeper.v1alpha1.json\`: \`node test/config-page.test.ts --write\`. Editors understand the same file. \`watchkeeper config\` prints a commented
 sample, \`watchkeeper check --config FILE\` says what is wrong with one, with line and column; an unknown key is an error.
 
-Files are relative to the configuration's own. Durations are \`500ms\`, \`2s\`, \`5m\`, \`1h\`. What may not be left out may not where the
-object around it is there. What counts without a restart is in [restart.md](restart.md) and in the README.
+Files are relative to the configuration's own. Durations are \`500ms\`, \`2s\`, \`5m\`, \`1h\`. \`not allowed\` under *left out*
+means: not where the object around it is given. What is taken up without a restart is in [restart.md](restart.md#a-changed-configuration).
 
 `;

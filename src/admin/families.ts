@@ -235,7 +235,7 @@ export const families: readonly Family[] = [
   {
     type: "gauge",
     name: "certificate_expiry_timestamp_seconds",
-    help: "When a certificate ends to be valid",
+    help: "When a certificate expires",
     labels: ["purpose", "name"],
     rows: ({ certificates }) =>
       certificates.map(({ purpose, name, notAfterMs }) => [[purpose, name], notAfterMs / 1000]),

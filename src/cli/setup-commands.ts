@@ -75,7 +75,7 @@ export const setupCommands = {
     ],
     exits: "1: the workload cannot have a sidecar",
     examples: [
-      "watchkeeper manifest static-pod --print-config --backend cp-1=https://10.0.0.11:6443 > /etc/watchkeeper/watchkeeper.yaml",
+      "watchkeeper manifest static-pod --print-config --backend cp-1=https://10.0.0.11:6443 > watchkeeper.yaml",
       "watchkeeper manifest static-pod --image registry.example.com/watchkeeper:0.1.0 > /etc/kubernetes/manifests/watchkeeper.yaml",
       "watchkeeper manifest deployment | kubectl apply -f -",
       "watchkeeper manifest sidecar -f app.yaml | kubectl apply -f -",

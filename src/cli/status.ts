@@ -6,7 +6,7 @@ import { views } from "./columns.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "./rows.ts";
 import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
-import { age, amount, marked } from "./words.ts";
+import { age, amount, counted, marked } from "./words.ts";
 
 /** What is read of the API for it: the rest of a list is only counted. */
 const asked = {
@@ -85,8 +85,8 @@ function headOf(figures: Row): string {
     `watchkeeper ${textAt(figures, "version")}`,
     shown(textAt(figures, "name")),
     `up ${age(numberAt(figures, "upMs"))}`,
-    `${amount(answered)} requests (${amount(bad)} 5xx)`,
-    `${amount(numberAt(figures, "watchEvents"))} watch events`,
+    `${counted(answered, "request")} (${amount(bad)} 5xx)`,
+    counted(numberAt(figures, "watchEvents"), "watch event"),
     `${amount(numberAt(figures, "rssBytes"))}B memory`,
   ];
   return `${words.filter((word) => word !== "").join("  ")}\n`;
@@ -96,10 +96,10 @@ function countsOf({ watches, hung, clients, locks, certificates }: Known): strin
   const odd = locks.items.filter(({ verdict }) => verdict !== "ok").length;
   const near = certificates.items.filter(({ level }) => level !== "ok").length;
   return [
-    `${amount(watches.total)} watches (${amount(hung.matching)} hung)`,
-    `${amount(clients.total)} clients`,
-    `${amount(locks.total)} locks (${amount(odd)} not as they should be)`,
-    `${amount(certificates.total)} certificates (${amount(near)} near their end)\n`,
+    `${counted(watches.total, "watch", "watches")} (${amount(hung.matching)} hung)`,
+    counted(clients.total, "client"),
+    `${counted(locks.total, "lock")} (${amount(odd)} not in order)`,
+    `${counted(certificates.total, "certificate")} (${amount(near)} near the end)\n`,
   ].join("   ");
 }
 

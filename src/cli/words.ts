@@ -31,6 +31,11 @@ export function amount(count: number | undefined): string {
   return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
 }
 
+/** "1 watch", "2 watches": `one` is how it is called alone, `many` else. */
+export function counted(count: number | undefined, one: string, many = `${one}s`): string {
+  return `${amount(count)} ${count === 1 ? one : many}`;
+}
+
 export function milliseconds(ms: number | undefined): string {
   return ms === undefined || ms === 0 ? missing : `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)}ms`;
 }

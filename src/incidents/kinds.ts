@@ -68,12 +68,11 @@ export const incidentKinds = {
     calmMs: 0,
     about: "A new certificate or key is not good: the last good one goes on serving",
   },
-  "certificate-expiring": { severity: "warning", calmMs: 0, about: "A certificate ends to be valid soon" },
+  "certificate-expiring": { severity: "warning", calmMs: 0, about: "A certificate expires soon" },
   "loopback-certificate-expiring": {
     severity: "critical",
     calmMs: 0,
-    about:
-      "The certificate with which an apiserver talks to itself ends to be valid soon: only a restart renews it",
+    about: "The certificate with which an apiserver talks to itself expires soon: only a restart renews it",
   },
   "lock-contested": {
     severity: "critical",

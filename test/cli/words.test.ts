@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { age, amount, left, marked, milliseconds } from "../../src/cli/words.ts";
+import { age, amount, counted, left, marked, milliseconds } from "../../src/cli/words.ts";
 
 const test = suite("cli/words");
 
@@ -23,6 +23,12 @@ test("amounts are short, milliseconds as exact as they are small", () => {
     [0, 0.81, 9.9, 612.3].map((ms) => milliseconds(ms)),
     ["-", "0.8ms", "9.9ms", "612ms"],
   );
+});
+
+test("one is called otherwise than many, and none is many", () => {
+  const said = [0, 1, 2, 1_000].map((count) => counted(count, "watch", "watches"));
+  assert.equal(said, ["0 watches", "1 watch", "2 watches", "1.0k watches"]);
+  assert.is(counted(undefined, "lock"), "- locks");
 });
 
 test("a state has a sign and its word", () => {

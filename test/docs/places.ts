@@ -51,7 +51,7 @@ export const rules: readonly Rule[] = [
     },
   ],
   [
-    /^npm install --global /,
+    /^npm pack$|^npm install --global /,
     {
       run: "nowhere",
       because: "takes a minute",
@@ -59,7 +59,7 @@ export const rules: readonly Rule[] = [
     },
   ],
   [
-    /^podman build /,
+    /^podman (build|push) /,
     {
       run: "nowhere",
       because: "its base images come from a registry",

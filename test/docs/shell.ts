@@ -25,7 +25,7 @@ export class Shell {
     const repository = readdirSync(".").filter((name) => !name.startsWith(".") && !name.endsWith(".tgz"));
     for (const name of repository) symlinkSync(resolve(name), join(this.folder, name));
     // As they are on whichever machine a page is for; `own` instead of `bin`, which is the repository's.
-    for (const path of ["own", "etc/watchkeeper", "etc/kubernetes/manifests", "etc/systemd/system"])
+    for (const path of ["own", "etc/kubernetes/manifests", "etc/systemd/system"])
       mkdirSync(join(this.folder, path), { recursive: true });
     mkdirSync(join(this.folder, ".config/fish/completions"), { recursive: true });
     const program = join(this.folder, "own/watchkeeper");

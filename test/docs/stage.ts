@@ -2,7 +2,7 @@
  * What the pages' commands ask: a proxy before two embedded apiservers, cp-1 and cp-2, with a client that watches and holds a
  * lock, and with something wrong: cp-2's loopback certificate ends soon.
  */
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { wallClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config.ts";
@@ -116,7 +116,7 @@ export class Stage {
 
   /** Configurations that a command has written into the folder: their addresses and paths become those of here. */
   localize(folder: string): void {
-    const places = [folder, join(folder, "etc/watchkeeper")];
+    const places = [folder, join(folder, "etc/watchkeeper")].filter((place) => existsSync(place));
     const files = places.flatMap((place) => readdirSync(place).map((name) => join(place, name)));
     for (const file of files.filter((one) => one.endsWith(".yaml") && statSync(one).isFile())) {
       const text = readFileSync(file, "utf8");
