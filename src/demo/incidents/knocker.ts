@@ -14,7 +14,7 @@ export class Knocker {
     const fields = { authorization: `Bearer ${scene.setting.token}` };
     const knock = async (): Promise<void> => {
       for (;;) {
-        const visitor = new Visitor({ port, ca, serverName, fields, withinMs: 1_000 });
+        const visitor = new Visitor({ port, ca, serverName, fields });
         const status = await visitor.ask("GET /api/v1/namespaces/default");
         visitor.close();
         this.#asked += 1;

@@ -197,7 +197,7 @@ export class Scene {
   }
 
   async #isReady(): Promise<boolean> {
-    const client = this.visitor("naive proxy");
+    let client = this.visitor("naive proxy");
     const states = new Map<string, string>();
     const forget = this.#parts.journal.subscribe((entry) => {
       if (entry.kind === "backend.changed") states.set(entry.backend, entry.to);
@@ -206,6 +206,7 @@ export class Scene {
     for (let tries = 0; tries < 400 && !isReady; tries += 1) {
       await this.pause(pollMs);
       const answered = await client.ask("GET /readyz");
+      if (answered === 0) client = this.visitor("naive proxy"); // It has hung up.
       isReady = answered === 200 && [...states.values()].filter((one) => one === "ready").length === 2;
     }
     forget();
