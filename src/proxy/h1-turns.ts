@@ -37,8 +37,9 @@ export class Turns implements H1End {
   /** Since the last answer, or the beginning; a clock reading. */
   idleSince: number;
   readonly #waiting: Turn[] = [];
-  /** Whose answer is due, or was the last: an upload may outlive its answer. */
+  /** Whose answer is due, or was the last while its upload outlives it: of who is idle no head is kept (A26). */
   #side: H1Side | undefined;
+  #hasAsked = false;
   #isBusy = false;
   #isRefused = false;
   #isDraining = false;
@@ -58,7 +59,7 @@ export class Turns implements H1End {
 
   /** Has it asked before, nothing open now, and was not sent away yet? */
   get isIdle(): boolean {
-    return !this.#isBusy && this.#side !== undefined && !this.#isDraining && !this.#isRefused;
+    return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;
   }
 
   /** A head was parsed. */
@@ -111,7 +112,7 @@ export class Turns implements H1End {
   /** Idle: ends now. Busy, or so new that its first request is on its way: with the answer that is due. */
   drain(): void {
     this.#isDraining = true;
-    if (this.#isBusy || this.#side === undefined) return;
+    if (this.#isBusy || !this.#hasAsked) return;
     this.#stopTimer();
     this.#socket.end();
     linger(this.#socket, this.#parts.clock);
@@ -148,6 +149,7 @@ export class Turns implements H1End {
     if (this.#isDraining) response.shouldKeepAlive = false;
     const side = new H1Side(request, response, this);
     this.#side = side;
+    this.#hasAsked = true;
     const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.client);
     side.attach(owner, asked.hasBody);
   }
@@ -164,11 +166,16 @@ export class Turns implements H1End {
 
   /** The answer came before the whole request, whose rest is read and thrown away, but not for ever. */
   #awaitRest(): void {
-    if (this.#side?.isReceived !== false) return this.#awaitHead(limits.idleSessionMs, false);
+    if (this.#side?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
-      if (this.#side?.isReceived === true) this.#awaitHead(limits.idleSessionMs, false);
+      if (this.#side?.isReceived === true) this.#awaitNext();
       else this.#abandon("Upload goes on long after its answer");
     });
+  }
+
+  #awaitNext(): void {
+    this.#side = undefined;
+    this.#awaitHead(limits.idleSessionMs, false);
   }
 
   /**

@@ -79,7 +79,8 @@ export class Talk {
         ? vouchedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    client.caller = { word, userAgent, caller };
+    // For as long as the connection lives: an endless name is read each time (A26).
+    if (userAgent.length <= limits.targetChars) client.caller = { word, userAgent, caller };
     return caller;
   }
 

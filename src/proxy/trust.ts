@@ -52,6 +52,8 @@ export class Trust {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
       if (!bearerForm.test(field.value)) return undefined;
+      // It lives as long as its client's connection, which may be idle: of an endless one nothing is kept (A26).
+      if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
         memo.value = field.value;

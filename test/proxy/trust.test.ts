@@ -28,6 +28,17 @@ test("a bearer is proven by an answer other than 401, for ten minutes, on every 
   assert.is(trust.classOf(credential), "unproven");
 });
 
+test("of a bearer beyond 16 KiB nothing is kept with its connection, and it is known again (A26)", () => {
+  const trust = new Trust(manualClock());
+  const [usual, endless] = [memo(), memo()];
+  trust.credentialOf(request("t".repeat(12_000)), usual);
+  assert.is(usual.value.length, "Bearer ".length + 12_000);
+  const long = request("t".repeat(limits.usualHeadBytes));
+  trust.learn(trust.credentialOf(long, endless), 200);
+  assert.is(endless.value, "");
+  assert.is(trust.classOf(trust.credentialOf(long, endless)), "proven");
+});
+
 test("one 401 takes the proof back", () => {
   const trust = new Trust(manualClock());
   const credential = trust.credentialOf(request("t"), memo());

@@ -14,6 +14,8 @@ import {
   windowUpdate,
 } from "../../support/h2-frames.ts";
 import { jwt } from "../../support/jwt.ts";
+import { connectRaw, type RawPeer } from "../../support/raw.ts";
+import type { RawH2 } from "../../support/raw-h2.ts";
 
 const test = suite("attacks/whole/remembered");
 
@@ -86,5 +88,41 @@ for (const [what, of] of Object.entries(attacks))
     const grownMB = ((after.heapBytes - heapBytes) / 1e6).toFixed(1);
     process.stdout.write(`figure: ${what}: ${grownMB} MB more are live\n`);
   });
+
+test("heads of 110 KB are not remembered for clients that are idle, over HTTP/1.1 or HTTP/2", async () => {
+  const fields = (at: number): Fields =>
+    ["user-agent", "x-other"].map((name) => [name, `${name}-${at}-`.padEnd(30_000, `${at}-`)] as const);
+  const word = (at: number): string => `Bearer ${`t-${at}-`.padEnd(50_000, "t")}`;
+  const peers: RawPeer[] = [];
+  const clients: RawH2[] = [];
+  const idle = async (first: number, end: number): Promise<void> => {
+    for (let at = first; at < end; at += 1) {
+      const peer = await connectRaw(scene.proxy.place.plainPort);
+      const own = [...fields(at), ["authorization", word(at)] as const].map(
+        ([name, value]) => `${name}: ${value}`,
+      );
+      peer.send(["GET /api HTTP/1.1", "Host: api", ...own, "", ""].join("\r\n"));
+      await peer.expect("/api");
+      const client = await scene.attacker();
+      const asked = headers(1).get("/api", ...fields(at), ["authorization", word(at)]);
+      client.send(continued(asked, ...Array<number>(6).fill(16_000)));
+      await client.expect(/^DATA 1 .*END/);
+      peers.push(peer);
+      clients.push(client);
+    }
+  };
+  await idle(0, 20);
+  const before = await scene.proxy.state();
+  await idle(20, 170);
+  await pause(500);
+  const after = await scene.proxy.state();
+  const eachKiB = (after.heapBytes - before.heapBytes) / 300 / 1024;
+  process.stdout.write(`\nfigure: a client that is idle takes ${eachKiB.toFixed(1)} KiB\n`);
+  assert.ok(eachKiB < 60, `${eachKiB} KiB are kept for each`);
+  for (const { socket } of peers) socket.destroy();
+  for (const client of clients) client.destroy();
+  await scene.gone();
+  await scene.measureFromHere();
+});
 
 test.run();

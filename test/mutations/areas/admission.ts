@@ -116,10 +116,28 @@ export const admission: readonly Defect[] = [
     "idle clients of HTTP/1.1 are nobody's to send away",
     {
       file: "proxy/h1-turns.ts",
-      find: "return !this.#isBusy && this.#side !== undefined && !this.#isDraining && !this.#isRefused;",
+      find: "return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;",
       replace: "return false;",
     },
     ["proxy/h1-turns", "a client is idle between its requests"],
+  ),
+  defect(
+    "a bearer without end stays with its idle connection",
+    {
+      file: "proxy/trust.ts",
+      find: "if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);",
+      replace: "",
+    },
+    ["proxy/trust", "of a bearer beyond 16 KiB nothing is kept"],
+  ),
+  defect(
+    "an idle client's last head stays",
+    {
+      file: "proxy/h1-turns.ts",
+      find: "    this.#side = undefined;\n    this.#awaitHead",
+      replace: "    this.#awaitHead",
+    },
+    ["attacks/whole/remembered", "are not remembered for clients that are idle"],
   ),
   defect(
     "long heads wait for nothing",
