@@ -10,8 +10,10 @@ import { changedParts } from "./config-changes.ts";
 import type { Descriptors } from "./descriptors.ts";
 import { adminName } from "./descriptors.ts";
 import { Failure } from "./failure.ts";
+import { shrinkRoom, slabLookMs } from "./h2/slabs.ts";
 import type { Journal } from "./journal.ts";
 import { limits } from "./limits.ts";
+import { Looks } from "./looks.ts";
 import type { Cluster } from "./proxy/cluster.ts";
 import { Clusters } from "./proxy/clusters.ts";
 import { closeDoor, type Door, doorCertificates, doorOf } from "./proxy/door.ts";
@@ -73,6 +75,7 @@ class Watchkeeper implements Running {
   readonly #windows: Windows;
   readonly #overload: Overload;
   readonly #stopOverload: () => void;
+  readonly #roomLooks: Looks;
   #door: Door | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
@@ -92,6 +95,8 @@ class Watchkeeper implements Running {
     });
     const isFull = (): boolean => this.#overload.load !== "normal";
     this.#listeners = new Listeners({ clock, journal, gateOf, isFull }, config.health.keepalive, inherited);
+    this.#roomLooks = new Looks(clock, slabLookMs, shrinkRoom);
+    this.#roomLooks.start();
     this.#stopOverload = watchLiveHeap((share) => this.#overload.look(share));
   }
 
@@ -186,6 +191,7 @@ class Watchkeeper implements Running {
 
   #cut(): void {
     this.#stopOverload();
+    this.#roomLooks.stop();
     this.#windows.stop();
     if (this.#door !== undefined) closeDoor(this.#door);
     this.#clusters.stop();
