@@ -1,38 +1,98 @@
-/** Asks a health endpoint from a thread of its own, fifty times a second, so that what its starter does costs it nothing. */
-import { parentPort, workerData } from "node:worker_threads";
+/**
+ * Asks a health endpoint fifty times a second, each time on a socket of its own as a kubelet does, from a process of its own,
+ * so that what its starter does costs it nothing. With each answer it tells how long the asked process waited for a
+ * processor meanwhile, or this one: that is the machine's doing, where a crowd shares it with what it is to serve.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { get } from "node:http";
+import { constants, setPriority } from "node:os";
+import { fileURLToPath } from "node:url";
+import { within } from "./within.ts";
+
+const file = fileURLToPath(import.meta.url);
+const everyMs = 20;
+
+type Probe = { readonly tookMs: number; readonly waitedMs: number; readonly isWell: boolean };
 
 export type HealthTimes = {
   readonly asked: number;
   readonly failed: number;
-  readonly sorted: readonly number[];
+  /** From question to answer, sorted. */
+  readonly took: readonly number[];
+  /** The same without what was waited for a processor. */
+  readonly own: readonly number[];
 };
 
-const url = String(workerData);
-const times: number[] = [];
-let failed = 0;
-let isOver = false;
-parentPort?.once("message", () => {
-  isOver = true;
-});
+export class HealthProber {
+  readonly #child: ChildProcess;
 
-async function ask(): Promise<void> {
-  const began = performance.now();
-  const isWell = await fetch(url).then(
-    (answer) => answer.status === 200,
-    () => false,
-  );
-  if (!isWell) failed += 1;
-  times.push(performance.now() - began);
-}
-
-function look(): void {
-  if (!isOver) {
-    void ask();
-    return;
+  /** `pid` is whose endpoint it is. */
+  constructor(url: string, pid: number) {
+    this.#child = fork(file, [url, String(pid)], { execArgv: [] });
   }
-  clearInterval(timer);
-  const told: HealthTimes = { asked: times.length, failed, sorted: times.toSorted((a, b) => a - b) };
-  parentPort?.postMessage(told, []);
+
+  /** Stops asking; resolves when the last question is answered. */
+  async times(): Promise<HealthTimes> {
+    this.#child.send("enough");
+    const [probes] = (await within(20_000, "the prober", once(this.#child, "message"))) as [Probe[]];
+    const sorted = (of: (probe: Probe) => number): number[] => probes.map(of).toSorted((a, b) => a - b);
+    return {
+      asked: probes.length,
+      failed: probes.filter(({ isWell }) => !isWell).length,
+      took: sorted(({ tookMs }) => tookMs),
+      own: sorted(({ tookMs, waitedMs }) => tookMs - waitedMs),
+    };
+  }
 }
 
-const timer = setInterval(look, 20);
+/** In ms, of a process' first thread since it began (proc_pid_schedstat); 0 where the kernel does not count it. */
+function waitedBy(pid: string): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
+function ask(url: string, pid: string): Promise<Probe> {
+  const began = performance.now();
+  const before = [waitedBy(pid), waitedBy("self")] as const;
+  return new Promise((resolve) => {
+    const done = (isWell: boolean): void => {
+      const tookMs = performance.now() - began;
+      // Both may have waited at the same time: the longer of the two is the least that it cost.
+      const waitedMs = Math.min(tookMs, Math.max(waitedBy(pid) - before[0], waitedBy("self") - before[1]));
+      resolve({ tookMs, waitedMs, isWell });
+    };
+    const request = get(url, { agent: false, timeout: 10_000 }, (answer) => {
+      answer.resume().once("close", () => done(answer.complete && answer.statusCode === 200));
+    });
+    request.once("timeout", () => request.destroy(new Error("no answer")));
+    request.on("error", () => done(false));
+  });
+}
+
+async function tell(probes: readonly Promise<Probe>[]): Promise<void> {
+  // The channel has more to carry than it takes at once.
+  process.send?.(await Promise.all(probes), () => process.disconnect());
+}
+
+function askOnAndOn(url: string, pid: string): void {
+  const probes: Promise<Probe>[] = [];
+  const timer = setInterval(() => probes.push(ask(url, pid)), everyMs);
+  process.once("message", () => {
+    clearInterval(timer);
+    void tell(probes);
+  });
+}
+
+if (process.argv[1] === file) {
+  try {
+    setPriority(constants.priority.PRIORITY_HIGH);
+  } catch {
+    // Only root may: what it waits itself is told all the same.
+  }
+  askOnAndOn(process.argv[2] ?? "", process.argv[3] ?? "");
+}

@@ -2,27 +2,32 @@
  * Many idle clients and many attackers at once: health answers throughout, nobody idle is sent away, and afterwards all
  * figures are back. IDLE and ATTACKERS say how many; `npm run test:crowd` is 5,000 and 1,000.
  */
-import { once } from "node:events";
-import { Worker } from "node:worker_threads";
+import { getPriority, setPriority } from "node:os";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, Scene } from "../../support/attack.ts";
+import { figure } from "../../support/figure.ts";
 import { type Frame, headers, priority, raw, reset, settings } from "../../support/h2-frames.ts";
-import type { HealthTimes } from "../../support/health-prober.ts";
+import { HealthProber } from "../../support/health-prober.ts";
 import type { RawH2 } from "../../support/raw-h2.ts";
 
 const test = suite("attacks/whole/crowd");
 
 const idleCount = Number(process.env["IDLE"] ?? 300);
 const attackerCount = Number(process.env["ATTACKERS"] ?? 100);
-/** The aim is 100, on a machine whose other cores play the crowd; here it shares them with what it is to serve. */
-const mostMs = Number(process.env["HEALTH_MS"] ?? 2000);
+/**
+ * That an answer may take, but for what was waited for a processor. `npm run test:crowd` asks for 100; where much else runs,
+ * what the proxy's helping threads wait, and the prober behind the proxy, is not told apart.
+ */
+const mostMs = Number(process.env["HEALTH_MS"] ?? 500);
 /** Of whoever opens sockets at once: their other end has to take them too. */
 const atOnce = 50;
 
 let scene: Scene;
 test.before(async () => {
   scene = await Scene.open({ openFiles: 3 * (idleCount + attackerCount) + 1000 });
+  // Whoever the proxy serves has machines of their own.
+  setPriority(Math.min(19, getPriority() + 10));
 });
 test.after(() => scene.close());
 
@@ -61,9 +66,7 @@ async function crowd(count: number): Promise<RawH2[]> {
 
 test("A24, A51: idle clients and attackers by the thousand: health answers, the idle stay, and all figures come back", async () => {
   const before = await scene.proxy.state();
-  const prober = new Worker(new URL("../../support/health-prober.ts", import.meta.url), {
-    workerData: `http://127.0.0.1:${scene.proxy.place.adminPort}/livez`,
-  });
+  const prober = new HealthProber(`http://127.0.0.1:${scene.proxy.place.adminPort}/livez`, scene.proxy.pid);
   const beganAt = performance.now();
   const idle = await crowd(idleCount);
   const shakenMs = performance.now() - beganAt;
@@ -74,20 +77,19 @@ test("A24, A51: idle clients and attackers by the thousand: health answers, the 
   }
   await pause(1000);
   const { stalledMs } = await scene.proxy.state();
-  prober.postMessage("enough", []);
-  const [times] = (await once(prober, "message")) as [HealthTimes];
-  const at = (share: number): number =>
-    Math.round(times.sorted[Math.floor(share * (times.sorted.length - 1))] ?? 0);
-  process.stdout.write(
-    `\nfigure: ${idleCount} idle clients came in ${Math.round(shakenMs)} ms, ${attackerCount} attackers after them; health answered ${times.asked} times, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, at most ${at(1)} ms, ${times.failed} failed; the loop was busy for ${Math.round(stalledMs)} ms at most\n`,
+  const { asked, failed, took, own } = await prober.times();
+  const at = (share: number, sorted: readonly number[]): number =>
+    Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
+  figure(
+    `${idleCount} idle clients came in ${Math.round(shakenMs)} ms, ${attackerCount} attackers after them; health answered ${asked} times, ${failed} failed; p50 ${at(0.5, took)} ms, p99 ${at(0.99, took)} ms, at most ${at(1, took)} ms, and without the wait for a processor p50 ${at(0.5, own)} ms, p99 ${at(0.99, own)} ms, at most ${at(1, own)} ms; the loop was busy for ${Math.round(stalledMs)} ms at most`,
   );
-  assert.is(times.failed, 0);
+  assert.is(failed, 0);
   assert.is(idle.filter((client) => client.isClosed || client.count(/^GOAWAY/) > 0).length, 0);
-  assert.ok(at(1) < mostMs, `health took ${at(1)} ms`);
+  assert.ok(at(1, own) <= mostMs, `health took ${at(1, own)} ms`);
   await scene.settledLive(before.heapBytes);
   const after = await scene.settled({ isCrowd: true });
-  process.stdout.write(
-    `\nfigure: live before ${before.heapBytes >> 20} MiB, after ${after.heapBytes >> 20} MiB; exchanges ${after.exchanges}\n`,
+  figure(
+    `live before ${before.heapBytes >> 20} MiB, after ${after.heapBytes >> 20} MiB; exchanges ${after.exchanges}`,
   );
   const open = /downstream_connections\{alpn="h2"\} (\d+)/.exec(await scene.metrics())?.[1];
   assert.ok(Number(open) <= 2, `${open} sessions stay`);
