@@ -63,7 +63,7 @@ export const rules: readonly Rule[] = [
     {
       run: "nowhere",
       because: "its base images come from a registry",
-      shownBy: [pack, "the image's steps name scripts and files that are there"],
+      shownBy: ["test/processes/long/image.test.ts", "the image's steps make a program that runs"],
     },
   ],
   [
