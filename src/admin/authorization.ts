@@ -8,6 +8,7 @@ import { Failure } from "../failure.ts";
 import type { Review, Reviewer } from "../health/reviewer.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { statusOf } from "../status.ts";
 import { Recent } from "./recent.ts";
 import { jsonReply, type Reply } from "./reply.ts";
 import { type Access, accessIn, accessReview, tokenReview, type User, userIn } from "./reviews.ts";
@@ -170,14 +171,5 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** As an apiserver would say it. */
 function refusal(code: number, message: string): Reply {
-  const reason = reasons[code];
-  return jsonReply(code, {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Failure",
-    message,
-    reason,
-    code,
-  });
+  return jsonReply(code, statusOf({ message, reason: reasons[code] ?? "Unknown", code }));
 }

@@ -2,6 +2,7 @@
  * Refusals in Kubernetes' own shape: clients act on `code` and `reason`, and show `message`. Wording and details are
  * those of k8s.io/apimachinery/pkg/api/errors, since clients match on parts of them.
  */
+import { statusOf } from "../status.ts";
 import type { JsonMap } from "./json.ts";
 import type { Resource } from "./resources.ts";
 
@@ -12,16 +13,7 @@ export class Refusal {
 
   constructor(code: number, reason: string, message: string, details?: JsonMap) {
     this.code = code;
-    this.status = {
-      kind: "Status",
-      apiVersion: "v1",
-      metadata: {},
-      status: "Failure",
-      message,
-      reason,
-      ...(details === undefined ? {} : { details }),
-      code,
-    };
+    this.status = statusOf({ message, reason, details, code });
   }
 }
 

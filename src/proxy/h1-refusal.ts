@@ -4,7 +4,7 @@
  */
 import { role } from "../h2/field.ts";
 import type { Side } from "../h2/side.ts";
-import { statusJson } from "./status.ts";
+import { statusJson } from "../status.ts";
 
 /** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
 const reasons = {

@@ -6,7 +6,7 @@
 import type { Failure, FailureCode } from "../failure.ts";
 import { Field } from "../h2/field.ts";
 import type { Side } from "../h2/side.ts";
-import { statusJson } from "./status.ts";
+import { statusJson } from "../status.ts";
 
 type Reply = { readonly status: number; readonly reason: string };
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type ScriptedH1, startH1 } from "../support/h1.ts";
+import { get, post, type ScriptedH1, startH1 } from "../support/h1.ts";
 
 const test = suite("proxy/h1-side");
 
@@ -9,11 +9,6 @@ test.before.each(async () => {
   h1 = await startH1();
 });
 test.after.each(() => h1.close());
-
-const get = (path: string, ...fields: string[]): string =>
-  [`GET ${path} HTTP/1.1`, "Host: api", ...fields, "", ""].join("\r\n");
-const post = (...fields: string[]): string =>
-  ["POST /api/v1/pods HTTP/1.1", "Host: api", ...fields, "", ""].join("\r\n");
 
 test("an answer with a length keeps it, and the socket takes the next request", async () => {
   const client = await h1.connect();

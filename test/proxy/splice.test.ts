@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
 import { times } from "../support/attack.ts";
 import type { RawPeer } from "../support/raw.ts";
-import { type ScriptedSplice, startSplice } from "../support/splice.ts";
+import { exec, type ScriptedSplice, spdy, startSplice, switched } from "../support/splice.ts";
 
 const test = suite("proxy/splice");
 
@@ -12,13 +12,6 @@ test.before.each(async () => {
   splice = await startSplice();
 });
 test.after.each(() => splice.close());
-
-const exec = (method: string, ...fields: string[]): string =>
-  [`${method} /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1`, "Host: api", ...fields, "", ""].join(
-    "\r\n",
-  );
-const spdy = exec("POST", "Connection: Upgrade", "Upgrade: SPDY/3.1", "Content-Length: 0");
-const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
 
 test("SPDY by POST goes up with every field as it came, repeated ones apart", async () => {
   const client = await splice.connect();

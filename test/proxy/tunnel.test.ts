@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { until } from "../support/h1.ts";
 import type { RawPeer } from "../support/raw.ts";
-import { type ScriptedSplice, startSplice } from "../support/splice.ts";
+import { type ScriptedSplice, spdy, startSplice, switched } from "../support/splice.ts";
 
 const test = suite("proxy/tunnel");
 
@@ -11,13 +11,6 @@ test.before.each(async () => {
   splice = await startSplice();
 });
 test.after.each(() => splice.close());
-
-const exec = (method: string, ...fields: string[]): string =>
-  [`${method} /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1`, "Host: api", ...fields, "", ""].join(
-    "\r\n",
-  );
-const spdy = exec("POST", "Connection: Upgrade", "Upgrade: SPDY/3.1", "Content-Length: 0");
-const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";
 
 test("octets that come early wait for the 101, on both sides", async () => {
   const client = await splice.connect();

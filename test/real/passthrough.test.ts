@@ -4,8 +4,6 @@
  * NAIVE_SECONDS: how long the naive splice's client is waited for (8; with 60 it is seen to come back by itself).
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import https from "node:https";
 import net from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +11,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { within } from "../support/within.ts";
 import { Tunnel } from "./load/tunnel.ts";
-import { order, type Server } from "./rig/ask.ts";
+import { order, type Server, whoIs } from "./rig/ask.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { onLeave } from "./rig/leave.ts";
 import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
@@ -173,31 +171,11 @@ async function openOn(backend: string): Promise<number> {
 }
 
 real("a client certificate is the apiserver's own to judge", async () => {
-  const { certFile, keyFile } = cluster.pki.issue({ name: "carol", subject: "/O=readers/CN=carol" });
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const asked = https.request(
-    new URL("/apis/authentication.k8s.io/v1/selfsubjectreviews", proxy.url),
-    {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      ca: readFileSync(cluster.caFile),
-      cert: readFileSync(certFile),
-      key: readFileSync(keyFile),
-      agent: false,
-    },
-    (answer) => {
-      let text = "";
-      answer.on("data", (chunk: Buffer) => (text += chunk.toString()));
-      answer.on("end", () => resolve(text));
-    },
-  );
-  asked.on("error", reject);
-  asked.end(JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }));
-  const { status } = JSON.parse(await promise) as {
-    status: { userInfo: { username: string; groups: string[] } };
-  };
-  assert.is(status.userInfo.username, "carol");
-  assert.ok(status.userInfo.groups.includes("readers"));
+  const pair = cluster.pki.issue({ name: "carol", subject: "/O=readers/CN=carol" });
+  const user = await whoIs({ url: proxy.url, caFile: cluster.caFile, pair });
+  if (typeof user === "number") throw new Error(`Refused with ${user}`);
+  assert.is(user.username, "carol");
+  assert.ok(user.groups.includes("readers"));
 });
 
 real(

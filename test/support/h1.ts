@@ -163,3 +163,9 @@ export async function startH1(): Promise<ScriptedH1> {
   };
   return own;
 }
+
+/** Requests without a body of their own, with these fields. */
+export const get = (path: string, ...fields: string[]): string =>
+  [`GET ${path} HTTP/1.1`, "Host: api", ...fields, "", ""].join("\r\n");
+export const post = (...fields: string[]): string =>
+  ["POST /api/v1/pods HTTP/1.1", "Host: api", ...fields, "", ""].join("\r\n");

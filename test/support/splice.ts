@@ -133,3 +133,12 @@ async function listen(server: ReturnType<typeof createServer>): Promise<void> {
 function portOf(server: ReturnType<typeof createServer>): number {
   return (server.address() as AddressInfo).port;
 }
+
+/** An exec over HTTP/1.1, with these fields; by SPDY, as kubectl asks for it; and the answer to that. */
+export const exec = (method: string, ...fields: string[]): string =>
+  [`${method} /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1`, "Host: api", ...fields, "", ""].join(
+    "\r\n",
+  );
+export const spdy = exec("POST", "Connection: Upgrade", "Upgrade: SPDY/3.1", "Content-Length: 0");
+export const switched =
+  "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n";

@@ -2,7 +2,13 @@
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 
-export type Server = { readonly url: string; readonly caFile: string; readonly token?: string };
+export type Server = {
+  readonly url: string;
+  readonly caFile: string;
+  readonly token?: string;
+  /** A client certificate. */
+  readonly pair?: { readonly certFile: string; readonly keyFile: string };
+};
 
 export type Question = {
   readonly method?: string;
@@ -23,9 +29,13 @@ export function ask(server: Server, question: Question, timeoutMs = 10_000): Pro
   const headers: Record<string, string> = { "content-type": question.contentType ?? "application/json" };
   if (server.token !== undefined) headers["authorization"] = `Bearer ${server.token}`;
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { pair } = server;
+  const own =
+    pair === undefined ? {} : { cert: readFileSync(pair.certFile), key: readFileSync(pair.keyFile) };
+  const ca = readFileSync(server.caFile);
   const sent = request(
     new URL(question.path, server.url),
-    { method: question.method ?? "GET", headers, ca: readFileSync(server.caFile), agent, timeout: timeoutMs },
+    { method: question.method ?? "GET", headers, ca, ...own, agent, timeout: timeoutMs },
     (reply) => {
       const chunks: Buffer[] = [];
       reply.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -46,4 +56,12 @@ export async function order(server: Server, question: Question): Promise<string>
   const { status, text } = await ask(server, question);
   if (status >= 300) throw new Error(`${question.method ?? "GET"} ${question.path} got ${status}: ${text}`);
   return text;
+}
+
+/** Who the server takes the asker for; the status alone when it refuses to say. */
+export async function whoIs(server: Server): Promise<{ username: string; groups: string[] } | number> {
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+  const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  const answer = await ask(server, { method: "POST", path, body }, 20_000);
+  return answer.status === 201 ? JSON.parse(answer.text).status.userInfo : answer.status;
 }

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { statusJson } from "../../src/proxy/status.ts";
+import { statusJson } from "../src/status.ts";
 
-const test = suite("proxy/status");
+const test = suite("status");
 
 test("a refusal is a Status on one line, with details only when there are some", () => {
   const head =

@@ -1,0 +1,31 @@
+/** Answers that refuse: a `Status` of meta/v1, as the apiserver itself says it. Clients act on its code and reason. */
+
+export type Refusal<Details = object> = {
+  readonly message: string;
+  /** The apiserver's own word for it: "BadRequest". */
+  readonly reason: string;
+  readonly details?: Details | undefined;
+  readonly code: number;
+};
+
+type Status<Details> = {
+  readonly message: string;
+  readonly reason: string;
+  readonly details?: Details;
+  readonly code: number;
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly metadata: Readonly<Record<string, never>>;
+  readonly status: string;
+};
+
+/** Its fields, in the apiserver's order. */
+export function statusOf<Details>({ message, reason, details, code }: Refusal<Details>): Status<Details> {
+  const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason };
+  return details === undefined ? { ...status, code } : { ...status, details, code };
+}
+
+/** On one line, as a body. */
+export function statusJson(refusal: Refusal): string {
+  return `${JSON.stringify(statusOf(refusal))}\n`;
+}
