@@ -34,19 +34,18 @@ export class Reach {
     return this.#isNobody ? this.#now() : this.#nobodyUntil;
   }
 
-  /** Does anybody serve whoever goes on from this version, and has been well since then? */
+  /** Does anybody serve whoever goes on from this version, and has been well, and level with etcd, since then? */
   isServedSince(resource: string, version: number, since: number): boolean {
-    return this.#apiservers.some(
-      (one) =>
-        one.serves(resource, version) && (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < since,
-    );
+    const isWell = (one: SimulatedApiserver): boolean =>
+      (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < since && one.behindUntil < since;
+    return this.#apiservers.some((one) => one.serves(resource, version) && isWell(one));
   }
 
-  /** When the first of those that know the version could be reached again; long ago, if it is not known that none could. */
+  /** When the first of those that know the version could be reached again and was level; long ago, if one always was. */
   reachableAgain(resource: string, version: number): number {
     const times = this.#apiservers
       .filter((one) => one.serves(resource, version))
-      .map((one) => this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY);
+      .map((one) => Math.max(this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY, one.behindUntil));
     return times.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...times);
   }
 
