@@ -6,15 +6,24 @@ import type { Backends } from "../health/backends.ts";
 import { limits } from "../limits.ts";
 import type { Standings } from "../watch/stale.ts";
 import { choose, elsewhere } from "./choose.ts";
+import type { LaneKey } from "./lane-key.ts";
 import type { Leg } from "./leg.ts";
 import type { Upstreams } from "./upstreams.ts";
-import type { Watching } from "./watching.ts";
 
 export type DestinationsParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
   readonly standings: Standings;
+};
+
+/** What is looked at of a watch: whose it is, what it has, and from which version it would go on. */
+export type Seeker = {
+  readonly client: { readonly backend: string | undefined };
+  readonly leg: Leg | undefined;
+  readonly legs: { readonly resource: string; readonly isRepeating: boolean };
+  readonly progress: { readonly resumeVersion: string | undefined };
+  laneKey(): LaneKey;
 };
 
 const nobody: readonly string[] = [];
@@ -30,13 +39,13 @@ export class Destinations {
    * Does nobody know its version any more (watch.md §5.4): neither who can be asked, nor who is only out of reach? A
    * backend whose sockets are refused has lost its process, and its cache with it.
    */
-  isForgotten(watching: Watching): boolean {
-    const refusing = this.refusing(watching);
+  isForgotten(seeker: Seeker): boolean {
+    const refusing = this.refusing(seeker);
     const mayKnow = ({ name, state, since }: BackendView): boolean =>
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name, since));
     if (refusing.length === 0) return false;
     // All backends ask the same etcd.
-    return watching.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
+    return seeker.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
   #isHidden(name: string, since: number): boolean {
@@ -46,25 +55,23 @@ export class Destinations {
   }
 
   /** Its backend stands still. Does another one go on, to which its client would come? */
-  mayEnd(watching: Watching): boolean {
-    return this.better(watching, watching.leg?.backend ?? "") !== undefined;
+  mayEnd(seeker: Seeker): boolean {
+    return this.better(seeker, seeker.leg?.backend ?? "") !== undefined;
   }
 
   /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
-  isInVain(watching: Watching, leg: Leg): boolean {
+  isInVain(seeker: Seeker, leg: Leg): boolean {
     // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
     if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
-    if (watching.leg !== undefined || this.elsewhereFor(watching, [leg.backend]) !== undefined) return true;
+    if (seeker.leg !== undefined || this.elsewhereFor(seeker, [leg.backend]) !== undefined) return true;
     // The only one left is waited for, unless another of its lanes answers.
     const { upstreams } = this.#parts;
-    return (
-      !this.isDoubtful(leg.backend) && upstreams.promptLane(leg.backend, watching.laneKey()) !== undefined
-    );
+    return !this.isDoubtful(leg.backend) && upstreams.promptLane(leg.backend, seeker.laneKey()) !== undefined;
   }
 
   /** It was asked, and nobody else can be. */
-  isAlone(watching: Watching, { backend, up }: Leg): boolean {
-    return up !== undefined && this.elsewhereFor(watching, [backend]) === undefined;
+  isAlone(seeker: Seeker, { backend, up }: Leg): boolean {
+    return up !== undefined && this.elsewhereFor(seeker, [backend]) === undefined;
   }
 
   /** Had one better not wait for this backend? */
@@ -80,37 +87,37 @@ export class Destinations {
   }
 
   /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */
-  choose(watching: Watching, tried: readonly string[]): string | undefined {
+  choose(seeker: Seeker, tried: readonly string[]): string | undefined {
     const { backends, upstreams } = this.#parts;
     const loads = (name: string): number => upstreams.weightOf(name);
-    const bound = watching.client.backend;
-    const except = [...tried, ...this.stalled(watching)];
-    const refusing = this.refusing(watching);
+    const bound = seeker.client.backend;
+    const except = [...tried, ...this.stalled(seeker)];
+    const refusing = this.refusing(seeker);
     const views = backends.views.filter(({ name }) => !refusing.includes(name));
     const backend = choose({ views, loads, bound, tried: except });
     return backend instanceof Failure ? undefined : backend;
   }
 
   /** Who is surely better than the backend it has. */
-  better(watching: Watching, from: string): string | undefined {
-    const backend = this.choose(watching, [from]);
-    return backend === from || this.stalled(watching).includes(backend ?? "") ? undefined : backend;
+  better(seeker: Seeker, from: string): string | undefined {
+    const backend = this.choose(seeker, [from]);
+    return backend === from || this.stalled(seeker).includes(backend ?? "") ? undefined : backend;
   }
 
-  stalled({ legs: { resource } }: Watching): readonly string[] {
+  stalled({ legs: { resource } }: Seeker): readonly string[] {
     return this.#parts.standings.isClear
       ? nobody
       : this.#parts.standings.stalledWith(resource, this.#parts.clock.now());
   }
 
   /** Those whose caches are known to begin behind its version. */
-  refusing({ legs: { resource }, progress: { resumeVersion: version } }: Watching): readonly string[] {
+  refusing({ legs: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
     return version === undefined ? nobody : this.#parts.standings.refusing(resource, version);
   }
 
-  elsewhereFor(watching: Watching, except: readonly string[]): string | undefined {
+  elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {
     const { backends, upstreams } = this.#parts;
-    const all = [...except, ...this.stalled(watching), ...this.refusing(watching)];
+    const all = [...except, ...this.stalled(seeker), ...this.refusing(seeker)];
     return elsewhere(backends.views, (name) => upstreams.weightOf(name), all);
   }
 
