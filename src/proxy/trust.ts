@@ -64,14 +64,21 @@ export class Trust {
   }
 
   classOf(credential: Credential): TrustClass {
-    return credential !== undefined && credential.provenUntil > this.#clock.now() ? "proven" : "unproven";
+    if (credential === undefined) return "unproven";
+    return this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";
   }
 
   /** A backend answered: anything but 401 proves the credential for ten minutes. */
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
-    credential.provenUntil = status === 401 ? 0 : this.#clock.now() + limits.provenMs;
-    if (status !== 401 && !this.#bearers.has(credential.key)) this.#remember(credential);
+    const known = this.#known(credential);
+    known.provenUntil = status === 401 ? 0 : this.#clock.now() + limits.provenMs;
+    if (status !== 401 && !this.#bearers.has(known.key)) this.#remember(known);
+  }
+
+  /** Requests that came before it was taken may hold another of the same key: what is remembered goes for all of them. */
+  #known(credential: Bearer): Bearer {
+    return this.#bearers.get(credential.key) ?? credential;
   }
 
   #bearer(value: string): Bearer {

@@ -39,6 +39,17 @@ test("of a bearer beyond 16 KiB nothing is kept with its connection, and it is k
   assert.is(trust.classOf(trust.credentialOf(long, endless)), "proven");
 });
 
+test("who asked before it was taken, on another socket even, is proven with it, and no more when it is refused", () => {
+  const trust = new Trust(manualClock());
+  const [early, later] = [memo(), memo()];
+  const first = trust.credentialOf(request("t"), early);
+  trust.credentialOf(request("t"), later);
+  trust.learn(first, 200);
+  assert.is(trust.classOf(trust.credentialOf(request("t"), later)), "proven");
+  trust.learn(trust.credentialOf(request("t"), later), 401);
+  assert.is(trust.classOf(trust.credentialOf(request("t"), early)), "unproven");
+});
+
 test("one 401 takes the proof back", () => {
   const trust = new Trust(manualClock());
   const credential = trust.credentialOf(request("t"), memo());
