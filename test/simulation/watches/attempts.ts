@@ -20,6 +20,8 @@ const moving = new Set([
 const toleranceSeconds = 2;
 /** Between the wish for a bookmark and the request. */
 const queueMs = 200;
+/** An end that was sent later may not have been heard: a retransmission or two. */
+const underWayMs = 500;
 
 export class Attempt {
   readonly backend: string;
@@ -31,14 +33,21 @@ export class Attempt {
   isTaken = false;
   /** Its end of the state, or an event that proves it, was sent. */
   isPastState = false;
-  hasEnded = false;
+  endedAt = Number.POSITIVE_INFINITY;
   /** Nobody moved: it asked for a bookmark where the watch is served. */
   isRenewal = false;
 
-  constructor(backend: string, at: number, path: string) {
+  readonly #now: () => number;
+
+  constructor(backend: string, path: string, now: () => number) {
     this.backend = backend;
-    this.at = at;
     this.path = path;
+    this.at = now();
+    this.#now = now;
+  }
+
+  get hasEnded(): boolean {
+    return this.endedAt < Number.POSITIVE_INFINITY;
   }
 
   /** What it asks to go on from; undefined when it asks for a state. */
@@ -70,7 +79,7 @@ export class Attempt {
         answer.write(bytes);
       },
       end: () => {
-        this.hasEnded = true;
+        this.endedAt = this.#now();
         answer.end();
       },
       queued: () => answer.queued(),
@@ -100,7 +109,7 @@ export class Attempts {
     const auditId = fieldOf(ask, "audit-id");
     const earlier = this.of(auditId);
     this.count += 1;
-    const attempt = new Attempt(backend, this.#findings.world.now(), ask.path);
+    const attempt = new Attempt(backend, ask.path, () => this.#findings.world.now());
     this.#findings.tell(() => `${backend} is asked ${auditId} ${ask.method} ${ask.path}`);
     this.#all.set(auditId, [...earlier, attempt]);
     this.#judge(auditId, ask, earlier);
@@ -132,7 +141,8 @@ export class Attempts {
     const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
     // With as little time left as a renewal takes, it is one only while what it renews is open; with less there is none.
     const isShort = leftMs < limits.renewalMs - queueMs;
-    const open = leftMs > 2 * limits.renewalMs ? earlier : earlier.filter(({ hasEnded }) => !hasEnded);
+    const since = attempt.at - underWayMs;
+    const open = leftMs > 2 * limits.renewalMs ? earlier : earlier.filter(({ endedAt }) => endedAt > since);
     attempt.isRenewal = !isShort && isRenewal(attempt, query, open);
     if (attempt.isRenewal) this.#findings.count("renewals");
     else this.#judgeTime(call, query, wrong);
