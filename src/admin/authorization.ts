@@ -91,10 +91,8 @@ export class Authorization {
     const { audiences } = this.#parts;
     const key = this.#hash(token);
     return this.#tokens.find(key, async () => {
-      const guesses = enter(this.#guesses, address);
-      if (guesses > limits.tokenReviewsPerAddress) return leave(this.#guesses, address);
-      const outcome = await this.#ask(tokenReview(token, audiences));
-      leave(this.#guesses, address);
+      const ask = (): Promise<Answer> => this.#ask(tokenReview(token, audiences));
+      const outcome = await among(this.#guesses, address, limits.tokenReviewsPerAddress, ask);
       return outcome instanceof Failure ? outcome : { user: userIn(outcome.answer, audiences) };
     });
   }
@@ -104,16 +102,14 @@ export class Authorization {
     const { username } = user;
     return this.#accesses.find(key, async () => {
       // Any token of the cluster's is enough to ask for one path after another.
-      const asked = enter(this.#askers, username);
-      if (asked > limits.reviewsAtOnce / 2) return leave(this.#askers, username);
-      const outcome = await this.#ask(accessReview(user, verb, path));
-      leave(this.#askers, username);
+      const ask = (): Promise<Answer> => this.#ask(accessReview(user, verb, path));
+      const outcome = await among(this.#askers, username, limits.reviewsAtOnce / 2, ask);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);
     });
   }
 
   /** Why it could not be asked is for the operator: whoever asks may be anybody. */
-  async #ask(review: Review): Promise<{ readonly answer: unknown } | Failure> {
+  async #ask(review: Review): Promise<Answer> {
     const { kind } = review;
     if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();
     this.#running[kind] += 1;
@@ -134,23 +130,29 @@ export class Authorization {
   }
 }
 
+type Answer = { readonly answer: unknown } | Failure;
+
 function keepMs({ isAllowed }: Access): number {
   return isAllowed ? limits.accessAllowedMs : limits.accessDeniedMs;
 }
 
-/** How many of theirs there are now. */
-function enter(running: Map<string, number>, whose: string): number {
-  const count = (running.get(whose) ?? 0) + 1;
-  running.set(whose, count);
-  return count;
-}
-
-/** For whoever must go because there are too many already, that is the answer. */
-function leave(running: Map<string, number>, whose: string): Failure {
-  const left = (running.get(whose) ?? 1) - 1;
-  if (left > 0) running.set(whose, left);
-  else running.delete(whose);
-  return tooMany();
+/** One more of theirs, unless so many are under way. */
+async function among(
+  running: Map<string, number>,
+  whose: string,
+  most: number,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  const others = running.get(whose) ?? 0;
+  if (others >= most) return tooMany();
+  running.set(whose, others + 1);
+  try {
+    return await ask();
+  } finally {
+    const left = (running.get(whose) ?? 1) - 1;
+    if (left > 0) running.set(whose, left);
+    else running.delete(whose);
+  }
 }
 
 function tooMany(): Failure {
