@@ -123,8 +123,8 @@ export const guards: readonly Guard[] = [
     without: "the unknown travel on the lanes of the proven",
     removal: {
       file: "proxy/trust.ts",
-      find: 'credential.provenUntil > this.#clock.now() ? "proven" : "unproven";',
-      replace: 'credential.provenUntil >= 0 ? "proven" : "proven";',
+      find: 'this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";',
+      replace: 'this.#known(credential).provenUntil >= 0 ? "proven" : "proven";',
     },
     test: "test/attacks/whole/unauthenticated.test.ts",
     fails: "A43",
@@ -134,8 +134,8 @@ export const guards: readonly Guard[] = [
     without: "invented bearers push out those that are good",
     removal: {
       file: "proxy/trust.ts",
-      find: "if (status !== 401 && !this.#bearers.has(credential.key))",
-      replace: "if (!this.#bearers.has(credential.key))",
+      find: "if (status !== 401 && !this.#bearers.has(known.key))",
+      replace: "if (!this.#bearers.has(known.key))",
     },
     test: "test/proxy/trust.test.ts",
     fails: "push out none that was (A43)",
