@@ -23,8 +23,8 @@ export const operator: readonly Defect[] = [
     "one address may guess as often as it likes",
     {
       file,
-      find: "if (guesses > limits.tokenReviewsPerAddress) return leave(this.#guesses, address);",
-      replace: "",
+      find: "await among(this.#guesses, address, limits.tokenReviewsPerAddress, ask);",
+      replace: "await ask();",
     },
     seen("whoever guesses tokens keeps nobody else out"),
   ),
@@ -32,8 +32,8 @@ export const operator: readonly Defect[] = [
     "one user may ask for as many paths as there are",
     {
       file,
-      find: "if (asked > limits.reviewsAtOnce / 2) return leave(this.#askers, username);",
-      replace: "void asked;",
+      find: "await among(this.#askers, username, limits.reviewsAtOnce / 2, ask);",
+      replace: "await ask();",
     },
     seen("who asks for one path after another keeps nobody else out"),
   ),
