@@ -141,7 +141,9 @@ export class Attempts {
     const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
     // With as little time left as a renewal takes, it is one only while what it renews is open; with less there is none.
     const isShort = leftMs < limits.renewalMs - queueMs;
-    const since = attempt.at - underWayMs;
+    // With just as much left, one that follows an end is a resume.
+    const isAlike = Math.ceil(leftMs / 1_000) * 1_000 === limits.renewalMs;
+    const since = isAlike ? attempt.at : attempt.at - underWayMs;
     const open = leftMs > 2 * limits.renewalMs ? earlier : earlier.filter(({ endedAt }) => endedAt > since);
     attempt.isRenewal = !isShort && isRenewal(attempt, query, open);
     if (attempt.isRenewal) this.#findings.count("renewals");

@@ -204,9 +204,13 @@ export class EndJudge {
     if (refusals.length > 1) return false;
     // Of `events` an older version is asked for than the last that was shown, and etcd may have forgotten just that one.
     const version = refusals[0]?.version ?? follower.version;
+    const since = this.#parts.findings.world.now() - freshMs;
+    // Whoever was found dead, and has just come back, is not known to be there.
     return this.#parts.apiservers.some(
       (apiserver) =>
-        apiserver.name !== refusals[0]?.backend && apiserver.serves(order.interest.resource, version),
+        apiserver.name !== refusals[0]?.backend &&
+        apiserver.serves(order.interest.resource, version) &&
+        !this.#reach.isBackSince(apiserver, since),
     );
   }
 }

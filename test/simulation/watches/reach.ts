@@ -49,6 +49,11 @@ export class Reach {
     return times.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...times);
   }
 
+  /** Was it out of reach, and came back after that? */
+  isBackSince(one: SimulatedApiserver, since: number): boolean {
+    return (this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY) > since;
+  }
+
   /** Has whoever knows the version been out of reach since then? */
   isHiddenSince(resource: string, version: number, since: number): boolean {
     return this.#apiservers
