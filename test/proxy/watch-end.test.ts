@@ -5,8 +5,8 @@ import { Pursuit } from "../../src/proxy/pursuit.ts";
 import { WatchEnd } from "../../src/proxy/watch-end.ts";
 import type { WatchHost } from "../../src/proxy/watch-host.ts";
 import type { WatchLegs } from "../../src/proxy/watch-legs.ts";
-import { Progress } from "../../src/watch/progress.ts";
 import { manualClock } from "../support/clock.ts";
+import { exactProgress } from "../support/progress.ts";
 
 const test = suite("proxy/watch-end");
 
@@ -14,13 +14,7 @@ const test = suite("proxy/watch-end");
 function played() {
   const clock = manualClock();
   const heard: string[] = [];
-  const progress = new Progress({
-    start: "exact",
-    version: "7",
-    isRepeating: false,
-    isForeign: false,
-    isInjected: false,
-  });
+  const progress = exactProgress();
   const host = { endsHere: (isWhole: boolean) => heard.push(`ends ${isWhole}`) } as unknown as WatchHost;
   const legs = {
     first: undefined,

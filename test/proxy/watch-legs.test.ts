@@ -12,10 +12,10 @@ import { WatchLeg } from "../../src/proxy/watch-leg.ts";
 import { WatchLegs } from "../../src/proxy/watch-legs.ts";
 import { watchOrderOf } from "../../src/proxy/watch-order.ts";
 import { JsonEvents } from "../../src/watch/json-events.ts";
-import { Progress } from "../../src/watch/progress.ts";
 import { Reading } from "../../src/watch/reading.ts";
 import { manualClock } from "../support/clock.ts";
 import { legOwner, orderOf } from "../support/leg-owner.ts";
+import { exactProgress } from "../support/progress.ts";
 import { linesOf } from "../support/watch-path.ts";
 
 const test = suite("proxy/watch-legs");
@@ -39,13 +39,7 @@ function played(): Played {
     queuedBytes: 0,
   };
   const outlet = new Outlet(down, clock);
-  const progress = new Progress({
-    start: "exact",
-    version: "7",
-    isRepeating: false,
-    isForeign: false,
-    isInjected: false,
-  });
+  const progress = exactProgress();
   const target = "/api/v1/pods?watch=true&resourceVersion=7";
   const asked = watchOrderOf(target, classify("GET", target), 0);
   const complaints = new Complaints(clock, new Journal(clock));

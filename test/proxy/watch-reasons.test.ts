@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { endingOf, endReason, moveReason } from "../../src/proxy/watch-reasons.ts";
 import type { Ending } from "../../src/watch/ending.ts";
-import { Progress } from "../../src/watch/progress.ts";
+import { exactProgress } from "../support/progress.ts";
 
 const test = suite("proxy/watch-reasons");
 
@@ -28,13 +28,7 @@ test("a watch moves because its backend goes, ended it, or was lost", () => {
 });
 
 test("what is known of a watch and of how its leg was over decides together", () => {
-  const progress = new Progress({
-    start: "exact",
-    version: "7",
-    isRepeating: false,
-    isForeign: false,
-    isInjected: false,
-  });
+  const progress = exactProgress();
   const how = { over: "broken", isDraining: false, isBlocked: true, isRepeated: false } as const;
   assert.equal(endingOf(progress, { ageMs: 9, leftMs: 5, liveMs: 9 }, how), {
     ...how,

@@ -96,52 +96,43 @@ const mixed = ["GET", "GET", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as
 export function newHabits(random: Random): Habits {
   const kind = random.next();
   const trouble = random.pick([0, 0.1, 0.4]);
+  const usual = {
+    leastBytes: 1,
+    leastAnswerBytes: 0,
+    trouble,
+    cancels: 0.1,
+    slowness: 0.2,
+    methods: mixed,
+  };
   // Few and large; many uploads of which half are given up; much more than a window holds, for somebody who reads
   // slowly; or, mostly, a bit of everything.
   if (kind < 0.1)
     return {
+      ...usual,
       mostBytes: random.pick([1_000_000, 1_000_000, 3_145_728]),
-      leastBytes: 1,
-      leastAnswerBytes: 0,
       requests: random.whole(2, 8),
-      trouble,
-      cancels: 0.1,
-      slowness: 0.2,
-      methods: mixed,
     };
   if (kind < 0.2)
     return {
+      ...usual,
       mostBytes: 600_000,
       leastBytes: 400_000,
-      leastAnswerBytes: 0,
       requests: random.whole(10, 30),
-      trouble,
       cancels: 0.5,
       slowness: 0.8,
       methods: ["PUT"],
     };
   if (kind < 0.25)
     return {
+      ...usual,
       mostBytes: 3_145_728,
-      leastBytes: 1,
       leastAnswerBytes: 1_500_000,
       requests: random.whole(1, 3),
       trouble: 0,
-      cancels: 0.1,
       slowness: 1,
       methods: ["GET"],
     };
-  const mostBytes = random.pick([200, 5_000, 60_000]);
-  return {
-    mostBytes,
-    leastBytes: 1,
-    leastAnswerBytes: 0,
-    requests: random.whole(5, 60),
-    trouble,
-    cancels: 0.1,
-    slowness: 0.2,
-    methods: mixed,
-  };
+  return { ...usual, mostBytes: random.pick([200, 5_000, 60_000]), requests: random.whole(5, 60) };
 }
 
 export function newPlan(tag: number, random: Random, habits: Habits): Plan {
