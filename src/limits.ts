@@ -423,15 +423,6 @@ export const limits = {
   /** Of the descriptors that the process may have: an upgraded client takes two (A24). */
   connectionShare: 0.45,
 
-  /** The embedded apiserver takes what a real one takes (k8s.io/apiserver pkg/server/config.go). */
-  demoBodyBytes: 3 * 1024 * KiB,
-  /** Far above any real object (a CRD's schema nests some 60 deep), far below what writing JSON recursively can take. */
-  demoJsonLevels: 500,
-  /** How far back its watches may start, in changes; a real one keeps 100 to 102,400 per resource. */
-  demoHistoryChanges: 10_000,
-  /** A watcher this far behind is ended, as a real one is after about a second of events. */
-  demoWatchQueueBytes: 4 * 1024 * KiB,
-
   /** HTTP/1.1: from a request's first octet to the end of its head (A22), also for an upload that outlives its answer. */
   h1HeadMs: 10_000,
   /** How long a refused client may take to read why. */
@@ -458,6 +449,13 @@ export const limits = {
   /** Of the API where it is asked with tokens: one of 400 groups has 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
   adminRequestMs: 10_000,
+  /**
+   * What a probe waits for the loop's own word, before it is told what that was last time: half of what a load balancer's
+   * shortest time-outs are. And how long a loop may leave a question unanswered before a restart would help: no collection
+   * and no reload takes a tenth of it; a kubelet asks every ten seconds, three times.
+   */
+  probePatienceMs: 50,
+  standstillMs: 5000,
 
   /**
    * Incidents that last, and of those that are over: a bad day has some dozens. One takes 10 KB with all its rows, which

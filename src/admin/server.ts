@@ -12,16 +12,16 @@ import {
 } from "node:http";
 import type { ListenOptions, Socket } from "node:net";
 import { isBoundAt, textOf } from "../address.ts";
-import { type Clock, wallClock } from "../clock.ts";
 import { descriptorOf } from "../descriptors.ts";
 import { cannotListen, type Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import type { Asker, ProbeName } from "./answers.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { Guard } from "./guard.ts";
 import { isLocalHost } from "./local-host.ts";
 import { replyToPost } from "./posting.ts";
-import { answerTo, complaintOf, type Readiness } from "./probes.ts";
+import { answerTo } from "./probes.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "./reply.ts";
 import { type ApiTls, secureServer } from "./secure-server.ts";
 
@@ -32,12 +32,10 @@ export type AdminOptions = {
   /** A listening socket that was passed in, to be used if it is bound there. */
   readonly inherited?: number | undefined;
   readonly journal: Journal;
-  /** Whether a restart would not help. Dead backends are no reason for one: they are why the proxy is there. */
-  readonly live: () => readonly Readiness[];
-  /** Whether new clients may be sent here. */
-  readonly ready: () => readonly Readiness[];
-  readonly registry: { readonly metrics: () => Promise<string>; readonly contentType: string };
-  readonly clock?: Clock;
+  /** Whom what is asked here is passed on to. */
+  readonly asker: Asker;
+  /** Of the metrics. */
+  readonly contentType: string;
 };
 
 export type Admin = {
@@ -119,45 +117,20 @@ function serverOf(options: Opening): Server {
   return tls === undefined ? createServer(settings, listener) : secureServer(settings, tls, listener);
 }
 
-function routesOf({
-  live,
-  ready,
-  registry,
-  journal,
-  clock = wallClock,
-}: AdminOptions): ReadonlyMap<string, Route> {
-  const livez = probe("livez", live, journal);
-  const scrape = reusing(() => registry.metrics(), clock);
+function routesOf({ asker, contentType }: AdminOptions): ReadonlyMap<string, Route> {
+  const livez = probe("livez", asker);
   return new Map<string, Route>([
     ["/livez", livez],
     ["/healthz", livez],
-    ["/readyz", probe("readyz", ready, journal)],
-    ["/metrics", async () => ({ status: 200, type: registry.contentType, text: await scrape() })],
+    ["/readyz", probe("readyz", asker)],
+    ["/metrics", async () => ({ status: 200, type: contentType, text: await asker.scrape() })],
   ]);
 }
 
-function probe(name: string, checks: () => readonly Readiness[], journal: Journal): Route {
-  let complaint = "";
-  return (query) => {
-    const now = checks();
-    const before = complaint;
-    complaint = complaintOf(now);
-    if (complaint !== before) journal.write({ kind: "probe.changed", probe: name, complaint });
-    const { ok, text } = answerTo(name, query, now);
+function probe(name: ProbeName, asker: Asker): Route {
+  return async (query) => {
+    const { ok, text } = answerTo(name, query, await asker.checks(name));
     return { status: ok ? 200 : 500, type: plain, text };
-  };
-}
-
-/** The same text for all who ask at nearly the same time: making it takes milliseconds of the one thread there is. */
-function reusing(make: () => Promise<string>, clock: Clock): () => Promise<string> {
-  let made: Promise<string> | undefined;
-  let madeAt = 0;
-  return () => {
-    if (made === undefined || clock.now() - madeAt >= limits.scrapeReuseMs) {
-      madeAt = clock.now();
-      made = make();
-    }
-    return made;
   };
 }
 

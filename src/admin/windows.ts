@@ -11,6 +11,7 @@ import { Incidents } from "../incidents/incidents.ts";
 import type { Journal } from "../journal.ts";
 import type { Door } from "../proxy/door.ts";
 import type { Operations } from "../proxy/operations.ts";
+import { Answers } from "./answers.ts";
 import { createApi } from "./api.ts";
 import { apiPages } from "./api-pages.ts";
 import { ApiPort } from "./api-port.ts";
@@ -22,6 +23,7 @@ import { EventStreams } from "./event-stream.ts";
 import { figuresOf } from "./figures.ts";
 import { guardOf } from "./guard.ts";
 import type { JsonObject } from "./listing.ts";
+import { Lookout } from "./lookout.ts";
 import { createMetrics, type Snapshot } from "./metrics.ts";
 import { openapiRoutes } from "./openapi.ts";
 import { operationPosts } from "./operation-posts.ts";
@@ -29,7 +31,7 @@ import { OwnFigureSource } from "./own-figures.ts";
 import { pageRoutes } from "./page-files.ts";
 import type { Readiness } from "./probes.ts";
 import type { Routes } from "./reply.ts";
-import { type Admin, startAdmin } from "./server.ts";
+import type { Admin } from "./server.ts";
 import { type Live, Snapshots } from "./snapshot.ts";
 import { timesOf } from "./times.ts";
 import { zPages } from "./z-pages.ts";
@@ -49,6 +51,9 @@ export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
   /** May new clients be sent here? */
   readonly ready: () => readonly Readiness[];
 };
+
+/** That it answers is all: whether its loop turns is found by who asks it. */
+const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 export class Windows {
   readonly #clock: Clock = wallClock;
@@ -90,14 +95,13 @@ export class Windows {
     const snapshots = new Snapshots({ ...parts, clock: this.#clock, incidents: this.#incidents.store });
     const snapshot = (): Snapshot => snapshots.read();
     this.#snapshots = snapshots;
-    const admin = await startAdmin({
-      ...addresses.metricsAddress,
-      inherited,
-      journal,
-      live: () => [{ name: "ping", ok: true }],
-      ready,
-      registry: createMetrics(journal, snapshot),
-    });
+    const clock = this.#clock;
+    const registry = createMetrics(journal, snapshot);
+    const metrics = (): Promise<string> => registry.metrics();
+    const answers = new Answers({ journal, clock, live: alive, ready, metrics });
+    const { contentType } = registry;
+    const port = { ...addresses.metricsAddress, inherited, journal, clock, answers, contentType };
+    const admin = await Lookout.start(port);
     if (admin instanceof Failure) return admin;
     this.#admin = admin;
     const { certificates } = parts;

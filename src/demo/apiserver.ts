@@ -3,8 +3,8 @@
  * takes its time from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
  */
 import type { Clock } from "../clock.ts";
-import { limits } from "../limits.ts";
 import type { Answer, Ask } from "./ask.ts";
+import { demoLimits } from "./demo-limits.ts";
 import { documentAt } from "./discovery.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "./form.ts";
 import type { JsonMap } from "./json.ts";
@@ -107,7 +107,7 @@ export class Apiserver {
 
   #objects(ask: Ask, asked: { target: Target; query: URLSearchParams; form: Form }): Reply {
     const { target, query, form } = asked;
-    if (ask.body.length > limits.demoBodyBytes) return refused(tooLarge(limits.demoBodyBytes));
+    if (ask.body.length > demoLimits.bodyBytes) return refused(tooLarge(demoLimits.bodyBytes));
     const [contentType = ""] = fieldOf(ask, "content-type").split(";");
     const result = this.#rest.answer({ method: ask.method, target, query, contentType, body: ask.body });
     if (result instanceof Refusal) return refused(result);
@@ -139,7 +139,7 @@ export class Apiserver {
         hasPeriodicBookmarks: !isUncached,
         mostQueuedBytes: isUncached
           ? Number.POSITIVE_INFINITY
-          : (this.#options.mostWatchQueueBytes ?? limits.demoWatchQueueBytes),
+          : (this.#options.mostWatchQueueBytes ?? demoLimits.watchQueueBytes),
         clock,
         timeoutMs,
       },

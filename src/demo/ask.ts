@@ -1,6 +1,6 @@
 /** The narrow waist between an embedded apiserver and whatever carries its requests: a session, a test, a simulation. */
 
-/** A whole request. The host stops collecting a body beyond `limits.demoBodyBytes`: what it passes on is refused. */
+/** A whole request. The host stops collecting a body beyond `demoLimits.bodyBytes`: what it passes on is refused. */
 export type Ask = {
   readonly method: string;
   /** With its query, as it came. */

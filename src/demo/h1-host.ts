@@ -1,7 +1,7 @@
 /** HTTP/1.1 for an embedded apiserver, parsed by node:http: watchkeeper's probes ask /readyz with it, and so may curl. */
 import http from "node:http";
-import { limits } from "../limits.ts";
 import type { Answer, Ask } from "./ask.ts";
+import { demoLimits } from "./demo-limits.ts";
 
 /** Serves the sockets that it is given with "connection"; it binds none. */
 export function createH1Host(handle: (ask: Ask, answer: Answer) => void): http.Server {
@@ -10,7 +10,7 @@ export function createH1Host(handle: (ask: Ask, answer: Answer) => void): http.S
     let size = 0;
     request.on("data", (chunk: Buffer) => {
       // One byte beyond the limit is enough for the refusal; the rest is read and dropped.
-      if (size <= limits.demoBodyBytes) chunks.push(chunk);
+      if (size <= demoLimits.bodyBytes) chunks.push(chunk);
       size += chunk.length;
     });
     request.on("error", () => {}); // the response's "close" tells it

@@ -1,5 +1,5 @@
 /** A request body becomes an object that may be stored, or a refusal that says what is wrong with it. */
-import { limits } from "../limits.ts";
+import { demoLimits } from "./demo-limits.ts";
 import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textOf } from "./json.ts";
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
@@ -23,7 +23,7 @@ const ownedKeys = new Set([
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
   // Once stored it is written out for everyone who lists, recursively.
-  if (!isWithin(limits.demoJsonLevels, body)) return badRequest("the body of the request is nested too deep");
+  if (!isWithin(demoLimits.jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
   if (name instanceof Refusal) return name;

@@ -9,9 +9,9 @@ import { Session } from "../h2/session.ts";
 import type { SideOwner } from "../h2/side.ts";
 import type { Stream } from "../h2/stream.ts";
 import type { Turn } from "../h2/turn.ts";
-import { limits } from "../limits.ts";
 import type { Wire, WireOwner } from "../proxy/wire.ts";
 import type { Answer, Ask } from "./ask.ts";
+import { demoLimits } from "./demo-limits.ts";
 
 /** What kube-apiserver allows (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxStreams = 100;
@@ -82,7 +82,7 @@ export function answerStream(
     headers: whole,
     data(bytes, from, to, isLast) {
       // One byte beyond the limit is enough for the refusal; the rest is read and dropped.
-      if (size <= limits.demoBodyBytes) chunks.push(Buffer.from(bytes.subarray(from, to)));
+      if (size <= demoLimits.bodyBytes) chunks.push(Buffer.from(bytes.subarray(from, to)));
       size += to - from;
       stream.grant(to - from);
       if (isLast) whole();

@@ -2,7 +2,7 @@
  * What etcd is to apiservers: objects under one global revision, and a bounded history of how they came about.
  * Several apiservers share one. Single-threaded, so whoever reads and then writes in one go needs no lock.
  */
-import { limits } from "../limits.ts";
+import { demoLimits } from "./demo-limits.ts";
 import type { KubeObject } from "./json.ts";
 
 /** One committed write. `object` carries the version of this very change, also when it is DELETED. */
@@ -37,7 +37,7 @@ export class Store implements Source {
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
-  constructor(historyLimit: number = limits.demoHistoryChanges) {
+  constructor(historyLimit: number = demoLimits.historyChanges) {
     this.#historyLimit = historyLimit;
   }
 

@@ -2,8 +2,9 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Answers } from "../../src/admin/answers.ts";
 import type { Readiness } from "../../src/admin/probes.ts";
-import { type Admin, type AdminOptions, startAdmin } from "../../src/admin/server.ts";
+import { type Admin, startAdmin } from "../../src/admin/server.ts";
 import { Failure } from "../../src/failure.ts";
 import { type Entry, Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";
@@ -21,7 +22,12 @@ test.after.each(async () => {
 
 type Started = { readonly port: number; readonly heard: Entry[] };
 
-async function start(change: Partial<AdminOptions> = {}): Promise<Started> {
+type Change = {
+  readonly ready?: () => readonly Readiness[];
+  readonly metrics?: () => Promise<string>;
+};
+
+async function start(change: Change = {}): Promise<Started> {
   const clock = manualClock();
   const journal = new Journal(clock);
   const heard: Entry[] = [];
@@ -30,11 +36,15 @@ async function start(change: Partial<AdminOptions> = {}): Promise<Started> {
     host: "127.0.0.1",
     port: 0,
     journal,
-    clock,
-    live: () => [{ name: "ping", ok: true }],
-    ready: () => [{ name: "backends", ok: false, reason: "0 of 2 ready" }],
-    registry: { metrics: () => Promise.resolve("a 1\n"), contentType: "text/plain; version=0.0.4" },
-    ...change,
+    asker: new Answers({
+      journal,
+      clock,
+      live: () => [{ name: "ping", ok: true }],
+      ready: () => [{ name: "backends", ok: false, reason: "0 of 2 ready" }],
+      metrics: () => Promise.resolve("a 1\n"),
+      ...change,
+    }),
+    contentType: "text/plain; version=0.0.4",
   });
   if (admin instanceof Failure) throw new Error(admin.message);
   opened.push(admin);
@@ -83,20 +93,6 @@ test("livez is good while no backend is, and healthz says the same", async () =>
   assert.is(ready.headers["content-type"], "text/plain; charset=utf-8");
 });
 
-test("the journal hears why a probe fails, once, and when it is good again", async () => {
-  let checks: Readiness[] = [{ name: "backends", ok: false, reason: "0 of 2 ready" }];
-  const { port, heard } = await start({ ready: () => checks });
-  await ask(port, "/readyz?exclude=backends");
-  await ask(port, "/readyz");
-  checks = [{ name: "backends", ok: true }];
-  assert.is((await ask(port, "/readyz")).status, 200);
-  const told = heard.filter(({ kind }) => kind === "probe.changed");
-  assert.equal(told, [
-    { kind: "probe.changed", probe: "readyz", complaint: "backends: 0 of 2 ready" },
-    { kind: "probe.changed", probe: "readyz", complaint: "" },
-  ]);
-});
-
 test("metrics come with their type, and HEAD without a body", async () => {
   const { port } = await start();
   const got = await ask(port, "/metrics");
@@ -108,20 +104,9 @@ test("metrics come with their type, and HEAD without a body", async () => {
   assert.is(head.headers["content-length"], "4");
 });
 
-test("many scrapes at nearly the same time cost one", async () => {
-  const clock = manualClock();
-  let made = 0;
-  const metrics = (): Promise<string> => Promise.resolve(String(++made));
-  const { port } = await start({ clock, registry: { metrics, contentType: "text/plain" } });
-  await Promise.all(Array.from({ length: 20 }, () => ask(port, "/metrics")));
-  assert.is(made, 1);
-  clock.advance(limits.scrapeReuseMs);
-  assert.is((await ask(port, "/metrics")).text, "2");
-});
-
 test("a scrape that fails is answered and told, and the port lives on", async () => {
   const metrics = (): Promise<string> => Promise.reject(new Error("no snapshot"));
-  const { port, heard } = await start({ registry: { metrics, contentType: "text/plain" } });
+  const { port, heard } = await start({ metrics });
   assert.is((await ask(port, "/metrics")).status, 500);
   assert.is((await ask(port, "/livez")).status, 200);
   const [fault] = heard.filter(({ kind }) => kind === "fault.contained");
@@ -167,9 +152,8 @@ test("a port in use is a Failure that names it", async () => {
     host: "127.0.0.1",
     port,
     journal: new Journal(manualClock()),
-    live: () => [],
-    ready: () => [],
-    registry: { metrics: () => Promise.resolve(""), contentType: "" },
+    asker: { checks: () => Promise.resolve([]), scrape: () => Promise.resolve("") },
+    contentType: "",
   });
   assert.instance(second, Failure);
   if (second instanceof Failure)

@@ -2,8 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Apiserver } from "../../src/demo/apiserver.ts";
 import { newCluster } from "../../src/demo/cluster.ts";
+import { demoLimits } from "../../src/demo/demo-limits.ts";
 import { mapOf } from "../../src/demo/json.ts";
-import { limits } from "../../src/limits.ts";
 import { ask, eventsOf, jsonBody } from "../support/ask.ts";
 import { manualClock } from "../support/clock.ts";
 
@@ -74,7 +74,7 @@ test("health, version and discovery need no Accept that can be met", () => {
 
 test("what cannot be served is refused with a Status", () => {
   const apiserver = newApiserver();
-  const huge = Buffer.alloc(limits.demoBodyBytes + 1);
+  const huge = Buffer.alloc(demoLimits.bodyBytes + 1);
   const deep = Buffer.from(
     `{"metadata":{"name":"a"},"data":${'{"a":'.repeat(200_000)}1${"}".repeat(200_001)}`,
   );

@@ -6,10 +6,10 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver } from "../../src/demo/apiserver.ts";
 import { newCluster } from "../../src/demo/cluster.ts";
+import { demoLimits } from "../../src/demo/demo-limits.ts";
 import { Host } from "../../src/demo/host.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
-import { limits } from "../../src/limits.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
@@ -49,7 +49,7 @@ test("requests with and without bodies are answered whole", async () => {
 });
 
 test("a body beyond the limit is refused, and the session lives on", async () => {
-  const { status } = await ask("POST", configmaps, Buffer.alloc(limits.demoBodyBytes + 1));
+  const { status } = await ask("POST", configmaps, Buffer.alloc(demoLimits.bodyBytes + 1));
   assert.equal([status, (await ask("GET", "/livez")).text], [413, "ok"]);
 });
 

@@ -2,8 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Apiserver } from "../../src/demo/apiserver.ts";
 import { newCluster } from "../../src/demo/cluster.ts";
+import { demoLimits } from "../../src/demo/demo-limits.ts";
 import { Store } from "../../src/demo/store.ts";
-import { limits } from "../../src/limits.ts";
 import { ask, eventsOf, type Heard } from "../support/ask.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 
@@ -144,7 +144,7 @@ test("without timeoutSeconds a watch lives for half an hour at least, an hour at
 test("a watcher that does not read is ended between two events, not fed for ever", () => {
   const { watch, write } = newScene();
   const stream = watch(`resourceVersion=${fresh}`);
-  stream.queued = limits.demoWatchQueueBytes + 1;
+  stream.queued = demoLimits.watchQueueBytes + 1;
   write("a");
   write("b");
   assert.equal([eventsOf(stream), stream.ended], [["ADDED a@6"], true]);

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Apiserver } from "../../src/demo/apiserver.ts";
-import { limits } from "../../src/limits.ts";
+import { demoLimits } from "../../src/demo/demo-limits.ts";
 
 /** Answers one request with Node's objects. */
 export function nodeHost(apiserver: Apiserver): (request: IncomingMessage, response: ServerResponse) => void {
@@ -13,7 +13,7 @@ export function nodeHost(apiserver: Apiserver): (request: IncomingMessage, respo
     const chunks: Buffer[] = [];
     let size = 0;
     request.on("data", (chunk: Buffer) => {
-      if (size <= limits.demoBodyBytes) chunks.push(chunk);
+      if (size <= demoLimits.bodyBytes) chunks.push(chunk);
       size += chunk.length;
     });
     request.on("end", () => {
