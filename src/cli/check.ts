@@ -10,6 +10,7 @@ import { loadCa } from "../proxy/authority.ts";
 import { loadCertificate } from "../proxy/certificates.ts";
 import { certificatesIn } from "../proxy/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
+import { type NamedPair, pairsIn } from "./pairs-in.ts";
 
 const usage = "usage: watchkeeper check --config FILE [--offline]\n";
 
@@ -37,7 +38,8 @@ export async function check(args: string[]): Promise<number> {
   const findings = [summaryOf(config, options.file)];
   const clusters = clustersIn(config);
   findings.push(...clusters.flatMap((cluster) => caFindings(cluster)));
-  findings.push(...(await Promise.all(config.listeners.map((listener) => listenerFinding(listener)))));
+  findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
+  findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
   if (!options.isOffline)
     findings.push(
       ...(await Promise.all(
@@ -105,13 +107,18 @@ function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
-/** Loads the certificate as the listener itself would, self-handshake included. */
-async function listenerFinding({ name, tls, mode }: ListenerConfig): Promise<Finding> {
+/** Of a listener that shows no certificate of its own. */
+function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
-  if (mode === "passthrough") return { mark: "✓", subject, text: "passes TLS through to the backends" };
-  if (tls === undefined) return { mark: "✓", subject, text: "plain HTTP on loopback" };
+  if (mode === "passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
+  return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
+}
+
+/** Loads the pair as whoever shows it would, self-handshake included. */
+async function pairFinding({ what, name, files }: NamedPair): Promise<Finding> {
+  const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
-  const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...tls });
+  const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...files });
   if (certificate instanceof Failure)
     return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
   certificate.stop();

@@ -147,6 +147,26 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   ]);
 });
 
+test("every pair that it would show is looked at: of each host, of the API, and our own for backends", async () => {
+  const bad = "{certFile: tls.crt, keyFile: other.key}";
+  writeFileSync(join(directory, "other.key"), authority.issue({ name: "other" }).key);
+  const text = readFileSync(file, "utf8")
+    .replace("keyFile: tls.key}}", `keyFile: tls.key}, hosts: [{names: [kube.example.com], tls: ${bad}}]}`)
+    .replace("{caFile: ca.crt}", `{caFile: ca.crt, frontProxy: ${bad}, impersonator: ${bad}}`);
+  writeFileSync(file, `${text}admin: {address: "127.0.0.1:0", tls: ${bad}}\n`);
+  const { lines, code } = await check("--config", file, "--offline");
+  const found = lines.filter((line) => /^[✓✗]/u.test(line)).map((line) => line.split(": ", 1)[0]);
+  assert.equal(found.slice(2), [
+    "✓ listener kube",
+    "✗ host kube/kube.example.com",
+    "✗ front-proxy",
+    "✗ impersonator",
+    "✗ admin",
+  ]);
+  assert.match(lines.at(-2) ?? "", /the private key is not that of the certificate of "CN=watchkeeper"$/);
+  assert.is(code, 1);
+});
+
 test("one that takes sockets and says nothing has the page of a black hole", async () => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
