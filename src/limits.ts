@@ -450,9 +450,16 @@ export const limits = {
   adminTokenHeaderBytes: 24 * KiB,
   adminRequestMs: 10_000,
   /**
+   * Requests of one socket that are not answered yet: nobody pipelines there, and node:http makes 4 KiB of objects of each of
+   * the 2,000 heads that one read may bring, of all 64 sockets in one turn.
+   */
+  adminWaiting: 4,
+  /** Of the thread that has the port, in MiB: it needs 5, and 64 sockets with all that is allowed them take 10 more. */
+  lookoutHeapMiB: 32,
+  /**
    * What a probe waits for the loop's own word, before it is told what that was last time: half of what a load balancer's
    * shortest time-outs are. And how long a loop may leave a question unanswered before a restart would help: no collection
-   * and no reload takes a tenth of it; a kubelet asks every ten seconds, three times.
+   * and no reload takes a tenth of it; a kubelet asks every ten seconds, and acts on several such answers in a row.
    */
   probePatienceMs: 50,
   standstillMs: 5000,

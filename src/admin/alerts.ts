@@ -226,7 +226,8 @@ export const alerts: readonly Alert[] = [
     expr: 'nodejs_eventloop_lag_p99_seconds{job="watchkeeper"} > 0.25',
     holds: "2m",
     kinds: [],
-    summary: "The one thread of {{ $labels.instance }} is late: {{ $value | humanizeDuration }}",
+    summary:
+      "The thread that serves clients of {{ $labels.instance }} is late: {{ $value | humanizeDuration }}",
     description: "Detection is late by as much, and so is every request.",
   },
   ofIncident({

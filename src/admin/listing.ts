@@ -1,6 +1,6 @@
 /**
  * Lists of the JSON API, a page at a time: filtered, sorted and cut here, so that 50,000 watches cost neither the asker
- * nor the one thread there is. Pure.
+ * nor the thread that serves clients. Pure.
  */
 import { limits } from "../limits.ts";
 import { firstOf } from "./first-of.ts";

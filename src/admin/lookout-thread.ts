@@ -28,7 +28,7 @@ class Loop implements Asker {
     return typeof answer === "string" ? answer : "";
   }
 
-  heard(message: Exclude<ToThread, { kind: "stop" }>): void {
+  heard(message: Exclude<ToThread, { kind: "known" }>): void {
     const waiting = this.#waiting.get(message.id);
     this.#waiting.delete(message.id);
     if (message.kind === "answer") waiting?.resolve(message.answer);
@@ -55,8 +55,8 @@ const loop = new Loop();
 const asker = new Patient({ clock: wallClock, journal, loop, first: order.first });
 const admin = await startAdmin({ ...order, journal, asker });
 parentPort?.on("message", (message: ToThread) => {
-  if (message.kind !== "stop") loop.heard(message);
-  else if (!(admin instanceof Failure)) void admin.stop().then(() => say({ kind: "stopped" }));
+  if (message.kind === "known") asker.learn(message.probe, message.checks);
+  else loop.heard(message);
 });
 if (admin instanceof Failure) say({ kind: "failed", message: admin.message });
 else say({ kind: "opened", address: admin.address, descriptor: admin.descriptor });

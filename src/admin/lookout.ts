@@ -1,15 +1,14 @@
 /**
  * The lookout: the port of metrics and probes has a thread of its own, so that whoever acts on its answers (a kubelet
  * restarts what does not answer within a second) has them however busy the path is. This end starts the thread, answers
- * its questions, and puts another one in its place should it die.
+ * its questions, tells it unasked what has changed, and puts another one in its place should it die.
  */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../clock.ts";
-
 import { Failure } from "../failure.ts";
 import type { Entry, Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import type { Answers, Check, ProbeName } from "./answers.ts";
+import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
 import type { Admin } from "./server.ts";
 
 /** What the thread is started with. */
@@ -17,7 +16,7 @@ export type LookoutOrder = {
   readonly host: string;
   readonly port: number;
   readonly inherited: number | undefined;
-  readonly first: Readonly<Record<ProbeName, readonly Check[]>>;
+  readonly first: Standing;
   readonly contentType: string;
 };
 
@@ -25,13 +24,13 @@ export type FromThread =
   | { readonly kind: "opened"; readonly address: string; readonly descriptor: number | undefined }
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "asked"; readonly id: number; readonly question: ProbeName | "metrics" }
-  | { readonly kind: "told"; readonly entry: Entry }
-  | { readonly kind: "stopped" };
+  | { readonly kind: "told"; readonly entry: Entry };
 
 export type ToThread =
   | { readonly kind: "answer"; readonly id: number; readonly answer: readonly Check[] | string }
   | { readonly kind: "refusal"; readonly id: number; readonly message: string }
-  | { readonly kind: "stop" };
+  /** Unasked, when it has changed: so a loop that is busy later has said all that it knew. */
+  | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] };
 
 export type LookoutParts = {
   readonly host: string;
@@ -48,75 +47,100 @@ export type LookoutParts = {
 
 /** Beside this file, with its extension: .ts in the repository, .js as published. */
 const threadFile = import.meta.filename.replace(/lookout(\.\w+)$/, "lookout-thread$1");
-/** In MiB: what the thread needs is 5; flags of the process are not for it. */
-const threadHeap = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
+/** Its own: the process' flags are not for it. */
+const resourceLimits = {
+  maxOldGenerationSizeMb: limits.lookoutHeapMiB,
+  maxYoungGenerationSizeMb: limits.lookoutHeapMiB / 16,
+};
 
 export class Lookout implements Admin {
   readonly #parts: LookoutParts;
+  readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  #opened = { address: "", descriptor: undefined as number | undefined };
+  /** Where it is, or will be again. */
+  #address = "";
+  /** Undefined while no thread listens: the number may be another socket's by then. */
+  #descriptor: number | undefined;
+  #isOpen = false;
+  #isLost = false;
   #isStopped = false;
   #cancel = (): void => {};
 
   private constructor(parts: LookoutParts) {
     this.#parts = parts;
+    this.#unsubscribe = parts.answers.onChange((probe, checks) => {
+      if (this.#worker !== undefined) send(this.#worker, { kind: "known", probe, checks });
+    });
   }
 
   /** Listens until it is stopped, or says why it cannot. */
   static async start(parts: LookoutParts): Promise<Lookout | Failure> {
     const lookout = new Lookout(parts);
-    return (await lookout.#open(parts.port, parts.inherited)) ?? lookout;
-  }
-
-  get address(): string {
-    return this.#opened.address;
-  }
-
-  get descriptor(): number | undefined {
-    return this.#opened.descriptor;
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#cancel();
-    const worker = this.#worker;
-    if (worker === undefined) return;
-    const stopped = Promise.withResolvers<undefined>();
-    worker.once("exit", () => stopped.resolve(undefined));
-    send(worker, { kind: "stop" });
-    await stopped.promise;
-  }
-
-  async #open(port: number, inherited?: number): Promise<Failure | undefined> {
-    const { host, answers, contentType, thread = threadFile } = this.#parts;
-    const first = { livez: await answers.checks("livez"), readyz: await answers.checks("readyz") };
-    const order: LookoutOrder = { host, port, inherited, first, contentType };
-    const worker = new Worker(thread, { workerData: order, execArgv: [], resourceLimits: threadHeap });
-    this.#worker = worker;
-    const outcome = Promise.withResolvers<Failure | undefined>();
-    worker.on("message", (message: FromThread) => {
-      if (message.kind === "opened") this.#opened = message;
-      if (message.kind === "opened") outcome.resolve(undefined);
-      else if (message.kind === "failed")
-        outcome.resolve(new Failure("bad-request", "proxy", message.message));
-      else this.#heard(message, worker);
-    });
-    worker.on("error", (error) => this.#contained(error));
-    worker.on("exit", (code) => {
-      outcome.resolve(new Failure("bad-request", "proxy", `listener metrics: its thread ended with ${code}`));
-      if (this.#worker === worker) this.#lost();
-    });
-    const failure = await outcome.promise;
-    if (failure === undefined) return undefined;
-    this.#worker = undefined;
-    await worker.terminate();
+    const failure = await lookout.#open(parts.port, parts.inherited);
+    if (failure === undefined) return lookout;
+    await lookout.stop();
     return failure;
   }
 
-  #heard(message: Exclude<FromThread, { kind: "opened" | "failed" }>, worker: Worker): void {
+  get address(): string {
+    return this.#address;
+  }
+
+  get descriptor(): number | undefined {
+    return this.#descriptor;
+  }
+
+  /** Whatever the thread is doing: its sockets are closed with it. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unsubscribe();
+    this.#cancel();
+    await this.#worker?.terminate();
+  }
+
+  /** Resolves when a thread listens, or with the reason for which it is gone. */
+  async #open(port: number, inherited?: number): Promise<Failure | undefined> {
+    const worker = this.#begin(port, inherited);
+    if (worker instanceof Failure) return worker;
+    const outcome = Promise.withResolvers<Failure | undefined>();
+    const fail = (reason: unknown): void => outcome.resolve(failed(reason));
+    worker.on("message", (message: FromThread) => {
+      if (message.kind === "failed") fail(message.message);
+      else if (message.kind === "opened") outcome.resolve(this.#opened(message));
+      else this.#heard(message, worker);
+    });
+    worker.on("error", (reason: unknown) => (this.#isOpen ? this.#contained(reason) : fail(reason)));
+    worker.on("exit", (code) => {
+      fail(`listener metrics: its thread ended with ${code}`);
+      this.#gone();
+    });
+    const failure = await outcome.promise;
+    if (failure !== undefined) await worker.terminate();
+    return failure;
+  }
+
+  /** No thread can be had: none that the system gives, or no file to read it from. */
+  #begin(port: number, inherited: number | undefined): Worker | Failure {
+    const { host, answers, contentType, thread = threadFile } = this.#parts;
+    const order: LookoutOrder = { host, port, inherited, first: answers.standing(), contentType };
+    try {
+      this.#worker = new Worker(thread, { workerData: order, execArgv: [], resourceLimits });
+      return this.#worker;
+    } catch (reason) {
+      return failed(reason);
+    }
+  }
+
+  #opened({ address, descriptor }: Extract<FromThread, { kind: "opened" }>): undefined {
+    this.#address = address;
+    this.#descriptor = descriptor;
+    this.#isOpen = true;
+    this.#isLost = false;
+  }
+
+  #heard(message: Extract<FromThread, { kind: "told" | "asked" }>, worker: Worker): void {
     if (message.kind === "told") this.#parts.journal.write(message.entry);
-    if (message.kind === "asked") void this.#answer(message, worker);
-    if (message.kind === "stopped") void worker.terminate();
+    else void this.#answer(message, worker);
   }
 
   async #answer({ id, question }: Extract<FromThread, { kind: "asked" }>, worker: Worker): Promise<void> {
@@ -125,32 +149,46 @@ export class Lookout implements Admin {
       const answer = await (question === "metrics" ? answers.scrape() : answers.checks(question));
       send(worker, { kind: "answer", id, answer });
     } catch (error) {
-      send(worker, { kind: "refusal", id, message: error instanceof Error ? error.message : String(error) });
+      send(worker, { kind: "refusal", id, message: messageOf(error) });
     }
   }
 
-  /** It died; where it was bound another one is to be, and tries until it is. */
-  #lost(): void {
+  #gone(): void {
+    const wasOpen = this.#isOpen;
     this.#worker = undefined;
+    this.#descriptor = undefined;
+    this.#isOpen = false;
+    // One that never listened is the affair of whoever opened it.
+    if (wasOpen) this.#retry();
+  }
+
+  /** Where it was bound another one is to be, and tries until it is. */
+  #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(limits.apiRetryMs, () => void this.#reopen());
   }
 
   async #reopen(): Promise<void> {
-    const port = Number(this.#opened.address.split(":").at(-1));
-    const failure = await this.#open(port);
-    if (failure === undefined) return;
-    this.#contained(failure);
-    this.#lost();
+    const failure = await this.#open(Number(this.#address.split(":").at(-1)));
+    if (failure === undefined || this.#isStopped) return;
+    const { message: reason } = failure;
+    if (!this.#isLost) this.#parts.journal.write({ kind: "listener.lost", listener: "metrics", reason });
+    this.#isLost = true;
+    this.#retry();
   }
 
-  #contained({ message }: { readonly message: string }): void {
-    this.#parts.journal.write({
-      kind: "fault.contained",
-      ring: "session",
-      message: `Metrics port: ${message}`,
-    });
+  #contained(reason: unknown): void {
+    const message = `Metrics port: ${messageOf(reason)}`;
+    this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
   }
+}
+
+function failed(reason: unknown): Failure {
+  return new Failure("bad-request", "proxy", messageOf(reason));
+}
+
+function messageOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function send(worker: Worker, message: ToThread): void {

@@ -1,4 +1,4 @@
-/** What the process itself costs: processor, memory, and how late its one thread is. */
+/** What the process itself costs: processor, memory, and how late the thread is that serves clients. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { OwnFigures } from "./figures.ts";
 import type { Times } from "./times.ts";

@@ -6,7 +6,7 @@
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import type { Asker, Check, ProbeName } from "./answers.ts";
+import type { Asker, Check, ProbeName, Standing } from "./answers.ts";
 
 export type PatientParts = {
   readonly clock: Clock;
@@ -14,14 +14,14 @@ export type PatientParts = {
   /** Answers when the loop turns. */
   readonly loop: Asker;
   /** What is known before the first answer. */
-  readonly first: Readonly<Record<ProbeName, readonly Check[]>>;
+  readonly first: Standing;
 };
 
 export class Patient implements Asker {
   readonly #parts: PatientParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
   /** Questions under way: each is put once, however many ask, so that a loop that wakes up finds three at most. */
-  readonly #asked = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
+  readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isStill = false;
 
@@ -30,12 +30,19 @@ export class Patient implements Asker {
     this.#known = { ...parts.first };
   }
 
+  /** The loop has said so unasked. */
+  learn(probe: ProbeName, checks: readonly Check[]): void {
+    this.#known[probe] = checks;
+  }
+
+  /** Nobody is kept waiting for a loop that has already kept somebody waiting. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
-    const { loop } = this.#parts;
+    const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
-      this.#known[probe] = await loop.checks(probe);
+      this.learn(probe, await loop.checks(probe));
     });
-    await this.#within(limits.probePatienceMs, answer);
+    const waitedMs = clock.now() - (this.#asked.get(probe)?.at ?? clock.now());
+    if (waitedMs < limits.probePatienceMs) await this.#within(limits.probePatienceMs - waitedMs, answer);
     return [...this.#known[probe], { name: "loop", ok: this.#judge() }];
   }
 
@@ -48,7 +55,7 @@ export class Patient implements Asker {
     throw new Error(`The loop has not answered within ${limits.adminRequestMs} ms`);
   }
 
-  #once(question: string, ask: () => Promise<void>): Promise<void> {
+  #once(question: ProbeName | "metrics", ask: () => Promise<void>): Promise<void> {
     const under = this.#asked.get(question);
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
@@ -60,8 +67,10 @@ export class Patient implements Asker {
 
   /** Was it answered in time? Rejects as the answer does. */
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
+    const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    const cancel = this.#parts.clock.after(ms, () => resolve(false));
+    // What has come meanwhile is read first: a whole process that was paused finds its timers due before its letters.
+    const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);
     } finally {
@@ -69,11 +78,15 @@ export class Patient implements Asker {
     }
   }
 
-  /** Does the loop turn? The journal is told when that changes; what is told reaches it once the loop turns again. */
+  /**
+   * Does the loop turn? Only probes tell: metrics may take their time. The journal is told when that changes; what is told
+   * reaches it once the loop turns again.
+   */
   #judge(): boolean {
     const { clock, journal } = this.#parts;
-    const since = Math.min(...Array.from(this.#asked.values(), ({ at }) => at));
-    const stoodMs = clock.now() - since;
+    const now = clock.now();
+    const since = Math.min(this.#asked.get("livez")?.at ?? now, this.#asked.get("readyz")?.at ?? now);
+    const stoodMs = now - since;
     const isStill = stoodMs >= limits.standstillMs;
     if (isStill !== this.#isStill) {
       const complaint = isStill ? `loop: no answer for ${Math.round(stoodMs)} ms` : "";

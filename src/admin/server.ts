@@ -10,7 +10,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { ListenOptions, Socket } from "node:net";
+import type { ListenOptions } from "node:net";
 import { isBoundAt, textOf } from "../address.ts";
 import { descriptorOf } from "../descriptors.ts";
 import { cannotListen, type Failure } from "../failure.ts";
@@ -19,6 +19,7 @@ import { limits } from "../limits.ts";
 import type { Asker, ProbeName } from "./answers.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { Guard } from "./guard.ts";
+import { keepNewest, mayAsk } from "./guests.ts";
 import { isLocalHost } from "./local-host.ts";
 import { replyToPost } from "./posting.ts";
 import { answerTo } from "./probes.ts";
@@ -112,8 +113,9 @@ function serverOf(options: Opening): Server {
     keepAliveTimeout: limits.adminRequestMs,
     connectionsCheckingInterval: 1000,
   };
-  const listener = (request: IncomingMessage, response: ServerResponse): void =>
-    void answer(request, response, options);
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    if (mayAsk(request, response)) void answer(request, response, options);
+  };
   return tls === undefined ? createServer(settings, listener) : secureServer(settings, tls, listener);
 }
 
@@ -220,17 +222,6 @@ function pathOf({ url = "" }: IncomingMessage): string {
 function contained(journal: Journal, reason: unknown): void {
   const message = reason instanceof Error ? reason.message : String(reason);
   journal.write({ kind: "fault.contained", ring: "session", message: `Admin port: ${message}` });
-}
-
-/** Beyond the limit the oldest goes, not the newest: idle sockets must not be able to keep a kubelet's probe out. */
-function keepNewest(server: Server): void {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-    const [oldest] = sockets;
-    if (sockets.size > limits.adminSockets) oldest?.destroy();
-  });
 }
 
 async function listen(server: Server, options: Opening): Promise<Failure | undefined> {

@@ -15,7 +15,12 @@ function answersOf(change: Partial<AnswersParts>) {
   journal.subscribe((entry) => heard.push(entry));
   const live = (): Readiness[] => [{ name: "ping", ok: true }];
   const metrics = (): Promise<string> => Promise.resolve("");
-  return { clock, heard, answers: new Answers({ journal, clock, live, ready: live, metrics, ...change }) };
+  return {
+    clock,
+    journal,
+    heard,
+    answers: new Answers({ journal, clock, live, ready: live, metrics, ...change }),
+  };
 }
 
 test("the journal hears why a probe fails, once, and when it is good again; who asks is told no reason", async () => {
@@ -30,6 +35,39 @@ test("the journal hears why a probe fails, once, and when it is good again; who 
     { kind: "probe.changed", probe: "readyz", complaint: "backends: 0 of 2 ready" },
     { kind: "probe.changed", probe: "readyz", complaint: "" },
   ]);
+});
+
+test("what is told as a change is looked at once its turn is over, and only what is new is heard", () => {
+  let checks: Readiness[] = [{ name: "draining", ok: true }];
+  let looks = 0;
+  const ready = (): Readiness[] => {
+    looks += 1;
+    return checks;
+  };
+  const { answers, clock, journal } = answersOf({ ready });
+  const told: unknown[] = [];
+  const undo = answers.onChange((...one) => told.push(one));
+  journal.write({ kind: "drain.started" });
+  journal.write({ kind: "backend.added", backend: "cp-1" });
+  checks = [{ name: "draining", ok: false, reason: "the proxy is stopping" }];
+  assert.is(told.length, 0);
+  clock.turn();
+  const expected = [["readyz", [{ name: "draining", ok: false }]]];
+  assert.equal(told, expected);
+  assert.equal(answers.standing(), {
+    livez: [{ name: "ping", ok: true }],
+    readyz: [{ name: "draining", ok: false }],
+  });
+  journal.write({ kind: "backend.removed", backend: "cp-1" });
+  clock.turn();
+  assert.is(looks, 3, "each change, and each question");
+  journal.write({ kind: "config.reloaded", file: "", waiting: [] });
+  clock.turn();
+  undo();
+  journal.write({ kind: "drain.started" });
+  clock.turn();
+  assert.is(looks, 3);
+  assert.equal(told, expected);
 });
 
 test("many scrapes at nearly the same time cost one", async () => {

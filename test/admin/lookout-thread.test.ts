@@ -1,4 +1,4 @@
-/** The thread by itself: what it says when it cannot listen, and that it comes back when it dies. */
+/** The thread by itself: what it asks, what it says when nobody answers, and when it cannot listen. */
 import { Worker } from "node:worker_threads";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -58,6 +58,13 @@ test("nobody behind it: what it was started with is told", async () => {
   const { address } = await said("opened");
   const answer = await fetch(`http://${address}/livez`);
   assert.equal([answer.status, await answer.text()], [200, "ok"]);
+});
+
+test("what it is told unasked is what it says while nobody is behind it", async () => {
+  const { said, tell } = start();
+  const { address } = await said("opened");
+  tell({ kind: "known", probe: "livez", checks: [{ name: "ping", ok: false }] });
+  assert.is((await fetch(`http://${address}/livez`)).status, 500);
 });
 
 test("a refusal is an answer of 500, and told to the journal", async () => {

@@ -1,10 +1,19 @@
-/** The lookout's thread, which dies once: the first one, which was given no port, a second after it opened. */
+/**
+ * The lookout's thread as one that dies: the first one, which was given no port, fills its heap when it is asked for
+ * metrics. In `barren` mode none comes after it.
+ */
 import { workerData } from "node:worker_threads";
 import type { LookoutOrder } from "../../src/admin/lookout.ts";
+import { limits } from "../../src/limits.ts";
 
-await import("../../src/admin/lookout-thread.ts");
 const order: LookoutOrder = workerData;
-if (order.port === 0)
+const isFirst = order.port === 0;
+if (!isFirst && order.contentType === "barren") throw new Error("barren");
+await import("../../src/admin/lookout-thread.ts");
+if (isFirst)
   setTimeout(() => {
-    throw new Error("mortal");
+    const hoard: number[][] = [];
+    // Eight octets each: twice what it may have.
+    while (hoard.length < 2 * limits.lookoutHeapMiB) hoard.push(Array.from({ length: 1 << 17 }, Math.random));
+    throw new Error(`${hoard.length} MiB of heap were had`);
   }, 1000);
