@@ -26,3 +26,18 @@ export function changedParts(before: Config, after: Config): readonly string[] {
   });
   return [...ofUpstreams, ...changedIn(fixedParts(before), fixedParts(after))];
 }
+
+/**
+ * What holds once `after` was taken: its own words but for those parts, which stay as they were when the process started,
+ * or their cluster came. To be compared with the next one: a file that was read twice waits for the same as before.
+ */
+export function heldOf(before: Config, after: Config): Config {
+  const { watches, health, admin, logging } = before;
+  const heldUpstream = (is: UpstreamConfig): UpstreamConfig => {
+    const { lanes, sharing } = before.upstreams.find(({ name }) => name === is.name) ?? is;
+    return { ...is, lanes, sharing };
+  };
+  const [first, ...others] = after.upstreams;
+  const upstreams = [heldUpstream(first), ...others.map(heldUpstream)] as const;
+  return { ...after, watches, health, admin, logging, upstreams };
+}

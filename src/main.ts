@@ -6,7 +6,7 @@ import { type Readiness, readinessOf } from "./admin/probes.ts";
 import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./clock.ts";
 import type { Config } from "./config.ts";
-import { changedParts } from "./config-changes.ts";
+import { changedParts, heldOf } from "./config-changes.ts";
 import type { Descriptors } from "./descriptors.ts";
 import { adminName } from "./descriptors.ts";
 import { Failure } from "./failure.ts";
@@ -23,7 +23,7 @@ import { guarded } from "./proxy/guarded.ts";
 import type { Gate } from "./proxy/listen.ts";
 import { Listeners } from "./proxy/listeners.ts";
 import { watchLiveHeap } from "./proxy/live-heap.ts";
-import { Operations } from "./proxy/operations.ts";
+import { Operations, type Reread } from "./proxy/operations.ts";
 import { Overload } from "./proxy/overload.ts";
 import { ownVersion } from "./version.ts";
 
@@ -55,8 +55,8 @@ export type Surroundings = {
   readonly inherited?: Descriptors;
   /** Somebody else serves on these sockets until we do: better not to start than to start without a backend. */
   readonly isSuccessor?: boolean;
-  /** Reads the configuration again, as a signal would; resolves with the problems for which it was not taken. */
-  readonly readAgain?: () => Promise<readonly string[]>;
+  /** Reads the configuration again, as a signal would. */
+  readonly readAgain?: () => Promise<Reread>;
 };
 
 /** Opens every listener and the admin port, or says why it cannot. */
@@ -157,7 +157,7 @@ class Watchkeeper implements Running {
       return failure;
     }
     const waiting = changedParts(this.#config, config);
-    this.#config = config;
+    this.#config = heldOf(this.#config, config);
     prepared.take();
     return waiting;
   }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Config, parseConfig } from "../src/config.ts";
-import { changedParts } from "../src/config-changes.ts";
+import { changedParts, heldOf } from "../src/config-changes.ts";
 import { isProblems } from "../src/problem.ts";
 
 const test = suite("config-changes");
@@ -29,6 +29,26 @@ test("what is fixed at the start is named as the file has it", () => {
   assert.equal(changedParts(read(sample), read(other)), ["health", "logging"]);
   const lanes = sample.replace("upstream:\n", "upstream:\n  lanes: {warm: 2}\n  sharing: none\n");
   assert.equal(changedParts(read(sample), read(lanes)), ["upstream.lanes", "upstream.sharing"]);
+});
+
+test("what waits goes on waiting until the process starts anew, or the file says again what holds", () => {
+  const start = read(sample);
+  const other = sample.replace("upstream:\n", "upstream:\n  lanes: {warm: 2}\n");
+  const changed = read(`${other}\nlogging: {format: text}\ndrain: {timeout: 1s}\n`);
+  const held = heldOf(start, changed);
+  assert.is(held.drain.timeoutMs, 1000);
+  assert.equal(changedParts(held, changed), ["upstream.lanes", "logging"]);
+  assert.equal(changedParts(heldOf(held, changed), start), []);
+});
+
+test("a cluster that comes later holds as it came", () => {
+  const one = read(readFileSync("config/clusters.yaml", "utf8"));
+  const text = readFileSync("config/clusters.yaml", "utf8").replace(
+    "- name: us\n",
+    "- name: us\n    sharing: none\n",
+  );
+  const alone = { ...one, upstreams: [one.upstreams[0]] as const };
+  assert.equal(changedParts(heldOf(alone, read(text)), read(text)), []);
 });
 
 test.run();

@@ -5,6 +5,7 @@ import { Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import type { Running } from "../main.ts";
 import { isProblems, lineOf, type Problem } from "../problem.ts";
+import type { Reread } from "../proxy/operations.ts";
 
 /** Listens from its making on, for changes of `file` and for SIGHUP. */
 export class Reloads {
@@ -13,8 +14,8 @@ export class Reloads {
   readonly #stopWatching: () => void;
   #running: Running | undefined;
   #last: Promise<void> = Promise.resolve();
-  /** Of the file as it was read last. */
-  #problems: readonly string[] = [];
+  /** How it ended last. */
+  #reread: Reread = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
   /** Came before there was anything to reload. */
   #early: Config | readonly Problem[] | undefined;
@@ -26,11 +27,11 @@ export class Reloads {
     process.on("SIGHUP", this.#hangUp);
   }
 
-  /** Reads the file now; resolves when it was taken, or with the problems for which it was not. */
-  async now(): Promise<readonly string[]> {
+  /** Reads the file now; resolves when that has ended. */
+  async now(): Promise<Reread> {
     this.#take(loadConfig(this.#file));
     await this.#last;
-    return this.#problems;
+    return this.#reread;
   }
 
   apply(running: Running): void {
@@ -69,10 +70,10 @@ export class Reloads {
     const file = this.#file;
     const failures = outcome instanceof Failure ? [outcome.message] : [];
     const problems = isProblems(loaded) ? loaded.map(lineOf) : failures;
-    this.#problems = problems;
+    const waiting = problems.length > 0 || outcome instanceof Failure ? [] : outcome;
+    this.#reread = { problems, waiting };
     if (problems.length > 0) this.#journal.write({ kind: "config.refused", file, problems });
-    else if (!(outcome instanceof Failure))
-      this.#journal.write({ kind: "config.reloaded", file, waiting: outcome });
+    else this.#journal.write({ kind: "config.reloaded", file, waiting });
   }
 }
 

@@ -15,8 +15,16 @@ export type OperationsParts = {
   readonly journal: Journal;
   /** Of each cluster: no two have a backend of one name. */
   readonly paths: () => readonly OperatedPath[];
-  /** Resolves with the problems for which the file was not taken. Undefined: there is no file. */
-  readonly reload: (() => Promise<readonly string[]>) | undefined;
+  /** Undefined: there is no file. */
+  readonly reload: (() => Promise<Reread>) | undefined;
+};
+
+/** How it ended that a configuration was read again. */
+export type Reread = {
+  /** Why it was not taken; none: it was. */
+  readonly problems: readonly string[];
+  /** What of it holds from the next start only, by its names in the file. */
+  readonly waiting: readonly string[];
 };
 
 /** What was done, in a sentence, or why it was not. */
@@ -105,9 +113,10 @@ export class Operations {
     const { reload } = this.#parts;
     if (reload === undefined)
       return new Failure("bad-request", "client", "There is no configuration file to read");
-    const problems = await reload();
-    if (problems.length === 0) return "The configuration was read and taken";
-    return new Failure("bad-file", "client", problems.join("; "));
+    const { problems, waiting } = await reload();
+    if (problems.length > 0) return new Failure("bad-file", "client", problems.join("; "));
+    const late = waiting.length === 0 ? "" : `; ${waiting.join(", ")} from the next start on`;
+    return `The configuration was read and taken${late}`;
   }
 
   /** The backends of the cluster that has one of this name. */

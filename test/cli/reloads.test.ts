@@ -58,12 +58,13 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
 }
 
 test("who asks for it is told how it ended", async ({ proxy }) => {
-  const { file, reloads, apply } = start(proxy, () => Promise.resolve([]));
+  const { file, reloads, apply } = start(proxy, () => Promise.resolve(["health"]));
   apply();
-  assert.equal(await within(20_000, "the reload", reloads.now()), []);
+  assert.equal(await within(20_000, "the reload", reloads.now()), { problems: [], waiting: ["health"] });
   writeFileSync(file, "apiVersion: nonsense\n");
-  const problems = await within(20_000, "the refusal", reloads.now());
+  const { problems, waiting } = await within(20_000, "the refusal", reloads.now());
   assert.match(problems.join("; "), "apiVersion");
+  assert.equal(waiting, []);
 });
 
 const hangUp = (): boolean => process.emit("SIGHUP");

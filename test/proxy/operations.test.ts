@@ -2,14 +2,14 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
 import { limits } from "../../src/limits.ts";
-import { Operations } from "../../src/proxy/operations.ts";
+import { Operations, type Reread } from "../../src/proxy/operations.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 import { ok, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/operations");
 const alice = { by: "alice at 127.0.0.1", why: "kernel update" };
 
-function operationsOf(path: PlayedPath, reload?: () => Promise<readonly string[]>): Operations {
+function operationsOf(path: PlayedPath, reload?: () => Promise<Reread>): Operations {
   return new Operations({ journal: path.journal, paths: () => [path], reload });
 }
 
@@ -107,9 +107,11 @@ test("a watch that has shown no version yet is not moved, and it is said why", (
 
 test("the configuration is read again, or its problems are told; without a file there is none", async () => {
   const path = new PlayedPath(["a"]);
-  const reloaded = async (problems: readonly string[]): Promise<string> =>
-    refusal(await operationsOf(path, () => Promise.resolve(problems)).reload(alice));
+  const reloaded = async (problems: readonly string[], waiting: readonly string[] = []): Promise<string> =>
+    refusal(await operationsOf(path, () => Promise.resolve({ problems, waiting })).reload(alice));
   assert.is(await reloaded([]), "done: The configuration was read and taken");
+  const late = await reloaded([], ["admin", "upstream.lanes"]);
+  assert.is(late, "done: The configuration was read and taken; admin, upstream.lanes from the next start on");
   assert.is(await reloaded(["a.yaml:3:1 is wrong", "and more"]), "a.yaml:3:1 is wrong; and more");
   assert.match(refusal(await operationsOf(path).reload(alice)), "no configuration file");
 });
