@@ -124,8 +124,9 @@ class Watchkeeper implements Running {
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      (await this.#listeners.reconcile(this.#config.listeners)) ??
-      (await this.#openWindows());
+      // Whoever is let in may ask at once how we are.
+      (await this.#openWindows()) ??
+      (await this.#listeners.reconcile(this.#config.listeners));
     // Only now, so that a port that somebody else has is the only thing that is told; not before our own certificates
     // are there, for lanes are dialled at once.
     if (failure === undefined && !isAwaited) this.#clusters.start();

@@ -79,6 +79,12 @@ test("a run has the young heap that was measured, unless its starter asks for an
   assert.equal([await isOurs([]), await isOurs(["--max-semi-space-size=16"])], [true, false]);
 });
 
+test("whoever is let in may ask at once how we are: the port of probes is open before clients'", async () => {
+  const { said } = start(configFile("order.yaml"));
+  await said('"listener":"local"');
+  assert.match(await said("listener.opened"), '"listener":"metrics"');
+});
+
 test("where no process may begin anew it runs all the same, as it was started", async () => {
   const forbidden = "data:text/javascript,process.execPath='/nowhere/node'";
   const { child, said } = start(configFile("no-execve.yaml"), ["--import", forbidden]);
