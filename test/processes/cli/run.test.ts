@@ -139,8 +139,13 @@ test("a port that somebody else has is told in one line, by its listener, before
   );
   other.close();
   assert.equal(
-    [status, stdout.toString(), stderr.toString()],
-    [2, "", `listener local: cannot listen on 127.0.0.1:${port}: already in use\n`],
+    [status, stderr.toString()],
+    [2, `listener local: cannot listen on 127.0.0.1:${port}: already in use\n`],
+  );
+  const told = stdout.toString().trimEnd().split("\n");
+  assert.equal(
+    told.filter((line) => !line.includes('"listener.opened"')),
+    [],
   );
 });
 
