@@ -91,7 +91,7 @@ test("it says what the proxy's own thread says", async () => {
   isReady = true;
   assert.is((await ask(port, "/readyz")).status, 200);
   assert.equal(await ask(port, "/metrics"), { status: 200, text: "a 1\n" });
-  assert.equal(heard[0], { kind: "listener.opened", listener: "metrics", address: `127.0.0.1:${port}` });
+  assert.equal(heard[1], { kind: "listener.opened", listener: "metrics", address: `127.0.0.1:${port}` });
   assert.ok((lookout.descriptor ?? 0) > 2, "a descriptor for a successor");
 });
 
