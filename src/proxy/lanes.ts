@@ -59,6 +59,8 @@ export class Lanes implements LaneOwner {
   #isStopped = false;
   /** Since the last lane failed no dial has succeeded. */
   #isDead = false;
+  /** Why a lane could not be opened, as it was told last; "": one could since. */
+  #toldReason = "";
 
   constructor(options: LanesOptions) {
     this.#options = options;
@@ -204,6 +206,7 @@ export class Lanes implements LaneOwner {
     const { backend, journal } = this.#options;
     this.#dials.succeeded();
     this.#isDead = false;
+    this.#toldReason = "";
     this.#witness.opened(lane);
     journal.write({ kind: "lane.opened", backend, lane: lane.name });
     const row = this.#rowOf.get(lane);
@@ -240,18 +243,20 @@ export class Lanes implements LaneOwner {
     if (row === undefined) return;
     this.#rowOf.delete(lane);
     row.lanes.splice(row.lanes.indexOf(lane), 1);
-    const reason = failure?.message ?? "ended";
-    this.#options.journal.write({
-      kind: "lane.closed",
-      backend: this.#options.backend,
-      lane: lane.name,
-      reason,
-    });
+    this.#tellClosed(lane, failure?.message ?? "ended");
     if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
     this.#witness.closed(lane, failure);
     if (failure !== undefined) this.#lost(lane, row, failure);
     this.#dialOrForget(row);
     this.#dials.soon();
+  }
+
+  /** A backend that stays down costs eight dials a second with our own certificates: each reason is told once. */
+  #tellClosed(lane: Lane, reason: string): void {
+    if (!lane.isOpened && reason === this.#toldReason) return;
+    if (!lane.isOpened) this.#toldReason = reason;
+    const { backend, journal } = this.#options;
+    journal.write({ kind: "lane.closed", backend, lane: lane.name, reason });
   }
 
   // --- dialling ---

@@ -88,4 +88,21 @@ test("600 clients with a watch and a request each, after a second without any ba
   assert.ok(resumed.reduce((a, b) => a + b, 0) >= count, "all watches were asked for again");
 });
 
+test("a backend that stays down is told of once, and not with every dial; each lane that was open is", () => {
+  const path = new PlayedPath(["a"]);
+  const closed = (): string[] =>
+    path.entries.flatMap((entry) => (entry.kind === "lane.closed" ? [entry.reason] : []));
+  const fall = (): void => {
+    path.backend("a").kill();
+    path.clock.advance(60_000);
+  };
+  fall();
+  const told = closed().length;
+  assert.is(told, 3, closed().join());
+  path.backend("a").isDown = false;
+  path.clock.advance(2000);
+  fall();
+  assert.is(closed().length, 2 * told, closed().join());
+});
+
 test.run();
