@@ -391,6 +391,8 @@ export const limits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
+  /** How often it is looked again while memory is short: a collection stops everything for 70 ms. */
+  heapLookMs: 2000,
   /** What of the heap is for the octets of one turn, and for V8 itself: it is full without them. */
   heapReserveBytes: 16 * MiB,
   /** Of those that may go, how many do so at one look: all of them at once would come back at once. */

@@ -16,6 +16,7 @@ import { limits } from "./limits.ts";
 import { Looks } from "./looks.ts";
 import type { Cluster } from "./proxy/cluster.ts";
 import { Clusters } from "./proxy/clusters.ts";
+import { collect } from "./proxy/collect.ts";
 import { closeDoor, type Door, doorCertificates, doorOf } from "./proxy/door.ts";
 import { drain } from "./proxy/drain.ts";
 import type { LiveExchanges } from "./proxy/exchanges.ts";
@@ -75,7 +76,7 @@ class Watchkeeper implements Running {
   readonly #windows: Windows;
   readonly #overload: Overload;
   readonly #stopOverload: () => void;
-  readonly #roomLooks: Looks;
+  readonly #looks: readonly Looks[];
   #door: Door | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
@@ -92,11 +93,15 @@ class Watchkeeper implements Running {
       journal,
       idle: () => this.#listeners.idle,
       exchanges: () => clusters.sheddable,
+      collect,
     });
     const isFull = (): boolean => this.#overload.load !== "normal";
     this.#listeners = new Listeners({ clock, journal, gateOf, isFull }, config.health.keepalive, inherited);
-    this.#roomLooks = new Looks(clock, slabLookMs, shrinkRoom);
-    this.#roomLooks.start();
+    this.#looks = [
+      new Looks(clock, slabLookMs, shrinkRoom),
+      new Looks(clock, limits.heapLookMs, () => this.#overload.beat()),
+    ];
+    for (const looks of this.#looks) looks.start();
     this.#stopOverload = watchLiveHeap((share) => this.#overload.look(share));
   }
 
@@ -192,7 +197,7 @@ class Watchkeeper implements Running {
 
   #cut(): void {
     this.#stopOverload();
-    this.#roomLooks.stop();
+    for (const looks of this.#looks) looks.stop();
     this.#windows.stop();
     if (this.#door !== undefined) closeDoor(this.#door);
     this.#clusters.stop();

@@ -25,6 +25,8 @@ export type OverloadParts = {
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   /** Requests, and tunnels. */
   readonly exchanges: () => readonly Sheddable[];
+  /** A full collection now, of which `look` will hear. */
+  readonly collect: () => void;
 };
 
 /** Once full it stays so until there is room to spare. */
@@ -40,6 +42,8 @@ const order = ["plain", "long-running", "watch"];
 
 export class Overload {
   readonly #parts: OverloadParts;
+  /** Is it time to see again what is live? While memory is short, and once more when it is not: pages go back then. */
+  #isDue = false;
   load: Load = "normal";
 
   constructor(parts: OverloadParts) {
@@ -50,10 +54,18 @@ export class Overload {
   look(share: number): void {
     const before = this.load;
     this.load = loadOf(share, before);
+    if (this.load !== "normal" || before !== "normal") this.#isDue = true;
     if (this.load === "normal") return;
     if (before === "normal") this.#tell("", "memory is short: nobody new is let in");
     if (this.load !== "full") this.#sendIdleAway();
     if (this.load === "critical") this.#endRequests();
+  }
+
+  /** To be called every `limits.heapLookMs`: those who filled it may be gone, and V8 not have looked. */
+  beat(): void {
+    if (!this.#isDue) return;
+    this.#isDue = false;
+    this.#parts.collect();
   }
 
   #sendIdleAway(): void {

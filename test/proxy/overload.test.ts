@@ -22,8 +22,14 @@ function scene(kinds: readonly Kind[], idleCount: number) {
     order: { kind, at, auditId: String(at) },
     cut: () => void gone.push(`${kind} ${at}`),
   }));
-  const overload = new Overload({ journal, idle: () => idle, exchanges: () => exchanges });
-  return { overload, gone, entries };
+  const collected: string[] = [];
+  const overload = new Overload({
+    journal,
+    idle: () => idle,
+    exchanges: () => exchanges,
+    collect: () => void collected.push(overload.load),
+  });
+  return { overload, gone, entries, collected };
 }
 
 test("what is live of the heap says how short memory is, and it must ease before all is well (A26)", () => {
@@ -42,6 +48,26 @@ test("full: nobody new, and nobody goes; it is told once (A26)", () => {
   assert.is(overload.load, "full");
   assert.equal(gone, []);
   assert.is(entries.length, 1);
+});
+
+test("who was full looks again by itself, until all is well and once more; who was not does not (A26)", () => {
+  const { overload, collected } = scene([], 0);
+  overload.look(0.5);
+  overload.beat();
+  assert.equal(collected, []);
+  overload.look(0.86);
+  overload.beat();
+  overload.beat();
+  assert.equal(collected, ["full"], "one answer is waited for");
+  overload.look(0.86);
+  overload.beat();
+  overload.look(0.3);
+  // By V8 itself, before the next beat: it gives no pages back.
+  overload.look(0.3);
+  overload.beat();
+  overload.look(0.3);
+  overload.beat();
+  assert.equal(collected, ["full", "full", "normal"]);
 });
 
 test("crowded: idle clients go, a part of them at each look, the latest first (A26)", () => {
