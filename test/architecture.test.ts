@@ -172,6 +172,7 @@ test("every source file has a test of the same name", () => {
     "src/main.ts",
     "src/clock.ts",
     "src/limits.ts",
+    "src/window-limits.ts",
     "src/demo/demo-limits.ts",
     "src/cli/cli.ts",
   ]);

@@ -6,14 +6,21 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-type Collect = (options: { type: "major"; flavor: "last-resort"; execution: "sync" }) => void;
+/** As Node's types know it of a process that was started with the flag. */
+type Collect = NonNullable<typeof globalThis.gc>;
 
 let made: Collect | undefined;
 
 /** Only a context that is made after the flag has it. */
 function make(): Collect {
   setFlagsFromString("--expose-gc");
-  return runInNewContext("gc") as Collect;
+  const found: unknown = runInNewContext("gc");
+  if (!isCollect(found)) throw new Error("V8 has no gc()");
+  return found;
+}
+
+function isCollect(found: unknown): found is Collect {
+  return typeof found === "function";
 }
 
 /** Stops everything meanwhile: for who has no room, not for who wants some. */
