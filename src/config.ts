@@ -137,7 +137,7 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
 /** A file that cannot be read is a problem like any other. */
 export function loadConfig(file: string): Config | readonly Problem[] {
   const text = readText(file, limits.configBytes);
-  return text instanceof Failure ? [problemOf(file, text.message)] : parseConfig(text, file);
+  return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
 }
 
 /** Loads `file` again whenever it has changed; `onChange` hears of bad files too. Returns its stop function. */

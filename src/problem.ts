@@ -1,6 +1,6 @@
 /** What an operator is told about a file: where, which field, what is wrong, and what was probably meant. */
 export type Problem = {
-  /** file:line:col, as editors and terminals know it. */
+  /** file:line:col, as editors and terminals know it; of a file that cannot be read its name alone. */
   readonly at: string;
   /** "upstream.backends[0].url"; empty when the problem is the file's own. */
   readonly field: string;

@@ -74,14 +74,13 @@ export class BackendCourse {
 
   /** A backend that is kept suspect because it fell often shows its falls on fresh sockets only. */
   met(entry: MetEntry, at: number): void {
-    const { met, reached, ms, reason } = entry;
+    const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
     if (isIll && met !== "answer" && this.#meeting?.met === "answer") this.#fall(at);
     this.#meeting = { met, reached };
     if (this.dueAt !== Number.POSITIVE_INFINITY && !this.#isPlanned) this.dueAt = this.#due(at);
-    const text = `A new socket met ${met}${met === "silence" && reached !== "" ? ", though TCP connected" : ""}`;
-    const value = Math.round(ms);
-    this.#row({ at, detector: "dial", value, threshold: 0, unit: "ms", text: `${text}: ${reason}` });
+    const row = { at, detector: "dial", value: Math.round(ms), threshold: 0, unit: "ms" as const };
+    this.#row({ ...row, text: meetingOf(entry) });
   }
 
   /** What it costs while it is in doubt. */
@@ -143,4 +142,10 @@ export class BackendCourse {
     this.doubtAt = -1;
     this.told();
   }
+}
+
+/** Of an answer there is no reason to tell. */
+function meetingOf({ met, reached, reason }: MetEntry): string {
+  if (met === "answer") return "A new socket was answered";
+  return `A new socket met ${met}${met === "silence" && reached !== "" ? ", though TCP connected" : ""}: ${reason}`;
 }

@@ -127,7 +127,8 @@ const readers: Readers = {
   },
   "config.refused"({ file, problems }, at) {
     const evidence = problems.slice(0, 8).map((problem) => said(at, "config", problem));
-    const summary = `${file}: ${problems[0] ?? "it was refused"}`;
+    const [first = "it was refused"] = problems;
+    const summary = first.startsWith(`${file}:`) ? first : `${file}: ${first}`;
     return { kind: "config-refused", subject: file, summary, evidence };
   },
   "discovery.failed"({ from, reason }, at) {

@@ -18,7 +18,8 @@ export type RefusalCode = keyof typeof reasons;
 /** A whole HTTP/1.1 answer that ends its connection. The message must not quote field values: they may be secrets. */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  const body = statusJson({ message, reason, code });
+  // As respond.ts has it: whoever reads it sees that no apiserver said so.
+  const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,
     "content-type: application/json",

@@ -58,7 +58,7 @@ export function readHead(head: H1Head): H1Request | string {
     return `A field of more than ${limits.fieldBytes} octets`;
   const options = connectionOptions(pairs);
   const forbidden = [...options].find((option) => kept.test(option));
-  if (forbidden !== undefined) return `Connection names "${forbidden}", which is not for one hop`;
+  if (forbidden !== undefined) return `Connection names "${forbidden}", which must reach the apiserver`;
   const framing = framingOf(pairs, head.version);
   if ("fault" in framing) return framing.fault;
   const target = targetOf(head, valuesOf(pairs, "host"));

@@ -29,6 +29,18 @@ test("death is due at once, unless it was announced", () => {
   assert.is(planned.dueAt, 2000 + limits.restartMs);
 });
 
+test("what a new socket met is a sentence, with its reason where there is one", () => {
+  const rows = play(
+    changed("a", "ready", "suspect"),
+    met("a", "silence", "tcp"),
+    met("a", "answer", "tls"),
+  ).rows;
+  assert.equal(
+    rows.slice(1).map(({ text }) => text),
+    ["A new socket met silence, though TCP connected: as played", "A new socket was answered"],
+  );
+});
+
 test("never more rows than an incident has", () => {
   const course = play(changed("a", "ready", "suspect"));
   for (let index = 0; index < 2 * limits.incidentEvidence; index += 1) {

@@ -138,6 +138,12 @@ for (const { kind, opens, ends } of rows)
     assert.equal(played.told, [`+ ${kind}`, `- ${kind}`]);
   });
 
+test("a refused file is named once, where its first problem names it already", () => {
+  const played = new PlayedJournal();
+  played.write({ kind: "config.refused", file: "a.yaml", problems: ["a.yaml:3:1: is not YAML", "b"] });
+  assert.is(played.only.summary, "a.yaml:3:1: is not YAML");
+});
+
 test("what has no incident opens none", () => {
   const played = new PlayedJournal();
   played.write(
