@@ -25,7 +25,10 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
     ["watches", paged(watchListing(live, times))],
     ["clients", paged(clientListing(talks, times))],
     ["locks", paged(lockListing(talks, times))],
-    ["certificates", paged(certificateListing(certificates, wall))],
+    [
+      "certificates",
+      paged(certificateListing({ certificates, wall, refusals: () => refusalsIn(incidents) })),
+    ],
   ]);
 }
 
@@ -33,4 +36,10 @@ function paged<T>(listing: Listing<T>): Page {
   const { kind, sort, columns } = listing;
   const page = (query: string): ReturnType<Page> => pageOf(listing, query);
   return Object.assign(page, { listing: { kind, sort, columns: Object.keys(columns) } });
+}
+
+/** Certificates and keys that are not taken now, by their names in the journal, each with the latest reason. */
+function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
+  const refused = active.filter(({ kind }) => kind === "certificate-refused");
+  return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));
 }

@@ -51,9 +51,10 @@ const certificate = object({
     "client",
   ),
   name: text("Of the listener, the backend, or the credential."),
-  notAfter: time("Until when it is valid."),
-  leftMs: number("Until then, in ms; negative when it is over."),
-  level: oneOf("How near its end is.", "ok", "soon", "now", "over"),
+  notAfter: maybeTime("Until when it is valid; null while there is no good one."),
+  leftMs: maybeMs("Until then, in ms; negative when it is over."),
+  level: oneOf("How near its end is.", "ok", "soon", "now", "over", "none"),
+  refused: text("Why what its files hold now is not taken; empty while it is."),
 });
 
 const evidence = object({

@@ -151,6 +151,7 @@ export const views: Readonly<Record<Kind, View>> = {
       text("NAME", "name"),
       state("LEVEL", "level"),
       number("LEFT", "leftMs", left),
+      text("REFUSED", "refused"),
       wide(text("NOT-AFTER", "notAfter")),
     ],
   },

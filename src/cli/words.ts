@@ -43,7 +43,9 @@ export function milliseconds(ms: number | undefined): string {
 /** A sign before the word, for eyes; the word alone says as much. */
 const signs = new Map([
   ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
-  ...["dead", "hung", "now", "over", "critical", "ghost", "contested"].map((state) => [state, "✗"] as const),
+  ...["dead", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(
+    (state) => [state, "✗"] as const,
+  ),
   ...["suspect", "unknown"].map((state) => [state, "?"] as const),
   ...["stale", "soon", "warning", "active", "lapsed"].map((state) => [state, "!"] as const),
   ["draining", "⇣"] as const,

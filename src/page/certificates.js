@@ -17,12 +17,21 @@ export function Certificates({ certificates }) {
           notAfter,
           leftMs,
           level,
-        }) => html`<li key=${`${purpose} ${name}`} title=${notAfter}>
-          <${Mark} mark=${markOf(level)}>${name} ${purpose}<//>
-          <span class="age">${leftMs <= 0 ? "ended" : age(leftMs)}</span>
+          refused,
+        }) => html`<li key=${`${purpose} ${name}`} title=${refused || notAfter}>
+          <${Mark} mark=${markOf(refused === "" ? level : "refused")}>
+            ${name} ${purpose}${refused === "" ? "" : ": new files refused"}
+          <//>
+          <span class="age">${leftOf(leftMs)}</span>
         </li>`,
       )}
     </ul>
     ${certificates.length === 0 && html`<p class="empty">None is known yet</p>`}
   </section>`;
+}
+
+/** @param {number | null} leftMs */
+function leftOf(leftMs) {
+  if (leftMs === null) return "none is good";
+  return leftMs <= 0 ? "ended" : age(leftMs);
 }

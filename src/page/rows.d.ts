@@ -60,9 +60,10 @@ export type Change = {
 export type CertificateRow = {
   readonly purpose: string;
   readonly name: string;
-  readonly notAfter: string;
-  readonly leftMs: number;
+  readonly notAfter: string | null;
+  readonly leftMs: number | null;
   readonly level: string;
+  readonly refused: string;
 };
 
 export type Backend = {

@@ -64,6 +64,8 @@ const marks = new Map([
   ["hung", { sign: "✗", tone: "bad" }],
   ["now", { sign: "✗", tone: "bad" }],
   ["over", { sign: "✗", tone: "bad" }],
+  ["none", { sign: "✗", tone: "bad" }],
+  ["refused", { sign: "✗", tone: "bad" }],
   ["critical", { sign: "✗", tone: "bad" }],
   ["ghost", { sign: "✗", tone: "bad" }],
   ["contested", { sign: "✗", tone: "bad" }],

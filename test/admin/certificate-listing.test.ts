@@ -12,10 +12,7 @@ test("the next to end comes first, and what is near is called so", () => {
     { purpose: "backend-loopback", name: "cp-1", notAfterMs: 30 * day },
   ];
   const page = pageOf(
-    certificateListing(
-      () => rows,
-      () => 10 * day,
-    ),
+    certificateListing({ certificates: () => rows, refusals: () => new Map(), wall: () => 10 * day }),
     "",
   );
   assert.equal(typeof page === "string" ? page : page["items"], [
@@ -25,6 +22,7 @@ test("the next to end comes first, and what is near is called so", () => {
       notAfter: "1970-01-31T00:00:00.000Z",
       leftMs: 20 * day,
       level: "soon",
+      refused: "",
     },
     {
       purpose: "serving",
@@ -32,16 +30,48 @@ test("the next to end comes first, and what is near is called so", () => {
       notAfter: "1971-02-05T00:00:00.000Z",
       leftMs: 390 * day,
       level: "ok",
+      refused: "",
     },
   ]);
   const near = pageOf(
-    certificateListing(
-      () => rows,
-      () => 10 * day,
-    ),
+    certificateListing({ certificates: () => rows, refusals: () => new Map(), wall: () => 10 * day }),
     "level=soon",
   );
   assert.is(typeof near === "string" ? near : near["matching"], 1);
+});
+
+test("what was refused stands beside the last good one, and where there is none", () => {
+  const rows = [
+    { purpose: "serving", name: "kube", notAfterMs: 20 * day },
+    { purpose: "client-ca", name: "kube", notAfterMs: 30 * day },
+    { purpose: "backend", name: "kube", notAfterMs: 40 * day },
+  ];
+  const refusals = new Map([
+    ["kube client CA", "is empty"],
+    ["kube/a.example", "no pair"],
+  ]);
+  const page = pageOf(
+    certificateListing({ certificates: () => rows, refusals: () => refusals, wall: () => 0 }),
+    "",
+  );
+  assert.equal(typeof page === "string" ? page : page["items"], [
+    {
+      purpose: "serving",
+      name: "kube/a.example",
+      notAfter: null,
+      leftMs: null,
+      level: "none",
+      refused: "no pair",
+    },
+    ...["", "is empty", ""].map((refused, index) => ({
+      purpose: rows[index]?.purpose,
+      name: "kube",
+      notAfter: new Date((20 + 10 * index) * day).toISOString(),
+      leftMs: (20 + 10 * index) * day,
+      level: "ok",
+      refused,
+    })),
+  ]);
 });
 
 test.run();

@@ -70,6 +70,7 @@ test("a field more, or one less, would be told", () => {
     notAfter: "2029-11-20T00:00:00.000Z",
     leftMs: 1,
     level: "ok",
+    refused: "",
   };
   assert.ok(validate(good));
   assert.not.ok(validate({ ...good, more: 1 }));

@@ -153,8 +153,22 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
   clients,
   locks,
   certificates: [
-    { purpose: "serving", name: "kube", notAfter: timeAt(-18e9), leftMs: 18e9, level: "ok" },
-    { purpose: "backend-loopback", name: "cp-1", notAfter: timeAt(-73e9), leftMs: 73e9, level: "ok" },
-    { purpose: "backend-loopback", name: "cp-2", notAfter: timeAt(-2e8), leftMs: 2e8, level: "soon" },
+    { purpose: "serving", name: "kube", notAfter: timeAt(-18e9), leftMs: 18e9, level: "ok", refused: "" },
+    {
+      purpose: "backend-loopback",
+      name: "cp-1",
+      notAfter: timeAt(-73e9),
+      leftMs: 73e9,
+      level: "ok",
+      refused: "",
+    },
+    {
+      purpose: "backend-loopback",
+      name: "cp-2",
+      notAfter: timeAt(-2e8),
+      leftMs: 2e8,
+      level: "soon",
+      refused: "",
+    },
   ],
 };

@@ -82,13 +82,21 @@ const lists: Readonly<Record<string, readonly object[]>> = {
     },
   ],
   certificates: [
-    { purpose: "serving", name: "kube", notAfter: "2027-06-22T00:00:00.000Z", leftMs: 18e9, level: "ok" },
+    {
+      purpose: "serving",
+      name: "kube",
+      notAfter: "2027-06-22T00:00:00.000Z",
+      leftMs: 18e9,
+      level: "ok",
+      refused: "",
+    },
     {
       purpose: "backend-loopback",
       name: "cp-2",
       notAfter: "2026-11-24T00:00:00.000Z",
       leftMs: 2e8,
       level: "soon",
+      refused: "",
     },
   ],
 };

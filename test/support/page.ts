@@ -36,7 +36,14 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     requests: { watches: 268, plain: 3, longRunning: 2 },
     stalledResources: [],
     certificates: [
-      { purpose: "backend-loopback", name: "cp-1", notAfter: timeAt(-9e9), leftMs: 9e9, level: "ok" },
+      {
+        purpose: "backend-loopback",
+        name: "cp-1",
+        notAfter: timeAt(-9e9),
+        leftMs: 9e9,
+        level: "ok",
+        refused: "",
+      },
     ],
     history: [],
     ...changed,
