@@ -5,6 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { limits } from "../limits.ts";
+import { stopParsing } from "../stop-parsing.ts";
 
 /** Beyond the limit the oldest goes, not the newest: idle sockets must not be able to keep a kubelet's probe out. */
 export function keepNewest(server: Server): void {
@@ -30,14 +31,4 @@ export function mayAsk({ socket }: IncomingMessage, response: ServerResponse): b
   waiting.set(socket, count + 1);
   response.once("close", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1));
   return true;
-}
-
-/**
- * A parser hands over every head that one read has brought, 64 KiB of them, also of a socket that is destroyed, and all of
- * them stay until it is closed, after the turn. It has no public way to stop: to say of a head that another protocol begins
- * behind it, as for an Upgrade, is what makes it read no further (_http_common.js, parserOnHeadersComplete).
- */
-function stopParsing(socket: Socket): void {
-  const parser: unknown = Reflect.get(socket, "parser");
-  if (typeof parser === "object" && parser !== null) Reflect.set(parser, "onIncoming", () => 2);
 }

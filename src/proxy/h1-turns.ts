@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { stopParsing } from "../stop-parsing.ts";
 import { breakOff } from "./break-off.ts";
 import type { Client } from "./client.ts";
 import { type RefusalCode, refusal } from "./h1-refusal.ts";
@@ -65,7 +66,7 @@ export class Turns implements H1End {
   /** A head was parsed. */
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    if (this.#isRefused) return;
+    if (this.#isRefused || this.#socket.destroyed) return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
     if (this.#isBusy && this.#hasTooMany) this.#abandon("More requests at once than anyone needs");
     else this.#next();

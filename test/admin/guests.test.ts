@@ -1,10 +1,8 @@
 /** Whoever reaches a port of ours, by too many sockets or with too much at once. */
-import { createServer } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Answers } from "../../src/admin/answers.ts";
-import { mayAsk } from "../../src/admin/guests.ts";
 import { type Admin, startAdmin } from "../../src/admin/server.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
@@ -76,18 +74,6 @@ test("whoever asks again and again before the first answer loses the socket, and
   await raw(port, question.repeat(2000)).end;
   assert.is(asked(), limits.adminWaiting);
   await isWell(port);
-});
-
-test("of what such a socket has sent no more is parsed", async () => {
-  let heads = 0;
-  const server = createServer((request, response) => {
-    heads += 1;
-    mayAsk(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  await raw((server.address() as AddressInfo).port, question.repeat(2000)).end;
-  server.close();
-  assert.is(heads, limits.adminWaiting + 1);
 });
 
 test("a few at once are answered in turn, and again", async () => {

@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/limits.ts";
 import { get, post, type ScriptedH1, startH1, until } from "../support/h1.ts";
 
 const test = suite("proxy/h1-turns");
@@ -35,6 +37,19 @@ test("behind a request that is not answered a few may wait, and 16 KiB of heads;
     client.send(get("/slow") + behind);
     await client.closed();
   }
+});
+
+test("of what a socket has said that was ended for it no more is parsed, however much one read has brought (A26)", async () => {
+  let parsed = 0;
+  const count = (): void => {
+    parsed += 1;
+  };
+  subscribe("http.server.request.start", count);
+  const client = await h1.connect();
+  client.send(get("/slow") + get("/next").repeat(1000));
+  await client.closed();
+  unsubscribe("http.server.request.start", count);
+  assert.ok(parsed > limits.h1Waiting && parsed < limits.h1Waiting + 5, `${parsed} were parsed`);
 });
 
 test("an upload that outlives its answer has an end", async () => {

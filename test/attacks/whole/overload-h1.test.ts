@@ -2,10 +2,13 @@
  * A26 over HTTP/1.1 and Upgrade. Requests keep their heads, for they may be asked again: long ones end before they can fill
  * the heap. A tunnel is asked for once, and keeps nothing of its head.
  */
+import { once } from "node:events";
+import { connect as tlsConnect } from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, Scene, times } from "../../support/attack.ts";
-import { connectRaw, type RawPeer } from "../../support/raw.ts";
+import { connectRaw, RawPeer } from "../../support/raw.ts";
+import { within } from "../../support/within.ts";
 
 const test = suite("attacks/whole/overload-h1");
 
@@ -87,6 +90,24 @@ test("A26 over HTTP/1.1: 2,000 heads of 100 KiB that hang are held to the bound 
   assert.ok(after.failures.some((message) => message.startsWith("Too much waits in this process")));
   assert.ok(lost > 1000 && heldMiB < 80, `${lost} were ended, ${heldMiB} MiB are held`);
   await echoes(honest, "still here");
+});
+
+test("A26 over HTTP/1.1: 200 sockets that say 2,000 requests each in one breath are ended, and no more of it is parsed", async () => {
+  const breath = head("GET /api").repeat(2000);
+  const options = { port: scene.proxy.place.port, host: "127.0.0.1", rejectUnauthorized: false };
+  const attackers = await inBatches(200, async (at) => {
+    if (at % 2 === 0) return connect();
+    const peer = new RawPeer(tlsConnect({ ...options, ALPNProtocols: ["http/1.1"] }));
+    peers.push(peer);
+    await within(20_000, "TLS", once(peer.socket, "secureConnect"));
+    return peer;
+  });
+  for (const attacker of attackers) attacker.send(breath);
+  for (let tries = 0; tries < 100 && !attackers.every(isLost); tries += 1) await pause(100);
+  assert.is(attackers.filter((peer) => !isLost(peer)).length, 0);
+  const { heapBytes, refusals } = await scene.proxy.state();
+  process.stdout.write(`\nfigure: 400,000 requests in 200 breaths, ${heapBytes >> 20} MiB live\n`);
+  assert.ok(refusals.every((reason) => !reason.startsWith("memory is short")));
 });
 
 test("A26 over Upgrade: a thousand tunnels with heads of 100 KiB, open or waiting, hold none of them", async () => {
