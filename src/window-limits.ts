@@ -79,9 +79,9 @@ export const windowLimits = {
   callerRelists: 10,
   /** Resources of which it is known that one caller has watched them: a controller-manager watches 60. */
   callerResources: 100,
-  /** What is read of a token's claims, and kept of a subject and an agent. */
   /** Programs that a metric names. */
   agents: 50,
+  /** What is read of a token's claims, and kept of a subject and an agent. */
   claimsChars: 16 * KiB,
   subjectChars: 256,
   agentChars: 64,
@@ -134,7 +134,7 @@ export const windowLimits = {
   eventStreams: 16,
   eventBacklogBytes: MiB,
   eventBeatMs: 15_000,
-  /** How often \`tap\` comes back to a proxy that was lost, a second apart: a restart takes less. */
+  /** How often `tap` comes back to a proxy that was lost, a second apart: a restart takes less. */
   tapAttempts: 10,
   /** What an operation may say: a reason. And who asks for it, and why, as the journal keeps it. */
   apiBodyBytes: 4 * KiB,

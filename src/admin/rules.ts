@@ -5,7 +5,7 @@ const head = `# Made of src/admin/alerts.ts: node test/admin/rules.test.ts --wri
 # Prometheus' job for watchkeeper is called "watchkeeper" here; say so in its scrape configuration, or change it in these rules.
 `;
 
-/** For \`rule_files\`. */
+/** For `rule_files`. */
 export function rulesFile(): string {
   return `${head}${groups("")}`;
 }

@@ -96,7 +96,7 @@ export class Hedges {
    */
   #askSlow(exchange: Exchange, leg: Leg): void {
     this.#parts.hasten(leg.backend);
-    if (exchange.legs.areTwo || !isFreshRead(exchange.order)) return;
+    if (exchange.legs.hasTwo || !isFreshRead(exchange.order)) return;
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;

@@ -45,12 +45,12 @@ export class Legs {
     return [...this.tried, this.backend, this.other?.backend ?? ""];
   }
 
-  get areTwo(): boolean {
+  get hasTwo(): boolean {
     return this.other !== undefined;
   }
 
   /** Is nobody who was asked known to be well, and nothing heard? */
-  get areDoubted(): boolean {
+  get isDoubted(): boolean {
     if (this.first?.isSuspect !== true || this.first.refusal !== undefined) return false;
     return this.other === undefined || (this.other.isSuspect && this.other.refusal === undefined);
   }

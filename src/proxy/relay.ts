@@ -87,9 +87,9 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     return this.legs.backend;
   }
 
-  /** Is nobody who was asked known to be well, and nothing heard? */
+  /** Is it open whether anybody who was asked will answer? */
   get isDoubted(): boolean {
-    return !this.isAnswered && this.legs.areDoubted;
+    return !this.isAnswered && this.legs.isDoubted;
   }
 
   /** Takes a refusal that was kept back: nobody has done better in time. */
@@ -307,12 +307,12 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   /** What is cut off in the middle can be asked for elsewhere, as long as its client knows nothing of it. */
   #waitsForRest(leg: Leg, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.order)) return false;
-    leg.refusal = new Refusal(fields, end, this.#buffered);
+    leg.refusal = new Refusal(fields, false, this.#buffered);
     return true;
   }
 
   #relayIfWhole(leg: Leg): void {
-    if (!this.legs.areTwo && leg.refusal?.isWhole === true) this.#relayRefusal();
+    if (!this.legs.hasTwo && leg.refusal?.isWhole === true) this.#relayRefusal();
   }
 
   /** One leg is over. Is there another, whose answer is as good? */

@@ -13,10 +13,10 @@ test("of two that are asked the one that answers goes on, and the other is let g
   const legs = new Legs(legOwner({}));
   const first = legs.ask("a");
   const hedge = legs.hedge("b");
-  assert.equal([legs.areTwo, legs.backend, legs.asked], [true, "a", ["a", "b"]]);
+  assert.equal([legs.hasTwo, legs.backend, legs.asked], [true, "a", ["a", "b"]]);
   assert.equal([legs.otherThan(first), legs.otherThan(hedge)], [hedge, first]);
   assert.is(legs.prefer(hedge), first);
-  assert.equal([legs.first, legs.areTwo, legs.backend], [hedge, false, "b"]);
+  assert.equal([legs.first, legs.hasTwo, legs.backend], [hedge, false, "b"]);
 });
 
 test("never of more than two at a time", () => {
@@ -47,15 +47,15 @@ test("whoever waits for a lane may give its place to another, and was asked in v
 test("they are doubted when each is silent and none has refused", () => {
   const legs = new Legs(legOwner({}));
   const first = legs.ask("a");
-  assert.not(legs.areDoubted);
+  assert.not(legs.isDoubted);
   first.suspected();
-  assert.ok(legs.areDoubted);
+  assert.ok(legs.isDoubted);
   const hedge = legs.hedge("b");
-  assert.not(legs.areDoubted);
+  assert.not(legs.isDoubted);
   hedge.suspected();
-  assert.ok(legs.areDoubted);
+  assert.ok(legs.isDoubted);
   hedge.refusal = refusal();
-  assert.not(legs.areDoubted);
+  assert.not(legs.isDoubted);
 });
 
 test("when nobody does better the one that refused is heard", () => {
