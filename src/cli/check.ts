@@ -1,9 +1,12 @@
 /** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
 import { parseArgs } from "node:util";
+import { textOf } from "../address.ts";
 import { timestampOf, wallClock } from "../clock.ts";
 import { type Config, type ListenerConfig, loadConfig } from "../config.ts";
 import type { BackendConfig, UpstreamConfig } from "../config-upstream.ts";
 import { Failure, failureFrom } from "../failure.ts";
+import { readList } from "../health/discover.ts";
+import { checkFound } from "../health/discovered.ts";
 import { Journal } from "../journal.ts";
 import { isProblems, lineOf } from "../problem.ts";
 import { loadCa } from "../proxy/authority.ts";
@@ -37,13 +40,13 @@ export async function check(args: string[]): Promise<number> {
     return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md\n`);
   const findings = [summaryOf(config, options.file)];
   const clusters = clustersIn(config);
-  findings.push(...clusters.flatMap((cluster) => caFindings(cluster)));
+  findings.push(...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]));
   findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
   findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
   if (!options.isOffline)
     findings.push(
       ...(await Promise.all(
-        clusters.flatMap((cluster) => cluster.upstream.backends.map((one) => backendFinding(one, cluster))),
+        clusters.flatMap((cluster) => backendsIn(cluster).map((one) => backendFinding(one, cluster))),
       )),
     );
   for (const { mark, subject, text, page } of findings) {
@@ -71,9 +74,10 @@ function complain(text: string): number {
   return 2;
 }
 
-/** With its authorities as they were read, and what stands before its names. */
+/** With its authorities as they were read, what a list in a file has, and what stands before its names. */
 type Cluster = {
   readonly upstream: UpstreamConfig;
+  readonly list: readonly BackendConfig[] | Failure;
   readonly prefix: string;
   readonly ca: string | undefined | Failure;
 };
@@ -81,15 +85,39 @@ type Cluster = {
 function clustersIn({ upstreams }: Config): readonly Cluster[] {
   return upstreams.map((upstream) => ({
     upstream,
+    list: listIn(upstream),
     prefix: upstreams.length > 1 ? `${upstream.name}/` : "",
     ca: upstream.tls === undefined ? undefined : loadCa(upstream.tls.caFile),
   }));
 }
 
+/** None unless discovery reads a file: anything else would have to be asked, with credentials of ours. */
+function listIn({ discovery }: UpstreamConfig): readonly BackendConfig[] | Failure {
+  if (discovery?.from !== "file") return [];
+  const read = readList(discovery.file);
+  const found = read instanceof Failure ? read : checkFound(read);
+  if (found instanceof Failure) return found;
+  return found.map((one) => ({ ...one, url: `${one.isEncrypted ? "https" : "http"}://${textOf(one)}` }));
+}
+
+function backendsIn({ upstream, list }: Cluster): readonly BackendConfig[] {
+  return [...upstream.backends, ...(list instanceof Failure ? [] : list)];
+}
+
+function listFindings({ upstream: { discovery }, prefix, list }: Cluster): Finding[] {
+  if (discovery?.from !== "file") return [];
+  const subject = `${prefix}discovery`;
+  if (list instanceof Failure)
+    return [{ mark: "✗", subject, text: list.message, page: runbook("DiscoveryFailed") }];
+  return [{ mark: "✓", subject, text: `backends in ${discovery.file}: ${list.length}` }];
+}
+
 function summaryOf({ listeners, upstreams }: Config, file: string): Finding {
   const backends = upstreams.reduce((sum, one) => sum + one.backends.length, 0);
   const froms = new Set(
-    upstreams.flatMap(({ discovery }) => (discovery === undefined ? [] : [discovery.from])),
+    upstreams.flatMap(({ discovery }) =>
+      discovery === undefined || discovery.from === "file" ? [] : [discovery.from],
+    ),
   );
   const more = froms.size === 0 ? "" : `, and more from ${[...froms].join(", ")} once it runs`;
   const clusters = upstreams.length === 1 ? "" : `, clusters: ${upstreams.length}`;

@@ -167,6 +167,26 @@ test("every pair that it would show is looked at: of each host, of the API, and 
   assert.is(code, 1);
 });
 
+test("a list in a file is read, and those in it are asked; one that is not there is a finding", async () => {
+  const { port } = server.address() as AddressInfo;
+  const listed = readFileSync(file, "utf8").replace(
+    /backends: .*/,
+    "discovery: {from: file, file: list.yaml}",
+  );
+  writeFileSync(file, listed);
+  const absent = await check("--config", file);
+  assert.equal(absent.lines.slice(2, 4), [
+    '✗ discovery: "list.yaml" does not exist',
+    "  see docs/runbooks/WatchkeeperDiscoveryFailed.md",
+  ]);
+  assert.is(absent.code, 1);
+  writeFileSync(join(directory, "list.yaml"), `[{name: found, url: "https://localhost:${port}"}]`);
+  const { lines, code } = await check("--config", file);
+  assert.is(lines[2], "✓ discovery: backends in list.yaml: 1");
+  assert.match(lines.at(-1) ?? "", /^✓ backend found: https:\/\/localhost:PORT answered/);
+  assert.is(code, 0);
+});
+
 test("one that takes sockets and says nothing has the page of a black hole", async () => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
