@@ -11,7 +11,7 @@ import { Journal } from "../journal.ts";
 import { isProblems, lineOf } from "../problem.ts";
 import { loadCa } from "../proxy/authority.ts";
 import { loadCertificate } from "../proxy/certificates.ts";
-import { certificatesIn } from "../proxy/serving-pair.ts";
+import { certificatesIn, hasAnyOf } from "../proxy/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
 import { type NamedPair, pairsIn } from "./pairs-in.ts";
 
@@ -28,6 +28,7 @@ type Finding = {
 
 const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md`;
 
+const tlsPage = "docs/certificates.md";
 const withinMs = 3000;
 const soonMs = 30 * 86_400_000;
 
@@ -130,7 +131,7 @@ function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
   const subject = prefix === "" ? "upstream CA" : `upstream ${upstream.name} CA`;
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
-    return [{ mark: "✗", subject, text: certificates.message, page: "docs/certificates.md" }];
+    return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
   // Of a bundle that carries an old authority beside its successor, the successor counts.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
@@ -143,13 +144,20 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
 }
 
 /** Loads the pair as whoever shows it would, self-handshake included. */
-async function pairFinding({ what, name, files }: NamedPair): Promise<Finding> {
+async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
   const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...files });
   if (certificate instanceof Failure)
     return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
   certificate.stop();
+  if (names.length > 0 && !hasAnyOf(names, certificate.pair()))
+    return {
+      mark: "!",
+      subject,
+      text: `its certificate has none of the names ${names.join(", ")}`,
+      page: tlsPage,
+    };
   return { ...expiryOf(certificate.notAfter()), subject };
 }
 

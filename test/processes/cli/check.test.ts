@@ -167,6 +167,22 @@ test("every pair that it would show is looked at: of each host, of the API, and 
   assert.is(code, 1);
 });
 
+test("a host whose certificate has none of its names is a warning: nobody who verifies would come in", async () => {
+  const host = (name: string): string =>
+    `keyFile: tls.key}, hosts: [{names: [${name}], tls: {certFile: tls.crt, keyFile: tls.key}}]}`;
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace("keyFile: tls.key}}", host("kube.example.com")));
+  const strange = await check("--config", file, "--offline");
+  assert.equal(strange.lines.slice(-2), [
+    "! host kube/kube.example.com: its certificate has none of the names kube.example.com",
+    "  see docs/certificates.md",
+  ]);
+  assert.is(strange.code, 0);
+  writeFileSync(file, text.replace("keyFile: tls.key}}", host("localhost")));
+  const { lines } = await check("--config", file, "--offline");
+  assert.is(lines.at(-1), "✓ host kube/localhost: certificate good until TIME");
+});
+
 test("a list in a file is read, and those in it are asked; one that is not there is a finding", async () => {
   const { port } = server.address() as AddressInfo;
   const listed = readFileSync(file, "utf8").replace(
