@@ -4,6 +4,7 @@ import { textOf } from "../address.ts";
 import { timestampOf, wallClock } from "../clock.ts";
 import { type Config, type ListenerConfig, loadConfig } from "../config.ts";
 import type { BackendConfig, UpstreamConfig } from "../config-upstream.ts";
+import { levelOf } from "../expiry.ts";
 import { Failure, failureFrom } from "../failure.ts";
 import { readList } from "../health/discover.ts";
 import { checkFound } from "../health/discovered.ts";
@@ -30,7 +31,6 @@ const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md
 
 const tlsPage = "docs/certificates.md";
 const withinMs = 3000;
-const soonMs = 30 * 86_400_000;
 
 /** Exit codes: 0 all is well, 1 something would not work, 2 the configuration itself is invalid. */
 export async function check(args: string[]): Promise<number> {
@@ -208,5 +208,10 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiringSoon");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  return { mark: leftMs < soonMs ? "!" : "✓", text: `certificate good until ${timestampOf(notAfter)}`, page };
+  // As soon as the alert would say so, whose page this is.
+  return {
+    mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
+    text: `certificate good until ${timestampOf(notAfter)}`,
+    page,
+  };
 }
