@@ -17,6 +17,12 @@ const entry = existsSync(source) ? source : new URL("../dist/cli/cli.js", import
 const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
 
 /**
+ * glibc keeps what was freed for the next time, in as many heaps as there are threads, and what it had to map once it takes
+ * from a heap ever after: 20 MiB that a proxy at rest does not need, and 60 after an attack. See mallopt(3); musl does not look.
+ */
+const allocator = { MALLOC_ARENA_MAX: "2", MALLOC_TRIM_THRESHOLD_: "1048576", MALLOC_MMAP_THRESHOLD_: "65536" };
+
+/**
  * Only a process that begins takes such flags. Whoever gave it others has its reasons; a parent's channel would be lost,
  * and so would sockets that systemd passed: Node has marked them to be closed then.
  */
@@ -32,6 +38,11 @@ function mayBeginAnew() {
  */
 function mayExecve() {
   return "execve" in process && spawnSync(process.execPath, ["--version"], { stdio: "ignore" }).status === 0;
+}
+
+/** Whoever has set something of it has its reasons. */
+function environment() {
+  return { ...allocator, ...process.env };
 }
 
 function isNewEnough(version) {
@@ -52,7 +63,7 @@ function pinnedNode() {
 const words = [...flags, fileURLToPath(entry), ...process.argv.slice(2)];
 if (isNewEnough(process.versions.node)) {
   // The same process, from its beginning: its id, its descriptors and who waits for it stay.
-  if (mayBeginAnew()) process.execve(process.execPath, [process.execPath, ...process.execArgv, ...words]);
+  if (mayBeginAnew()) process.execve(process.execPath, [process.execPath, ...process.execArgv, ...words], environment());
   await import(entry.href);
 } else {
   const node = pinnedNode();
@@ -64,6 +75,7 @@ if (isNewEnough(process.versions.node)) {
   const passed = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) || 0 : 0;
   if (passed > 0) delete process.env.LISTEN_PID;
   const child = spawn(node, words, {
+    env: environment(),
     // The channel carries nothing: its end tells the child that this process is gone, even by SIGKILL.
     stdio: ["inherit", "inherit", "inherit", ...Array.from({ length: passed }, (_, index) => 3 + index), "ipc"],
   });

@@ -395,6 +395,9 @@ export const limits = {
   heapEasy: 0.8,
   /** How often it is looked again while memory is short: a collection stops everything for 70 ms. */
   heapLookMs: 2000,
+  /** By how much a heap has to become smaller for its pages to go back, and how often: that stops everything, too. */
+  heapPagesBytes: 48 * MiB,
+  heapPagesMs: 60_000,
   /** What of the heap is for the octets of one turn, and for V8 itself: it is full without them. */
   heapReserveBytes: 16 * MiB,
   /** Of those that may go, how many do so at one look: all of them at once would come back at once. */
@@ -429,6 +432,8 @@ export const limits = {
 
   /** HTTP/1.1: from a request's first octet to the end of its head (A22), also for an upload that outlives its answer. */
   h1HeadMs: 10_000,
+  /** Parsers that nobody uses: each keeps the longest head that it has read, and Node would keep a thousand. */
+  h1IdleParsers: 16,
   /** How long a refused client may take to read why. */
   h1LingerMs: 1000,
   /** Parsed requests behind the one being answered: no Kubernetes client pipelines at all (A33). Their heads: one usual one. */

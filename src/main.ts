@@ -21,6 +21,7 @@ import { closeDoor, type Door, doorCertificates, doorOf } from "./proxy/door.ts"
 import { drain } from "./proxy/drain.ts";
 import type { LiveExchanges } from "./proxy/exchanges.ts";
 import { guarded } from "./proxy/guarded.ts";
+import { HeapPages } from "./proxy/heap-pages.ts";
 import type { Gate } from "./proxy/listen.ts";
 import { Listeners } from "./proxy/listeners.ts";
 import { watchLiveHeap } from "./proxy/live-heap.ts";
@@ -97,12 +98,17 @@ class Watchkeeper implements Running {
     });
     const isFull = (): boolean => this.#overload.load !== "normal";
     this.#listeners = new Listeners({ clock, journal, gateOf, isFull }, config.health.keepalive, inherited);
+    const pages = new HeapPages(clock, collect);
     this.#looks = [
       new Looks(clock, slabLookMs, shrinkRoom),
       new Looks(clock, limits.heapLookMs, () => this.#overload.beat()),
+      new Looks(clock, limits.heapLookMs, () => pages.beat()),
     ];
     for (const looks of this.#looks) looks.start();
-    this.#stopOverload = watchLiveHeap((share) => this.#overload.look(share));
+    this.#stopOverload = watchLiveHeap((heap) => {
+      this.#overload.look(heap.share);
+      pages.look(heap);
+    });
   }
 
   get addresses(): ReadonlyMap<string, string> {

@@ -16,6 +16,8 @@ export type H1Client = Pick<Turns, "client" | "isIdle" | "idleSince" | "drain">;
 /** Takes over sockets that speak HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const turns = new WeakMap<Duplex, Turns>();
+  // Of the whole process: there is no other way to say it.
+  http.setMaxIdleHTTPParsers(limits.h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
     // node's own deadlines need a listening server; ours are in Turns. Its Host rule answers without a Status.

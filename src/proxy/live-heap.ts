@@ -1,4 +1,4 @@
-/** Tells after each full collection how much of the heap's limit is live, but for a reserve. */
+/** Tells after each full collection how much of the heap's limit is live, but for a reserve, and what its pages take. */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 import { limits } from "../limits.ts";
@@ -14,11 +14,20 @@ function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - limits.heapReserveBytes;
 }
 
+/** As a full collection has left the heap. */
+export type LiveHeap = {
+  /** Of what there is room for. */
+  readonly share: number;
+  /** What its pages take of the machine's memory. */
+  readonly residentBytes: number;
+};
+
 /** Returns its stop function. */
-export function watchLiveHeap(tell: (share: number) => void): () => void {
+export function watchLiveHeap(tell: (heap: LiveHeap) => void): () => void {
   const observer = new PerformanceObserver((list) => {
     if (!list.getEntries().some(isFull)) return;
-    tell(getHeapStatistics().used_heap_size / roomBytes());
+    const { used_heap_size: liveBytes, total_physical_size: residentBytes } = getHeapStatistics();
+    tell({ share: liveBytes / roomBytes(), residentBytes });
   });
   observer.observe({ entryTypes: ["gc"] });
   return () => observer.disconnect();

@@ -91,8 +91,8 @@ export class Scene {
   }
 
   /**
-   * What was attacked once has shown its peak, which the C library keeps for the next time (no leak: the same attack again
-   * adds nothing, and what is live goes back at once): from now on RSS is held to what it is now.
+   * Sockets by the thousand have been small pieces of malloc's, which keeps them for the next ones (no leak: the same attack
+   * again adds nothing, and what is live goes back at once): from now on RSS is held to what it is now.
    */
   async measureFromHere(): Promise<void> {
     this.#rssBytes = (await this.gone()).rssBytes;

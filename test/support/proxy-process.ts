@@ -9,6 +9,13 @@ import { within } from "./within.ts";
 const pageBytes = 4096;
 const file = fileURLToPath(new URL("./proxy-child.ts", import.meta.url));
 
+/** As bin/watchkeeper.js and deploy/Containerfile have it. */
+const allocator = {
+  MALLOC_ARENA_MAX: "2",
+  MALLOC_TRIM_THRESHOLD_: "1048576",
+  MALLOC_MMAP_THRESHOLD_: "65536",
+};
+
 /** A proxy in a process of its own. */
 export class ProxyProcess {
   readonly place: ChildPlace;
@@ -35,7 +42,7 @@ export class ProxyProcess {
     const limited = openFiles === undefined ? "" : `ulimit -n ${openFiles};`;
     const child = spawn("sh", ["-c", `${limited} exec "$@"`, "sh", ...own], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      env: { ...process.env, ...env },
+      env: { ...allocator, ...process.env, ...env },
     });
     let said = "";
     for (const stream of [child.stdout, child.stderr])

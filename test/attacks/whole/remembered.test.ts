@@ -81,9 +81,7 @@ for (const [what, of] of Object.entries(attacks))
     await ask(50, (at) => of(at + count));
     const { heapBytes } = await scene.gone();
     await ask(count, of);
-    // What 36 MB of heads have passed through stays the process' for a while: it is what is live that counts.
     await scene.settledLive(heapBytes);
-    await scene.measureFromHere();
     const after = await scene.proxy.state();
     const grownMB = ((after.heapBytes - heapBytes) / 1e6).toFixed(1);
     process.stdout.write(`figure: ${what}: ${grownMB} MB more are live\n`);

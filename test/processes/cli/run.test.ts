@@ -39,6 +39,7 @@ type Started = { readonly child: ChildProcess; readonly said: (word: string) => 
 function start(file: string, flags: readonly string[] = []): Started {
   const child = spawn(process.execPath, [...flags, "bin/watchkeeper.js", "run", "--config", file], {
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, MALLOC_TRIM_THRESHOLD_: "2097152" },
   });
   children.push(child);
   let text = "";
@@ -77,6 +78,16 @@ test("a run has the young heap that was measured, unless its starter asks for an
     return readFileSync(`/proc/${child.pid}/cmdline`, "utf8").includes("--max-semi-space-size=8\0");
   };
   assert.equal([await isOurs([]), await isOurs(["--max-semi-space-size=16"])], [true, false]);
+});
+
+test("a run gives freed memory back, unless its starter has other wishes for malloc", async () => {
+  const { child, said } = start(configFile("malloc.yaml"));
+  await said("listener.opened");
+  const env = readFileSync(`/proc/${child.pid}/environ`, "utf8").split("\0");
+  assert.equal(
+    env.filter((one) => one.startsWith("MALLOC_")),
+    ["MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=2097152", "MALLOC_MMAP_THRESHOLD_=65536"],
+  );
 });
 
 test("whoever is let in may ask at once how we are: the port of probes is open before clients'", async () => {
