@@ -16,9 +16,9 @@ const may: Record<string, readonly string[]> = {
   proxy: ["proxy", "h2", "watch", "health", "ledger", "root"],
   admin: ["admin", "incidents", "root"],
   main: ["root", "proxy", "h2", "health", "watch", "admin"],
-  // `check` judges certificates with the listener's own eyes.
+  // `check` judges certificates with the listener's own eyes, and a list of backends with discovery's.
   // `explain` says what a kind of incident means.
-  cli: ["cli", "root", "main", "demo", "proxy", "admin", "incidents"],
+  cli: ["cli", "root", "main", "demo", "proxy", "health", "admin", "incidents"],
   demo: ["demo", "root", "main", "h2", "proxy"],
 };
 

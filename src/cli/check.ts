@@ -1,14 +1,18 @@
 /** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
 import { parseArgs } from "node:util";
+import { textOf } from "../address.ts";
 import { timestampOf, wallClock } from "../clock.ts";
 import { type Config, type ListenerConfig, loadConfig } from "../config.ts";
 import type { BackendConfig, UpstreamConfig } from "../config-upstream.ts";
+import { levelOf } from "../expiry.ts";
 import { Failure, failureFrom } from "../failure.ts";
+import { readList } from "../health/discover.ts";
+import { checkFound } from "../health/discovered.ts";
 import { Journal } from "../journal.ts";
 import { isProblems, lineOf } from "../problem.ts";
 import { loadCa } from "../proxy/authority.ts";
 import { loadCertificate } from "../proxy/certificates.ts";
-import { certificatesIn } from "../proxy/serving-pair.ts";
+import { certificatesIn, hasAnyOf } from "../proxy/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
 import { type NamedPair, pairsIn } from "./pairs-in.ts";
 
@@ -25,8 +29,8 @@ type Finding = {
 
 const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md`;
 
+const tlsPage = "docs/certificates.md";
 const withinMs = 3000;
-const soonMs = 30 * 86_400_000;
 
 /** Exit codes: 0 all is well, 1 something would not work, 2 the configuration itself is invalid. */
 export async function check(args: string[]): Promise<number> {
@@ -37,13 +41,13 @@ export async function check(args: string[]): Promise<number> {
     return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md\n`);
   const findings = [summaryOf(config, options.file)];
   const clusters = clustersIn(config);
-  findings.push(...clusters.flatMap((cluster) => caFindings(cluster)));
+  findings.push(...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]));
   findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
   findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
   if (!options.isOffline)
     findings.push(
       ...(await Promise.all(
-        clusters.flatMap((cluster) => cluster.upstream.backends.map((one) => backendFinding(one, cluster))),
+        clusters.flatMap((cluster) => backendsIn(cluster).map((one) => backendFinding(one, cluster))),
       )),
     );
   for (const { mark, subject, text, page } of findings) {
@@ -71,9 +75,10 @@ function complain(text: string): number {
   return 2;
 }
 
-/** With its authorities as they were read, and what stands before its names. */
+/** With its authorities as they were read, what a list in a file has, and what stands before its names. */
 type Cluster = {
   readonly upstream: UpstreamConfig;
+  readonly list: readonly BackendConfig[] | Failure;
   readonly prefix: string;
   readonly ca: string | undefined | Failure;
 };
@@ -81,15 +86,39 @@ type Cluster = {
 function clustersIn({ upstreams }: Config): readonly Cluster[] {
   return upstreams.map((upstream) => ({
     upstream,
+    list: listIn(upstream),
     prefix: upstreams.length > 1 ? `${upstream.name}/` : "",
     ca: upstream.tls === undefined ? undefined : loadCa(upstream.tls.caFile),
   }));
 }
 
+/** None unless discovery reads a file: anything else would have to be asked, with credentials of ours. */
+function listIn({ discovery }: UpstreamConfig): readonly BackendConfig[] | Failure {
+  if (discovery?.from !== "file") return [];
+  const read = readList(discovery.file);
+  const found = read instanceof Failure ? read : checkFound(read);
+  if (found instanceof Failure) return found;
+  return found.map((one) => ({ ...one, url: `${one.isEncrypted ? "https" : "http"}://${textOf(one)}` }));
+}
+
+function backendsIn({ upstream, list }: Cluster): readonly BackendConfig[] {
+  return [...upstream.backends, ...(list instanceof Failure ? [] : list)];
+}
+
+function listFindings({ upstream: { discovery }, prefix, list }: Cluster): Finding[] {
+  if (discovery?.from !== "file") return [];
+  const subject = `${prefix}discovery`;
+  if (list instanceof Failure)
+    return [{ mark: "✗", subject, text: list.message, page: runbook("DiscoveryFailed") }];
+  return [{ mark: "✓", subject, text: `backends in ${discovery.file}: ${list.length}` }];
+}
+
 function summaryOf({ listeners, upstreams }: Config, file: string): Finding {
   const backends = upstreams.reduce((sum, one) => sum + one.backends.length, 0);
   const froms = new Set(
-    upstreams.flatMap(({ discovery }) => (discovery === undefined ? [] : [discovery.from])),
+    upstreams.flatMap(({ discovery }) =>
+      discovery === undefined || discovery.from === "file" ? [] : [discovery.from],
+    ),
   );
   const more = froms.size === 0 ? "" : `, and more from ${[...froms].join(", ")} once it runs`;
   const clusters = upstreams.length === 1 ? "" : `, clusters: ${upstreams.length}`;
@@ -102,7 +131,7 @@ function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
   const subject = prefix === "" ? "upstream CA" : `upstream ${upstream.name} CA`;
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
-    return [{ mark: "✗", subject, text: certificates.message, page: "docs/certificates.md" }];
+    return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
   // Of a bundle that carries an old authority beside its successor, the successor counts.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
@@ -115,13 +144,20 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
 }
 
 /** Loads the pair as whoever shows it would, self-handshake included. */
-async function pairFinding({ what, name, files }: NamedPair): Promise<Finding> {
+async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
   const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...files });
   if (certificate instanceof Failure)
     return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
   certificate.stop();
+  if (names.length > 0 && !hasAnyOf(names, certificate.pair()))
+    return {
+      mark: "!",
+      subject,
+      text: `its certificate has none of the names ${names.join(", ")}`,
+      page: tlsPage,
+    };
   return { ...expiryOf(certificate.notAfter()), subject };
 }
 
@@ -172,5 +208,10 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiringSoon");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  return { mark: leftMs < soonMs ? "!" : "✓", text: `certificate good until ${timestampOf(notAfter)}`, page };
+  // As soon as the alert would say so, whose page this is.
+  return {
+    mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
+    text: `certificate good until ${timestampOf(notAfter)}`,
+    page,
+  };
 }

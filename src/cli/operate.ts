@@ -26,8 +26,8 @@ export async function operate(
   const [target, ...rest] = options.words;
   const isWhole = name === "reload" || target !== undefined;
   if (!isWhole || rest.length > 0) {
-    const what = name === "move" ? "watch, by its AUDIT-ID" : "BACKEND";
-    return failed(usage(`Say which one ${what} to ${name}`), screen);
+    const what = name === "move" ? "watch, by its AUDIT-ID," : "BACKEND";
+    return failed(usage(`Say which ${what} to ${name}`), screen);
   }
   const why = options.text("why") ?? "";
   const done = await client.post(paths[name](target ?? ""), { why }, operator());

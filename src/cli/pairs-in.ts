@@ -6,6 +6,8 @@ export type NamedPair = {
   /** "listener", "host", or "" where the name says it all. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
+  /** Of a host: those by which its clients ask for it. */
+  readonly names?: readonly string[];
   /** Of a listener or a host with the CA of its clients, which has to be good as well. */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
 };
@@ -26,6 +28,7 @@ function servingPairs({ name, tls, hosts }: ListenerConfig): readonly NamedPair[
   const ofHosts = hosts.map(({ names, tls: files }) => ({
     what: "host" as const,
     name: `${name}/${names[0] ?? ""}`,
+    names,
     files,
   }));
   return [{ what: "listener", name, files: tls }, ...ofHosts];

@@ -63,7 +63,7 @@ export function sidecarContainer({ image, port, metricsPort }: Addition): Readon
       capabilities: { drop: ["ALL"] },
       seccompProfile: { type: "RuntimeDefault" },
     },
-    resources: { requests: { cpu: "20m", memory: "128Mi" }, limits: { memory: "256Mi" } },
+    resources: { requests: { cpu: "20m", memory: "160Mi" }, limits: { memory: "256Mi" } },
     volumeMounts: [
       { name: volumes.shared, mountPath: usual.shared },
       { name: volumes.state, mountPath: usual.state },

@@ -45,15 +45,17 @@ function nameSource(name: string, port: number): Source {
 /** How often a file is looked at for changes. */
 const fileLookMs = 1000;
 
+/** What a list in a file says now. */
+export function readList(file: string): readonly Found[] | Failure {
+  const text = readText(file, limits.configBytes);
+  if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);
+  return foundInFile(text, file);
+}
+
 function fileSource(file: string, clock: Clock): Source {
-  const read = (): readonly Found[] | Failure => {
-    const text = readText(file, limits.configBytes);
-    if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);
-    return foundInFile(text, file);
-  };
   return {
     from: "file",
-    ask: () => Promise.resolve(read()),
+    ask: () => Promise.resolve(readList(file)),
     watch: (run) => watchFiles([file], { clock, intervalMs: fileLookMs, onChange: run }),
     giveUp() {},
     stop() {},

@@ -41,8 +41,8 @@ export type CertificateOptions = {
   readonly wholeOnly?: boolean;
   /** Another pair, or another client CA, has taken the place of the last one. */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Why another pair would not do in the place of one that does; undefined: nothing speaks against it. */
-  readonly prove?: (pair: ServingPair) => Promise<Failure | undefined>;
+  /** Why another pair would not do in the place of `was`, which does; undefined: nothing speaks against it. */
+  readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
   readonly reloadIntervalMs: number;
   readonly clock: Clock;
   readonly journal: Journal;
@@ -145,7 +145,7 @@ class ReloadingCertificate implements ServingCertificate {
     const was = this.#current;
     if (loaded instanceof Failure || was === undefined) return loaded;
     const { certFile, keyFile, prove } = this.#options;
-    const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair);
+    const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);
     return objection === undefined ? loaded : unusable(`"${certFile}" with "${keyFile}"`, objection);
   }
 

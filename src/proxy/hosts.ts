@@ -5,9 +5,10 @@
 import type tls from "node:tls";
 import type { Clock } from "../clock.ts";
 import type { HostConfig, IdentityPolicy, ListenerConfig } from "../config.ts";
-import type { Failure } from "../failure.ts";
+import { Failure } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { keepCertificate, type ServingCertificate } from "./certificates.ts";
+import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
   /** As the journal and the metrics name it: the listener's, with its first name behind it unless it is the default. */
@@ -60,7 +61,9 @@ export class Hosts {
       const onSwap = (isOtherCa: boolean): void => {
         if (isOtherCa) onOtherCa(called);
       };
-      const loading = { ...config.tls, name: called, wholeOnly, clock, journal, onSwap };
+      const prove = async (pair: ServingPair, was: ServingPair): Promise<Failure | undefined> =>
+        strangeTo(config.names, pair, was);
+      const loading = { ...config.tls, name: called, wholeOnly, clock, journal, onSwap, prove };
       const { certificate, failure } = await keepCertificate(loading);
       return { host: hostOf(config, called, certificate), certificate, failure };
     };
@@ -120,6 +123,14 @@ export class Hosts {
       hosts.find(({ names }) => names.includes(wanted)) ?? hosts.find(({ names }) => names.includes(wildcard))
     );
   }
+}
+
+/** Nobody who verifies would take it for this host; of one that was no better before that is no news. */
+function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
+  if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
+  const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");
+  const message = `the certificate of ${subject} has none of the names ${names.join(", ")}`;
+  return new Failure("bad-file", "proxy", message);
 }
 
 function hostOf(

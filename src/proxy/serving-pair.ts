@@ -108,6 +108,12 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
+/** Has it one of these names? "*." is any label: only a wildcard of its own will do for that. */
+export function hasAnyOf(names: readonly string[], { chain }: ServingPair): boolean {
+  const leaf = new X509Certificate(chain);
+  return names.some((name) => leaf.checkHost(name.replace(/^\*/, "any-label")) !== undefined);
+}
+
 /** The first of them that is past its end, or not yet valid. */
 export function outOfDate(chain: readonly X509Certificate[], wallMs: number): Failure | undefined {
   for (const { subject, validFrom, validFromDate, validTo, validToDate } of chain) {

@@ -252,6 +252,25 @@ test("A50: whatever a running host's files become, it serves on with its last go
   writeFileSync(join(proxy.directory, "blue.crt"), blue.certificate);
 });
 
+test("A50: a good pair of somebody else's names does not take the place of one that has the host's", async () => {
+  const isTold = (): boolean =>
+    proxy.entries.some(
+      (entry) =>
+        entry.kind === "certificate.refused" &&
+        entry.problem.endsWith('the certificate of "CN=green" has none of the names blue.test, *.blue.test'),
+    );
+  writeFileSync(join(proxy.directory, "blue.crt"), green.certificate);
+  writeFileSync(join(proxy.directory, "blue.key"), green.key);
+  const told = async (): Promise<void> => {
+    while (!isTold()) await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  await within(10_000, "the refusal", told());
+  const asking = { pair: bob, servername: "blue.test", authority: "blue.test" };
+  assert.match(await askH2(proxy, asking), /^200 .*bob/);
+  writeFileSync(join(proxy.directory, "blue.crt"), blue.certificate);
+  writeFileSync(join(proxy.directory, "blue.key"), blue.key);
+});
+
 test("another client CA sends away whom the last one identified, when their answers are over", async () => {
   const open = async (pair: typeof bob | undefined): Promise<http2.ClientHttp2Session> => {
     const servername = "blue.test";

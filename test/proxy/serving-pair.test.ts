@@ -6,7 +6,7 @@ import { Failure } from "../../src/failure.ts";
 import { limits } from "../../src/limits.ts";
 import { splitPem } from "../../src/proxy/pem.ts";
 import { createAuthority } from "../../src/proxy/pki.ts";
-import { checkPair } from "../../src/proxy/serving-pair.ts";
+import { checkPair, hasAnyOf, type ServingPair } from "../../src/proxy/serving-pair.ts";
 import { testPki } from "../support/pki.ts";
 
 const test = suite("proxy/serving-pair");
@@ -74,6 +74,20 @@ test("a key of another certificate, or of another kind, is no pair", () => {
     'the key of "CN=watchkeeper" is ec, the private key is rsa',
   );
   assert.is(problemOf(rsa.certificate, serving.key), 'the key of "CN=x" is rsa, the private key is ec');
+});
+
+test("names are found as clients find them, whatever label a wildcard stands for", () => {
+  const pairOf = (hosts: readonly string[]): ServingPair => {
+    const { certificate, key } = authority.issue({ name: "a", hosts });
+    const pair = checkPair(certificate, key, now);
+    if (pair instanceof Failure) throw new Error(pair.message);
+    return pair;
+  };
+  const wild = pairOf(["*.example.com"]);
+  assert.ok(hasAnyOf(["b.test", "b.example.com"], wild));
+  assert.ok(hasAnyOf(["*.example.com"], wild));
+  assert.not.ok(hasAnyOf(["a.b.example.com", "example.com"], wild));
+  assert.not.ok(hasAnyOf(["*.example.com"], pairOf(["a.example.com"])));
 });
 
 test("a chain is put in order, leaf first, with strangers behind it", async () => {

@@ -31,6 +31,9 @@ export class HealthProber {
   /** `pid` is whose endpoint it is. */
   constructor(url: string, pid: number) {
     this.#child = fork(file, [url, String(pid)], { execArgv: [] });
+    // A test that fails before it has the times is not kept from its end.
+    this.#child.unref();
+    this.#child.channel?.unref();
   }
 
   /** Stops asking; resolves when the last question is answered. */
@@ -82,6 +85,7 @@ async function tell(probes: readonly Promise<Probe>[]): Promise<void> {
 function askOnAndOn(url: string, pid: string): void {
   const probes: Promise<Probe>[] = [];
   const timer = setInterval(() => probes.push(ask(url, pid)), everyMs);
+  process.once("disconnect", () => process.exit());
   process.once("message", () => {
     clearInterval(timer);
     void tell(probes);

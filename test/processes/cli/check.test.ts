@@ -119,6 +119,8 @@ test("an apiserver that refuses anonymous requests is alive", async () => {
 });
 
 test("a certificate that ends soon is a warning, a key that does not fit or a broken CA a finding", async () => {
+  put(authority.issue({ name: "later", notAfter: wallClock.wall() + 8 * 86_400_000 }));
+  assert.match((await check("--config", file, "--offline")).lines.at(-1) ?? "", /^✓ listener kube/u);
   put(authority.issue({ name: "soon", notAfter: wallClock.wall() + 86_400_000 }));
   const soon = await check("--config", file, "--offline");
   assert.equal(soon.lines.slice(-2), [
@@ -165,6 +167,42 @@ test("every pair that it would show is looked at: of each host, of the API, and 
   ]);
   assert.match(lines.at(-2) ?? "", /the private key is not that of the certificate of "CN=watchkeeper"$/);
   assert.is(code, 1);
+});
+
+test("a host whose certificate has none of its names is a warning: nobody who verifies would come in", async () => {
+  const host = (name: string): string =>
+    `keyFile: tls.key}, hosts: [{names: [${name}], tls: {certFile: tls.crt, keyFile: tls.key}}]}`;
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace("keyFile: tls.key}}", host("kube.example.com")));
+  const strange = await check("--config", file, "--offline");
+  assert.equal(strange.lines.slice(-2), [
+    "! host kube/kube.example.com: its certificate has none of the names kube.example.com",
+    "  see docs/certificates.md",
+  ]);
+  assert.is(strange.code, 0);
+  writeFileSync(file, text.replace("keyFile: tls.key}}", host("localhost")));
+  const { lines } = await check("--config", file, "--offline");
+  assert.is(lines.at(-1), "✓ host kube/localhost: certificate good until TIME");
+});
+
+test("a list in a file is read, and those in it are asked; one that is not there is a finding", async () => {
+  const { port } = server.address() as AddressInfo;
+  const listed = readFileSync(file, "utf8").replace(
+    /backends: .*/,
+    "discovery: {from: file, file: list.yaml}",
+  );
+  writeFileSync(file, listed);
+  const absent = await check("--config", file);
+  assert.equal(absent.lines.slice(2, 4), [
+    '✗ discovery: "list.yaml" does not exist',
+    "  see docs/runbooks/WatchkeeperDiscoveryFailed.md",
+  ]);
+  assert.is(absent.code, 1);
+  writeFileSync(join(directory, "list.yaml"), `[{name: found, url: "https://localhost:${port}"}]`);
+  const { lines, code } = await check("--config", file);
+  assert.is(lines[2], "✓ discovery: backends in list.yaml: 1");
+  assert.match(lines.at(-1) ?? "", /^✓ backend found: https:\/\/localhost:PORT answered/);
+  assert.is(code, 0);
 });
 
 test("one that takes sockets and says nothing has the page of a black hole", async () => {

@@ -289,8 +289,8 @@ export const guards: readonly Guard[] = [
     without: "a new pair counts unproven",
     removal: {
       file: "proxy/certificates.ts",
-      find: "isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair);",
-      replace: "(await prove?.(loaded.pair)) && undefined;",
+      find: "isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);",
+      replace: "(await prove?.(loaded.pair, was.pair)) && undefined;",
     },
     test: certificates,
     fails: "a pair to which somebody objects waits",
