@@ -35,6 +35,20 @@ export const admission: readonly Defect[] = [
     ["proxy/overload", "it must ease"],
   ),
   defect(
+    "nobody looks whether those who filled the heap are gone",
+    { file: "proxy/overload.ts", find: "    this.#parts.collect();\n", replace: "" },
+    ["proxy/overload", "looks again by itself"],
+  ),
+  defect(
+    "pages go back at every look",
+    {
+      file: "proxy/heap-pages.ts",
+      find: " || now - this.#collectedAt < limits.heapPagesMs",
+      replace: "",
+    },
+    ["proxy/heap-pages", "once a minute"],
+  ),
+  defect(
     "one source has all sockets",
     { file: "proxy/sources.ts", find: "if (count >= this.#most) return undefined;", replace: "" },
     ["proxy/sources", "an address has its number"],

@@ -79,4 +79,27 @@ export const operator: readonly Defect[] = [
     },
     ["admin/reviews", "whatever is not clearly somebody is nobody"],
   ),
+  defect(
+    "a loop that stands still is well",
+    {
+      file: "admin/patient.ts",
+      find: "const isStill = stoodMs >= limits.standstillMs;",
+      replace: "const isStill = stoodMs < 0;",
+    },
+    ["admin/patient", "stands still, until it answers"],
+  ),
+  defect(
+    "what the loop has said unasked is forgotten",
+    { file: "admin/patient.ts", find: "this.#known[probe] = checks;", replace: "void checks;" },
+    ["admin/patient", "what the loop has said unasked"],
+  ),
+  defect(
+    "a socket at the port of probes may ask without end",
+    {
+      file: "admin/guests.ts",
+      find: "if (count >= limits.adminWaiting) {",
+      replace: "if (count < 0) {",
+    },
+    ["admin/guests", "loses the socket"],
+  ),
 ];
