@@ -142,7 +142,10 @@ class Watchkeeper implements Running {
     // are there, for lanes are dialled at once.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
-    if (failure !== undefined) this.#cut();
+    if (failure !== undefined) {
+      this.#cut();
+      await this.#windows.close();
+    }
     return failure;
   }
 
