@@ -51,6 +51,11 @@ export function failureFrom(reason: unknown, origin: Origin): Failure {
   return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
 }
 
+/** What was thrown, in its own words, whatever it is. */
+export function wordsOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
+
 /** OpenSSL's errors have a sentence of their own; the rest of their message is addresses and file names. */
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);

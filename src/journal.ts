@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { wordsOf } from "./failure.ts";
 import type { Happening } from "./happening.ts";
 
 /** One thing that happened, and in which cluster: left out while there is but one, and of what belongs to none. */
@@ -44,7 +45,7 @@ export class Journal {
     try {
       reader(entry, at);
     } catch (error) {
-      const message = `${entry.kind}: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `${entry.kind}: ${wordsOf(error)}`;
       const fault: Entry = { kind: "fault.contained", ring: "reader", message };
       for (const other of this.#readers)
         if (other !== reader && entry.kind !== fault.kind) this.#tell(other, fault, at);

@@ -1,6 +1,6 @@
 /** Small text files that an operator names: whatever stands in a file's place is a Failure, and nothing blocks. */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { Failure } from "./failure.ts";
+import { Failure, wordsOf } from "./failure.ts";
 
 /** One byte more than `limitBytes` is read at most. The message says what is wrong, not with which file. */
 export function readText(file: string, limitBytes: number): string | Failure {
@@ -28,5 +28,5 @@ function wordsFor(reason: unknown): string {
     ERR_ENCODING_INVALID_ENCODED_DATA: "is not UTF-8 text",
   };
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
-  return known[code] ?? (reason instanceof Error ? reason.message : String(reason));
+  return known[code] ?? wordsOf(reason);
 }

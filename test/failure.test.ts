@@ -8,6 +8,7 @@ import {
   isShortage,
   metOf,
   timeout,
+  wordsOf,
 } from "../src/failure.ts";
 
 const test = suite("failure");
@@ -49,6 +50,13 @@ test("OpenSSL's errors are told in their own words, without addresses and file n
     reason: "tlsv1 alert no application protocol",
   });
   assert.is(failureFrom(reason, "backend").message, "TLS: tlsv1 alert no application protocol");
+});
+
+test("whatever was thrown has words", () => {
+  assert.equal(
+    [wordsOf(new TypeError("no such thing")), wordsOf("odd"), wordsOf(undefined)],
+    ["no such thing", "odd", "undefined"],
+  );
 });
 
 test("what this process has run out of charges nobody else", () => {

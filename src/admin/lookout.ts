@@ -5,7 +5,7 @@
  */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../clock.ts";
-import { Failure } from "../failure.ts";
+import { Failure, wordsOf } from "../failure.ts";
 import type { Entry, Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
@@ -149,7 +149,7 @@ export class Lookout implements Admin {
       const answer = await (question === "metrics" ? answers.scrape() : answers.checks(question));
       send(worker, { kind: "answer", id, answer });
     } catch (error) {
-      send(worker, { kind: "refusal", id, message: messageOf(error) });
+      send(worker, { kind: "refusal", id, message: wordsOf(error) });
     }
   }
 
@@ -178,17 +178,13 @@ export class Lookout implements Admin {
   }
 
   #contained(reason: unknown): void {
-    const message = `Metrics port: ${messageOf(reason)}`;
+    const message = `Metrics port: ${wordsOf(reason)}`;
     this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
   }
 }
 
 function failed(reason: unknown): Failure {
-  return new Failure("bad-request", "proxy", messageOf(reason));
-}
-
-function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
+  return new Failure("bad-request", "proxy", wordsOf(reason));
 }
 
 function send(worker: Worker, message: ToThread): void {

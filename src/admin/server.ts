@@ -13,7 +13,7 @@ import {
 import type { ListenOptions } from "node:net";
 import { isBoundAt, textOf } from "../address.ts";
 import { descriptorOf } from "../descriptors.ts";
-import { cannotListen, type Failure } from "../failure.ts";
+import { cannotListen, type Failure, wordsOf } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { Asker, ProbeName } from "./answers.ts";
@@ -220,7 +220,7 @@ function pathOf({ url = "" }: IncomingMessage): string {
 }
 
 function contained(journal: Journal, reason: unknown): void {
-  const message = reason instanceof Error ? reason.message : String(reason);
+  const message = wordsOf(reason);
   journal.write({ kind: "fault.contained", ring: "session", message: `Admin port: ${message}` });
 }
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type tls from "node:tls";
 import { type Clock, timestampOf } from "../clock.ts";
-import { Failure } from "../failure.ts";
+import { Failure, wordsOf } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { watchFiles } from "../watch-files.ts";
@@ -187,7 +187,7 @@ function isSamePair(one: ServingPair, other: ServingPair): boolean {
 
 /** Whatever a file has made Node throw: the last good certificate stays (seed 000). */
 function unforeseen(reason: unknown): Failure {
-  return new Failure("bad-file", "proxy", reason instanceof Error ? reason.message : String(reason), reason);
+  return new Failure("bad-file", "proxy", wordsOf(reason), reason);
 }
 
 /** Everything up to the swap. */

@@ -2,9 +2,11 @@
  * The requests of one HTTP/1.1 socket, one at a time and in order: its deadlines, its refusals, its end. node:http
  * hands over each parsed head (h1.ts); what happens to a request after that is its H1Side's and the exchange's affair.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.ts";
+import { wordsOf } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { stopParsing } from "../stop-parsing.ts";
@@ -124,7 +126,7 @@ export class Turns implements H1End {
     try {
       run();
     } catch (reason) {
-      const message = reason instanceof Error ? reason.message : String(reason);
+      const message = wordsOf(reason);
       this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
       this.destroy();
     }

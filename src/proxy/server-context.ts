@@ -1,7 +1,7 @@
 /** What every TLS socket that we serve on has in common, and the context that a checked pair is served with. */
 import { constants } from "node:crypto";
 import tls from "node:tls";
-import { Failure } from "../failure.ts";
+import { Failure, wordsOf } from "../failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
 /** It belongs to the context, so a context must be made with it. `wholeOnly`: no handshake may be cut short. */
@@ -42,11 +42,6 @@ export function serverContext(
     });
   } catch (reason) {
     // OpenSSL's own limits, such as an RSA key of 512 bits.
-    return new Failure(
-      "bad-file",
-      "proxy",
-      reason instanceof Error ? reason.message : String(reason),
-      reason,
-    );
+    return new Failure("bad-file", "proxy", wordsOf(reason), reason);
   }
 }

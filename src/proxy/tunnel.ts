@@ -5,7 +5,7 @@
  * other: it is never followed (A36, CVE-2020-8559).
  */
 import type { Socket } from "node:net";
-import { Failure } from "../failure.ts";
+import { Failure, wordsOf } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { Messages } from "../watch/messages.ts";
 import { breakOff } from "./break-off.ts";
@@ -100,7 +100,7 @@ export class Tunnel {
     try {
       run();
     } catch (reason) {
-      this.#owner.contained(reason instanceof Error ? reason.message : String(reason));
+      this.#owner.contained(wordsOf(reason));
       if (this.#state !== "over") this.#breakOff("fault of ours");
     }
   }
