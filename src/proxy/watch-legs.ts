@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
-import type { Ending, Over } from "../watch/ending.ts";
+import type { Ending } from "../watch/ending.ts";
 import type { WatchEvent } from "../watch/event.ts";
 import type { Fate, Progress } from "../watch/progress.ts";
 import { isHung, isRewound, wouldShow } from "../watch/sight.ts";
@@ -98,9 +98,9 @@ export class WatchLegs implements EventTaker {
   }
 
   /** What is known when a leg is over. */
-  ending(over: Over, isDraining: boolean): Ending {
+  ending(leg: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
     const { progress, pursuit, outlet } = this.#parts;
-    const how = { over, isDraining, isRepeated: pursuit.hasEndedInVain, isBlocked: outlet.isBlocked };
+    const how = { ...leg, isRepeated: pursuit.hasEndedInVain, isBlocked: outlet.isBlocked };
     return endingOf(progress, this.times, how);
   }
 

@@ -40,7 +40,7 @@ export type EndReason =
 export function endingOf(
   { phase, start, resumeVersion, liveEvents }: Progress,
   times: Times,
-  how: Pick<Ending, "over" | "isDraining" | "isBlocked" | "isRepeated">,
+  how: Pick<Ending, "over" | "isDraining" | "isOurs" | "isBlocked" | "isRepeated">,
 ): Ending {
   return { ...times, ...how, phase, start, liveEvents, isResumable: resumeVersion !== undefined };
 }

@@ -12,7 +12,7 @@ import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { lost } from "../h2/protocol-error.ts";
 import { limits } from "../limits.ts";
-import { type Over, verdictOn } from "../watch/ending.ts";
+import { isDeadline, type Over, verdictOn } from "../watch/ending.ts";
 import { decoderFor } from "../watch/framing.ts";
 import { Progress } from "../watch/progress.ts";
 import { Reading } from "../watch/reading.ts";
@@ -340,23 +340,26 @@ export class Watching implements LegOwner {
     const isFirst = side === this.legs.first;
     this.legs.letGo(side);
     this.#drop(side);
-    if (isFirst) return this.#firstOver(leg, over);
+    if (isFirst) return this.#firstOver(side, over);
     if (this.legs.first !== undefined) return this.#secondOver(over);
     this.#pursuit.inVain(leg.backend);
     this.#resume(side.isOpened ? 0 : this.#pursuit.unsent());
   }
 
-  /** The client's own deadline is kept by whichever leg can: one that is silent will not. Any other end is no loss. */
+  /**
+   * The client's own deadline ends the watch whichever leg reports it: the first may be silent. Any other end of the second
+   * changes nothing for the first. A second leg has a time limit of ours, so its end is never the server's timeout.
+   */
   #secondOver(over: Over): void {
-    if (over === "ended" && verdictOn(this.legs.ending(over, false)).kind === "relay") {
+    if (over === "ended" && isDeadline(this.legs.times.leftMs)) {
       this.legs.dropFirst();
       this.#ending.due();
     } else if (this.#pursuit.reason === "leaving") this.#decline(true);
   }
 
-  #firstOver(leg: Leg, over: Over): void {
+  #firstOver({ leg, reading: { isOurs } }: WatchLeg, over: Over): void {
     const isDraining = over === "ended" && this.#parts.moves.where.isLeaving(leg);
-    const ending = this.legs.ending(over, isDraining);
+    const ending = this.legs.ending({ over, isDraining, isOurs });
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#pursuit.inVain(leg.backend);
     const { other } = this.legs;

@@ -26,6 +26,8 @@ export type Ending = {
   readonly isBlocked: boolean;
   /** Is it known why the backend ends its streams: GOAWAY, its readiness, an operator? */
   readonly isDraining: boolean;
+  /** Was the request ours? Then it asked the server for the rest of the longest time (`limits.watchMostMs`). */
+  readonly isOurs: boolean;
   /** Was an early end without a reason already answered by a resume, and nothing came since? */
   readonly isRepeated: boolean;
   /** Events that the client has seen since its request, or since the end of the initial ones. */
@@ -76,9 +78,19 @@ function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
 
-/** Is it the server's own timeout, which also bounds for how long old credentials hold? */
-function isDue({ leftMs, ageMs }: Ending): boolean {
-  return leftMs === undefined ? ageMs >= limits.watchServerMs : leftMs <= limits.watchDueMs;
+/**
+ * True if the end is that of the client's deadline, or the server's own timeout, which also bounds for how long old credentials
+ * hold. A server chooses that timeout (half an hour to an hour, watch.md §1.2) only for a request without one, and a server that
+ * drains ends its watches before it: then the watch may go on for as long as any server would have let it.
+ */
+function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
+  if (leftMs !== undefined) return isDeadline(leftMs);
+  return ageMs >= (isOurs || isDraining ? limits.watchMostMs - limits.watchDueMs : limits.watchServerMs);
+}
+
+/** True if a watch that ends now ends at its client's own deadline. One without a deadline (undefined) never does. */
+export function isDeadline(leftMs: number | undefined): boolean {
+  return leftMs !== undefined && leftMs <= limits.watchDueMs;
 }
 
 /**

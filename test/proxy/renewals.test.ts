@@ -95,6 +95,27 @@ test("whoever was shown something since is not asked for, nor one without bookma
   assert.is(other.body, linesOf("+8b ~9b"));
 });
 
+test("a second leg that ends in order, as ours do, is no end of a watch that is older than half an hour", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
+  watch.serve(watch.from, "+8a");
+  for (let ms = 0; ms < limits.watchServerMs + 60_000; ms += 60_000) {
+    watch.say(watch.from, `=${100 + ms}`);
+    watch.advance(60_000);
+  }
+  watch.path.renewals.returned(watch.to === watch.path.backend("a") ? "a" : "b");
+  watch.advance(1000);
+  assert.match(watch.queryOf(watch.from), "timeoutSeconds=3", "it is asked for once more");
+  const asked = watch.from.asked.length;
+  watch.serve(watch.from);
+  watch.end(watch.from);
+  watch.advance(limits.resumeMs);
+  watch.from.asked[0]?.say(linesOf("~9000000a"));
+  watch.advance(100);
+  assert.match(watch.ear.body, /"9000000"/);
+  assert.equal([watch.ear.isEnded, watch.ear.resetCode], [false, undefined]);
+  assert.is(watch.from.asked.length, asked);
+});
+
 test("many are asked for one after the other", () => {
   const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
   const watch = new PlayedWatch({ path });

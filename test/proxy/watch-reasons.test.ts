@@ -15,6 +15,7 @@ const live: Ending = {
   leftMs: undefined,
   isBlocked: false,
   isDraining: false,
+  isOurs: false,
   isRepeated: false,
   liveEvents: 0,
   liveMs: 0,
@@ -29,7 +30,13 @@ test("a watch moves because its backend goes, ended it, or was lost", () => {
 
 test("what is known of a watch and of how its leg was over decides together", () => {
   const progress = exactProgress();
-  const how = { over: "broken", isDraining: false, isBlocked: true, isRepeated: false } as const;
+  const how = {
+    over: "broken",
+    isDraining: false,
+    isOurs: false,
+    isBlocked: true,
+    isRepeated: false,
+  } as const;
   assert.equal(endingOf(progress, { ageMs: 9, leftMs: 5, liveMs: 9 }, how), {
     ...how,
     phase: "opening",

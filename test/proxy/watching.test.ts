@@ -411,6 +411,26 @@ test("a backend that ends its watches while it goes is left at once", () => {
   watch.has("+8a ~9a");
 });
 
+test("so is one that ends a watch of half an hour without a deadline: a restart is not the server's timeout", () => {
+  for (const isMoved of [false, true]) {
+    const watch = new PlayedWatch();
+    watch.serve(watch.from, "+8a");
+    if (isMoved) {
+      watch.from.last.side?.reset(errorCode.INTERNAL_ERROR);
+      watch.path.settle();
+      watch.serve(watch.to, "~9a");
+    }
+    const [from, to] = isMoved ? [watch.to, watch.from] : [watch.from, watch.to];
+    watch.advance(limits.watchServerMs + 60_000);
+    if (!isMoved) goAway(from);
+    watch.path.settle();
+    watch.end(from);
+    watch.serve(isMoved ? from : to, "~10a");
+    assert.match(watch.queryOf(isMoved ? from : to), "timeoutSeconds=1740");
+    watch.has(isMoved ? "+8a ~9a ~10a" : "+8a ~10a");
+  }
+});
+
 test("a backend that is taken out of the configuration is left, too", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Ending, endOf, verdictOn } from "../../src/watch/ending.ts";
+import { type Ending, endOf, isDeadline, verdictOn } from "../../src/watch/ending.ts";
 
 const test = suite("watch/ending");
 
@@ -16,6 +16,7 @@ const live: Ending = {
   leftMs: 10 * minute,
   isBlocked: false,
   isDraining: false,
+  isOurs: false,
   isRepeated: false,
   liveEvents: 5,
   liveMs: 10 * minute,
@@ -45,6 +46,18 @@ const table: Readonly<Record<string, readonly [Partial<Ending>, string]>> = {
     "relay",
   ],
   "and less is not": [{ ...ended, leftMs: undefined, ageMs: 29 * minute }, "resume"],
+  "nor is it where the server drains": [
+    { ...ended, leftMs: undefined, ageMs: 31 * minute, isDraining: true },
+    "resume",
+  ],
+  "nor where we asked it for more": [
+    { ...ended, leftMs: undefined, ageMs: 59 * minute, isOurs: true },
+    "resume",
+  ],
+  "but an hour is": [
+    { ...ended, leftMs: undefined, ageMs: 60 * minute, isOurs: true, isDraining: true },
+    "relay",
+  ],
 
   "an early end of a backend that drains is a move": [{ ...ended, isDraining: true }, "resume"],
   "any number of times": [{ ...ended, isDraining: true, isRepeated: true }, "resume"],
@@ -90,6 +103,10 @@ for (const [title, [more, expected]] of Object.entries(table)) {
     assert.is(word({ ...live, ...more }), expected);
   });
 }
+
+test("a client's own deadline is one that it set, two seconds before it comes or later", () => {
+  assert.equal([undefined, 3000, 2000, -1].map(isDeadline), [false, false, true, true]);
+});
 
 /** What may come together, whether or not it ever does. */
 const axes = {

@@ -45,6 +45,25 @@ export const watches: readonly Defect[] = [
     ["watch/resume", "it ends when the client wanted"],
   ),
   defect(
+    "a second leg's end is taken for the client's deadline",
+    {
+      file: "proxy/watching.ts",
+      find: 'if (over === "ended" && isDeadline(this.legs.times.leftMs)) {',
+      replace: 'if (over === "ended") {',
+    },
+    ["proxy/renewals", "no end of a watch that is older than half an hour"],
+  ),
+  defect(
+    "a restart is taken for the server's timeout",
+    { file: "watch/ending.ts", find: "(isOurs || isDraining ?", replace: "(isOurs ?" },
+    ["proxy/watching", "a restart is not the server's timeout"],
+  ),
+  defect(
+    "an early end of a request of ours is taken for the server's timeout",
+    { file: "watch/ending.ts", find: "(isOurs || isDraining ?", replace: "(isDraining ?" },
+    ["proxy/watching", "a restart is not the server's timeout"],
+  ),
+  defect(
     "a compressed answer is read as events",
     { file: "watch/framing.ts", find: 'if (contentEncoding !== "") return undefined;', replace: "" },
     ["watch/framing", "a compressed answer is opaque"],
