@@ -80,14 +80,17 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
 /**
  * The same with bookmarks, where they cost its client nothing (watch.md §6.5): with one a minute the version at which it
  * can go on never grows too old. Not for other servers, nor where there are none (events); not in CBOR, out of which
- * they cannot be taken.
+ * they cannot be taken; not as a Table: the first object of a stream carries the column definitions of all that follow
+ * (apiserver endpoints/handlers/response.go, NoHeaders), so a bookmark that is taken out would take them with it.
  */
 export function withBookmarks(asked: WatchOrder, fields: readonly Field[]): WatchOrder {
   const { request, isForeign, isRepeating } = asked;
   const mayAsk = !request.hasBookmarks && !isForeign && !isRepeating;
-  const isCbor = fields.some(({ name, value }) => name === "accept" && value.includes("cbor"));
-  return mayAsk && !isCbor ? { ...asked, isInjected: true } : asked;
+  const isKept = fields.some(({ name, value }) => name === "accept" && keepsBookmarks.test(value));
+  return mayAsk && !isKept ? { ...asked, isInjected: true } : asked;
 }
+
+const keepsBookmarks = /cbor|table/i;
 
 /**
  * What goes up first: the client's own request, but for bookmarks. Those are not asked for from a state: it changes how

@@ -102,9 +102,10 @@ test("bookmarks are asked for where they can be taken out again, and help", () =
   const json = "application/json";
   const exact = "watch=1&resourceVersion=7";
   assert.ok(of(`/api/v1/pods?${exact}`, json));
-  assert.ok(
-    of(`/apis/stable.example.com/v1/crontabs?${exact}`, "application/json;as=Table;v=v1;g=meta.k8s.io"),
-  );
+  assert.ok(of(`/apis/stable.example.com/v1/crontabs?${exact}`, json));
+  assert.ok(of(`/api/v1/pods?${exact}`, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"));
+  for (const table of ["as=Table", 'AS="Table"', "v=v1;as=Table", "as=Table;v=v1, application/json"])
+    assert.not(of(`/api/v1/pods?${exact}`, `application/json;${table}`), "its columns would go with them");
   assert.not(of(`/api/v1/pods?${exact}&allowWatchBookmarks=1`, json), "the client has them");
   assert.ok(of("/api/v1/pods?watch=1", json), "of a state too, when it goes on elsewhere");
   assert.not(of(`/api/v1/events?${exact}`, json), "there are none");

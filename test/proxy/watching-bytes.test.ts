@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
-import { PlayedPath } from "../support/path.ts";
+import { bearer, PlayedPath } from "../support/path.ts";
 import { lineOf, linesOf, ok, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/watching: what goes to the client");
@@ -30,6 +30,18 @@ test("with one a minute a quiet watch goes on elsewhere from a version that is k
   assert.is(watch.queryOf(watch.to), "resourceVersion=500&allowWatchBookmarks=true&timeoutSeconds=3600");
   watch.serve(watch.to, "=501 +502a");
   watch.has("+502a");
+});
+
+test("a Table is asked for without them: the first object of a stream has the columns for all (row 9)", () => {
+  const fields = [
+    bearer("t"),
+    new Field("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
+  ];
+  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), fields });
+  assert.is(watch.queryOf(watch.from), "resourceVersion=7");
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  assert.is(watch.queryOf(watch.to), "resourceVersion=8&timeoutSeconds=3600");
 });
 
 // --- other bytes ---
