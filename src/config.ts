@@ -109,8 +109,8 @@ export type ClusterConfig = Omit<Config, "upstreams"> & { readonly upstream: Ups
 /** What becomes of client certificates. */
 export type IdentityPolicy =
   | { readonly clientCerts: "reject" }
-  | { readonly clientCerts: "impersonate" }
-  | { readonly clientCerts: "lend" }
+  /** `names`: left out, the usual ones are dropped of what clients send. */
+  | { readonly clientCerts: "impersonate" | "lend"; readonly names?: HeaderNames }
   | { readonly clientCerts: "front-proxy"; readonly names: HeaderNames };
 
 export function clusterConfigs({ upstreams, ...rest }: Config): readonly ClusterConfig[] {
@@ -240,7 +240,7 @@ function policyOf(
   names: HeaderNames | undefined,
 ): IdentityPolicy {
   if (clientCerts === "front-proxy") return { clientCerts, names: checked(names) };
-  return { clientCerts };
+  return clientCerts === "reject" || names === undefined ? { clientCerts } : { clientCerts, names };
 }
 
 const msOf = (text: string): number => checked(parseDuration(text));

@@ -53,10 +53,10 @@ const roles = new Map<string, Role>([
 ]);
 
 /**
- * Where the apiserver reads identities that others assert; what follows varies (`-user`, `-extra-...`). With `_` as well,
- * which some servers behind it take for `-` (A39).
+ * Where the apiserver reads identities that others assert; what follows varies (`-user`, `-extra-...`). With any mark for
+ * `-`: some servers behind it take `_` for it, or all of them (A39).
  */
-const identityName = /^(?:x[-_]remote[-_]|impersonate[-_])/;
+const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
 /** RFC 9110 §5.6.2 token, lower case as RFC 9113 §8.2.1 demands. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;

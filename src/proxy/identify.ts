@@ -3,7 +3,7 @@
  *
  * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
  * number, with X-Forwarded-For and Audit-ID put right. Of a client with a certificate goes up who it is, in our words
- * (identity.ts), and nothing that it says of that itself. Next: choose.
+ * (identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: choose.
  */
 import { randomBytes } from "node:crypto";
 import { Failure } from "../failure.ts";
@@ -12,7 +12,7 @@ import type { RequestHead } from "../h2/fields.ts";
 import { limits } from "../limits.ts";
 import { clipped } from "../own-text.ts";
 import type { Client } from "./client.ts";
-import type { Identity, Vouched } from "./identity.ts";
+import { dropsOf, type FieldRule, type Identity, type Vouched } from "./identity.ts";
 import { isBearer } from "./trust.ts";
 
 export type Identified = {
@@ -41,7 +41,7 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
     return new Failure("misdirected", "client", "Another host's name: ask for it on a connection of its own");
   const vouched = vouchedIn(request.fields, client.identity, wallMs);
   if (vouched instanceof Failure) return vouched;
-  const { fields, auditId, forwardedFor } = ownOf(request, vouched);
+  const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, vouched));
   // Anyone may write X-Forwarded-For, so only a configured forwarder is believed. One list in one field: the
   // apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs).
   // What many forwarders, or one client of theirs, have made longer than a field may be would end a lane of many (A7).
@@ -59,7 +59,7 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
 type Own = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
 /** What the client says itself and may say. */
-function ownOf(request: RequestHead, vouched: Vouched | undefined): Own {
+function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
   const fields: Field[] = [];
   let auditId = "";
   let forwardedFor = "";
@@ -68,7 +68,7 @@ function ownOf(request: RequestHead, vouched: Vouched | undefined): Own {
       forwardedFor += `${field.value}, `;
       continue;
     }
-    if (vouched?.drops(field) === true) continue;
+    if (drops?.(field) === true) continue;
     if (field.role === role.auditId) auditId = clipped(field.value, limits.auditIdChars);
     fields.push(field.role === role.scheme ? https : field);
   }

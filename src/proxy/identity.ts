@@ -12,13 +12,28 @@ import { subjectOf } from "./subject.ts";
 /** Whose word goes up: the client's own, ours for it, or nobody's. */
 export type Identity = Unvouched | Refused | Vouched;
 
+/** Selects fields of a request. */
+export type FieldRule = (field: Field) => boolean;
+
+type Common = {
+  /**
+   * True for a field that names an identity (X-Remote-* and the configured names, in any spelling): no client may send
+   * one where the listener or host asserts identities, with or without a certificate. Undefined: all fields pass.
+   */
+  readonly strips: FieldRule | undefined;
+};
+
 /** It showed none, or one that names nobody: for the apiserver that is the same. */
-export type Unvouched = { readonly kind: "none" };
+export type Unvouched = Common & { readonly kind: "none" };
 
 /** `mayUseBearer`: a bearer credential counts all the same, as it would at the apiserver. */
-export type Refused = { readonly kind: "refused"; readonly failure: Failure; readonly mayUseBearer: boolean };
+export type Refused = Common & {
+  readonly kind: "refused";
+  readonly failure: Failure;
+  readonly mayUseBearer: boolean;
+};
 
-export type Vouched = {
+export type Vouched = Common & {
   readonly kind: "vouched";
   /** Its user. */
   readonly user: string;
@@ -26,10 +41,10 @@ export type Vouched = {
   readonly trust: VouchedTrust;
   /** Put behind everything of the client's own. */
   readonly fields: readonly Field[];
-  /** May the client not say this? True for what could pass for an identity, in any spelling. */
-  readonly drops: (field: Field) => boolean;
+  /** True for a field that `strips` selects, and for Authorization: the certificate counts before any bearer. */
+  readonly drops: FieldRule;
   /** Does the client ask to be somebody else, where only the apiserver could judge whether it may? */
-  readonly isPresumptuous: (field: Field) => boolean;
+  readonly isPresumptuous: FieldRule;
   /** When the certificate, or the first one of its chain, expires: milliseconds since 1970. */
   readonly notAfter: number;
 };
@@ -46,7 +61,14 @@ export type Shown = {
   readonly problem: string | undefined;
 };
 
-export const nobody: Unvouched = { kind: "none" };
+/** A client without TLS, or of a listener where certificates mean nothing. */
+export const nobody: Unvouched = { kind: "none", strips: undefined };
+
+const rejected = refused(
+  "client-certificate",
+  "This proxy takes no client certificates: use a bearer token",
+  false,
+);
 
 /** The names of kube-apiserver's documentation, which kubeadm sets. */
 const usualNames: HeaderNames = {
@@ -58,13 +80,15 @@ const usualNames: HeaderNames = {
 
 /** Who has shown this certificate. */
 export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Identity {
-  if (shown === undefined) return nobody;
-  if (policy.clientCerts === "reject")
-    return refused(
-      "client-certificate",
-      "This proxy takes no client certificates: use a bearer token",
-      false,
-    );
+  const rules = policy.clientCerts === "reject" ? passAll : rulesUnder(policy);
+  const { strips } = rules;
+  if (shown === undefined) return { kind: "none", strips };
+  const identity = policy.clientCerts === "reject" ? rejected : asked(shown, policy);
+  return identity.kind === "vouched" ? { ...identity, ...rules } : { ...identity, strips };
+}
+
+/** Who a certificate is of, where that counts. */
+function asked(shown: Shown, policy: Asserting): Told {
   const { notAfter, problem } = shown;
   if (problem !== undefined) return refused("unauthenticated", `Bad client certificate: ${problem}`, true);
   if (policy.clientCerts === "lend") return { kind: "vouched", user: "impersonator", ...lent, notAfter };
@@ -74,12 +98,12 @@ export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Id
 /** Who the certificate says that it is of. */
 function named(
   { der, fingerprint, notAfter }: Shown,
-  policy: Extract<IdentityPolicy, { readonly clientCerts: "front-proxy" | "impersonate" }>,
-): Identity {
+  policy: Exclude<Asserting, { readonly clientCerts: "lend" }>,
+): Told {
   const subject = subjectOf(der);
   if (subject instanceof Failure) return refused("unauthenticated", subject.message, true);
   const { commonName, organizations, uids } = subject;
-  if (commonName === "") return nobody;
+  if (commonName === "") return { kind: "none" };
   // The apiserver takes neither (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "")
     return refused("unauthenticated", "The certificate's uid is empty or not the only one", true);
@@ -92,6 +116,11 @@ function named(
     "The certificate's subject has octets that no header field may carry",
     true,
   );
+}
+
+/** The fields and trailers that do not go upstream; undefined: all go. `vouched`: with this request our own word goes up. */
+export function dropsOf(identity: Identity, vouched: Vouched | undefined): FieldRule | undefined {
+  return vouched === undefined ? identity.strips : vouched.drops;
 }
 
 /**
@@ -108,9 +137,14 @@ function refused(
   code: "client-certificate" | "unauthenticated",
   message: string,
   mayUseBearer: boolean,
-): Refused {
+): Omit<Refused, "strips"> {
   return { kind: "refused", failure: new Failure(code, "client", message), mayUseBearer };
 }
+
+/** What is said of a client, but for what it may not say itself. */
+type Told = Omit<Unvouched, "strips"> | Omit<Refused, "strips"> | Omit<Vouched, "strips" | "drops">;
+
+type Asserting = Exclude<IdentityPolicy, { readonly clientCerts: "reject" }>;
 
 type User = {
   readonly name: string;
@@ -119,7 +153,7 @@ type User = {
   readonly fingerprint: string;
 };
 
-type Word = Pick<Vouched, "trust" | "fields" | "drops" | "isPresumptuous">;
+type Word = Pick<Vouched, "trust" | "fields" | "isPresumptuous">;
 
 /** For the apiserver's authenticating proxy (k8s.io/apiserver, requestheader.go), which this one is then. */
 function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames): Word {
@@ -134,9 +168,8 @@ function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames):
   fields.push(...groupFields(groupName, groups));
   // Its key has a slash, which no field name may have: the apiserver undoes the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
-  const drops = identityRule(names);
   // Whom it may impersonate is judged by the apiserver, which is told who asks.
-  return { trust: "front-proxy", fields, drops, isPresumptuous: () => false };
+  return { trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
 /**
@@ -147,14 +180,13 @@ function impersonated({ name, uid, groups }: User): Word {
   const fields = [fieldOf("impersonate-user", name)];
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
   fields.push(...groupFields("impersonate-group", groups));
-  return { trust: "impersonate", fields, drops: identityRule(usualNames), isPresumptuous: isImpersonation };
+  return { trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
 /** Our own credential itself: whoever has a certificate of the client CA is its owner, and says nothing by any other. */
 const lent: Word = {
   trust: "impersonate",
   fields: [],
-  drops: identityRule(usualNames),
   isPresumptuous: () => false,
 };
 
@@ -168,21 +200,45 @@ function fieldOf(name: string, value: string): Field {
   return new Field(name, Buffer.from(value).toString("latin1"), true);
 }
 
-/** Servers behind the apiserver may take `x_remote_user` for `x-remote-user`, as CGI has it. */
+/**
+ * With "-" for all but letters and digits: servers behind the apiserver may take `x_remote_user` for `x-remote-user`, as
+ * CGI has it (RFC 3875 §4.1.18), and older Apaches any other mark.
+ */
 function plain(name: string): string {
-  return name.includes("_") ? name.replaceAll("_", "-") : name;
+  return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");
 }
+
+const isPlain = /^[0-9a-z-]*$/;
 
 function isImpersonation(field: Field): boolean {
   return plain(field.name).startsWith("impersonate-");
 }
 
-/** The certificate counts before any bearer (k8s.io/apiserver, union), so that is not sent either. */
-function identityRule(names: HeaderNames): (field: Field) => boolean {
-  const words = new Set([...names.user, ...names.uid, ...names.group].map((name) => plain(name)));
-  const prefixes = ["x-remote-", ...names.extraPrefix.map((prefix) => plain(prefix))];
+type Rules = { readonly strips: FieldRule | undefined; readonly drops: FieldRule };
+
+const passAll = { strips: undefined, drops: () => false };
+
+/** One for all clients of a listener or host. */
+const rulesOf = new WeakMap<IdentityPolicy, Rules>();
+
+function rulesUnder(policy: Asserting): Rules {
+  const known = rulesOf.get(policy);
+  if (known !== undefined) return known;
+  const strips = identityRule(policy.names ?? usualNames);
+  const rules = { strips, drops: (field: Field) => field.role === role.authorization || strips(field) };
+  rulesOf.set(policy, rules);
+  return rules;
+}
+
+function identityRule(names: HeaderNames): FieldRule {
+  const usual = "x-remote-";
+  const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
+  const prefixes = [usual, ...names.extraPrefix.map((prefix) => plain(prefix))];
+  const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
+  // A field knows by itself whether it has one of the usual names, so that most cost no look at theirs.
+  if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
+  const words = new Set(own);
   return (field) => {
-    if (field.role === role.authorization) return true;
     const name = plain(field.name);
     return words.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
   };

@@ -14,6 +14,7 @@ import type { Side, SideOwner } from "../h2/side.ts";
 import type { ExchangeEnd, ExchangeOwner } from "./exchange-owner.ts";
 import { growWindow } from "./grow-window.ts";
 import { honestCode } from "./honest-code.ts";
+import { dropsOf } from "./identity.ts";
 import type { LaneKey } from "./lane-key.ts";
 import type { Leg, LegOwner } from "./leg.ts";
 import { Legs } from "./legs.ts";
@@ -126,8 +127,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   /** The request's trailers. */
   headers(fields: Field[]): void {
-    const { vouched } = this.order;
-    const said = vouched === undefined ? fields : fields.filter((field) => !vouched.drops(field));
+    const drops = dropsOf(this.order.client.identity, this.order.vouched);
+    const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
     this.#body?.endWith(said);
     this.legs.first?.up?.sendHeaders(said, true);
     this.#endIfOver();

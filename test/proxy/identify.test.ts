@@ -96,17 +96,33 @@ test("of a certificate's holder goes up what we say, behind all that is its own,
   assert.is(sent.length, 8);
 });
 
-test("without a certificate the same fields are harmless, and pass as they came", () => {
-  const own: [string, string][] = [
-    ["x-remote-user", "admin"],
-    ["authorization", "Bearer x"],
-    ["x-remote-group", "a"],
-    ["x-remote-group", "b"],
-  ];
-  assert.equal(
-    identified(own).slice(0, 4),
-    own.map(([name, value]) => `${name}: ${value}`),
-  );
+const claiming: [string, string][] = [
+  ["x-remote-user", "admin"],
+  ["authorization", "Bearer x"],
+  ["x-remote-group", "a"],
+  ["x-remote-group", "b"],
+];
+
+test("where certificates mean nobody the same fields pass as they came", () => {
+  for (const identity of [undefined, identityOf(undefined, { clientCerts: "reject" })])
+    assert.equal(
+      identified(claiming, identity && { identity }).slice(0, 4),
+      claiming.map(([name, value]) => `${name}: ${value}`),
+    );
+});
+
+test("where certificates mean somebody nobody says who he is by such a field, whatever he has shown (A39)", () => {
+  const strange = { ...alice, problem: "self-signed certificate" };
+  for (const policy of [frontProxy, { clientCerts: "impersonate" }, { clientCerts: "lend" }] as const)
+    for (const one of [
+      { identity: identityOf(undefined, policy) },
+      { identity: identityOf(strange, policy) },
+      { identity: identityOf(alice, policy), wallMs: alice.notAfter },
+    ])
+      assert.equal(identified(claiming, one).slice(0, 2), [
+        "authorization: Bearer x",
+        "x-forwarded-for: 10.0.0.9",
+      ]);
 });
 
 test("where we impersonate, nobody asks to be a third", () => {

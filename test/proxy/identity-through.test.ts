@@ -88,19 +88,23 @@ for (const [version, ask] of [
   });
 }
 
-test("h2: no name that was configured passes in its trailers, and whatever else is said there does (A38)", async () => {
-  const socket = await shake({ ...tlsOptions(proxy, alice), ALPNProtocols: ["h2"] });
-  const session = http2.connect(proxy.url, { createConnection: () => socket });
-  const stream = session.request({ ":path": "/api", ":method": "POST" }, { waitForTrailers: true });
-  stream.on("wantTrailers", () => stream.sendTrailers({ "x-my-user": "root", "x-sum": "1" }));
-  stream.end("{}");
-  stream.resume();
-  await within(5000, "the answer", once(stream, "end"));
-  const { who, trailers } = judge.seen.at(-1) ?? { who: "", trailers: {} };
-  assert.is(who, "front-proxy alice devs|a, b");
-  assert.equal({ ...trailers }, { "x-sum": "1" });
-  session.destroy();
-});
+for (const [whose, pair, who] of [
+  ["a certificate's holder's", alice, "front-proxy alice devs|a, b"],
+  ["anybody else's", undefined, "anonymous"],
+] as const)
+  test(`h2: no name that was configured passes in its trailers, ${whose}, and whatever else is said there does (A38)`, async () => {
+    const socket = await shake({ ...tlsOptions(proxy, pair), ALPNProtocols: ["h2"] });
+    const session = http2.connect(proxy.url, { createConnection: () => socket });
+    const stream = session.request({ ":path": "/api", ":method": "POST" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "x-my-user": "root", "x-sum": "1" }));
+    stream.end("{}");
+    stream.resume();
+    await within(5000, "the answer", once(stream, "end"));
+    const last = judge.seen.at(-1) ?? { who: "", trailers: {} };
+    assert.is(last.who, who);
+    assert.equal({ ...last.trailers }, { "x-sum": "1" });
+    session.destroy();
+  });
 
 test("A47: nothing of a handshake can be resumed, so nobody inherits a certificate", async () => {
   for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {

@@ -84,6 +84,8 @@ test("what could pass for an identity is dropped in any spelling, and nothing el
     "x-remote_group",
     "x_remote-extra-scopes",
     "x-remote-uid",
+    // Whatever a field name may have besides letters and digits (RFC 9110 §5.6.2).
+    ...Array.from("!#$%&'*+-.^_`|~", (mark) => `x${mark}remote${mark}user`),
   ];
   const honest = ["x-remote", "x-remotes", "accept", "x-forwarded-for", "user-agent", "remote-user"];
   for (const policy of [frontProxy, { clientCerts: "impersonate" }] as const satisfies IdentityPolicy[])

@@ -24,8 +24,8 @@ export const guards: readonly Guard[] = [
     without: "a client's X-Remote-* goes up beside ours",
     removal: {
       file: "proxy/identity.ts",
-      find: "return words.has(name) || prefixes.some((prefix) => name.startsWith(prefix));",
-      replace: "return false;",
+      find: "field.role === role.identity && !isImpersonation(field);",
+      replace: "field.role === role.auditId;",
     },
     test: identity,
     fails: "what could pass for an identity is dropped in any spelling",
@@ -35,8 +35,19 @@ export const guards: readonly Guard[] = [
     without: "an underscore goes past the rule",
     removal: {
       file: "proxy/identity.ts",
-      find: 'return name.includes("_") ? name.replaceAll("_", "-") : name;',
+      find: 'return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");',
       replace: "return name;",
+    },
+    test: identity,
+    fails: "under the names that the apiserver was told",
+  },
+  {
+    row: "A39",
+    without: "any mark but - and _ goes past the rule",
+    removal: {
+      file: "h2/field.ts",
+      find: "x[^0-9a-z]remote[^0-9a-z]",
+      replace: "x[-_]remote[-_]",
     },
     test: identity,
     fails: "what could pass for an identity is dropped in any spelling",
@@ -46,8 +57,8 @@ export const guards: readonly Guard[] = [
     without: "only the usual names are dropped, not the configured ones",
     removal: {
       file: "proxy/identity.ts",
-      find: "new Set([...names.user, ...names.uid, ...names.group].map((name) => plain(name)))",
-      replace: "new Set<string>()",
+      find: "const words = new Set(own);",
+      replace: "const words = new Set<string>();",
     },
     test: identity,
     fails: "under the names that the apiserver was told",
@@ -57,7 +68,7 @@ export const guards: readonly Guard[] = [
     without: "nothing of the client's own is dropped on the way",
     removal: {
       file: "proxy/identify.ts",
-      find: "if (vouched?.drops(field) === true) continue;",
+      find: "if (drops?.(field) === true) continue;",
       replace: "",
     },
     test: through,
@@ -68,11 +79,22 @@ export const guards: readonly Guard[] = [
     without: "a trailer says what a header may not",
     removal: {
       file: "proxy/relay.ts",
-      find: "fields.filter((field) => !vouched.drops(field))",
+      find: "fields.filter((field) => !drops(field))",
       replace: "fields",
     },
     test: through,
     fails: "passes in its trailers",
+  },
+  {
+    row: "A39",
+    without: "who shows no certificate says who he is where certificates mean somebody",
+    removal: {
+      file: "proxy/identity.ts",
+      find: "vouched === undefined ? identity.strips : vouched.drops",
+      replace: "vouched?.drops",
+    },
+    test: identify,
+    fails: "where certificates mean somebody nobody says who he is by such a field",
   },
   {
     row: "A40",
