@@ -115,7 +115,7 @@ export const alerts: readonly Alert[] = [
   {
     name: "WatchkeeperWatchMovesFailing",
     severity: "warning",
-    expr: 'sum by (job, instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow-client"}[5m])) > 0.1',
+    expr: 'sum by (job, instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow-client|not-found"}[5m])) > 0.1',
     holds: "5m",
     kinds: [],
     summary: "Watches end that could not go on elsewhere: {{ $labels.reason }}",

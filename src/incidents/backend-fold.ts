@@ -202,9 +202,9 @@ export class BackendFold {
     }
   }
 
-  /** Rebalancing is nobody's fault. */
+  /** Rebalancing is no backend's fault, nor is a resource that none serves any more. */
   #charge(backend: string, toll: Partial<Toll>, client: string, reason: string): void {
-    if (backend === "" || ["balance", "asked", "drained"].includes(reason)) return;
+    if (backend === "" || ["balance", "asked", "drained", "not-found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;
     const incident = stale ?? this.#downOf(backend);
     if (incident === undefined) return this.#courses.get(backend)?.charge(toll, client);

@@ -48,6 +48,11 @@ export class Destinations {
     return seeker.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
+  /** True if every backend is among these, which have answered 404. One that is out of reach may have seen a new CRD before them. */
+  isServedNowhere(notServing: readonly string[]): boolean {
+    return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
+  }
+
   #isHidden(name: string, since: number): boolean {
     return (
       this.#parts.backends.held(name).fresh === "silence" && this.#parts.clock.now() - since < limits.resumeMs

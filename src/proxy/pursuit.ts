@@ -19,6 +19,7 @@ export class Pursuit {
   #unsentCount = 0;
   #declinedUntil = 0;
   #refusal: Buffer | undefined;
+  #notServing: readonly string[] = nobody;
   #stopWaiting: (() => void) | undefined;
   /** Its watch is about to end: nobody is asked any more. */
   isClosed = false;
@@ -30,6 +31,7 @@ export class Pursuit {
   begin(reason: AskReason, from: string): void {
     this.reason = reason;
     this.from = from;
+    this.#notServing = nobody;
     this.#since = this.#clock.now();
   }
 
@@ -73,6 +75,18 @@ export class Pursuit {
     this.#attempts?.lost();
   }
 
+  /** This backend answers 404. The first time is no attempt: each backend says it once before it is known of all. */
+  unserved(backend: string): void {
+    if (this.#notServing.includes(backend)) return;
+    this.#notServing = [...this.#notServing, backend];
+    this.#attempts?.uncount();
+  }
+
+  /** The backends that have answered 404 since the watch lost its leg. */
+  get notServing(): readonly string[] {
+    return this.#notServing;
+  }
+
   /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
   get leftMs(): number {
     return this.#attempts?.leftMs(this.#clock.now()) ?? limits.resumeMs;
@@ -104,7 +118,8 @@ export class Pursuit {
 
   /** Why the watch ends when nobody takes it. */
   get endReason(): EndReason {
-    return this.isExpired ? "expired" : "no-backend";
+    if (this.isExpired) return "expired";
+    return this.#notServing.length > 0 ? "not-found" : "no-backend";
   }
 
   /** Has nothing new come since the watch was resumed? */
@@ -129,6 +144,7 @@ export class Pursuit {
   /** A backend took the watch. */
   found(): void {
     this.stop();
+    this.#notServing = nobody;
     this.#declinedUntil = 0;
     this.#unsentCount = 0;
     this.#attempts?.resumed(this.#clock.now());

@@ -21,7 +21,7 @@ export type AskReason = MoveReason | "renewed";
 /** Why a watch is to leave a leg that serves it. */
 export type LeaveReason = "leaving" | "hung" | "balance" | "asked";
 
-/** Why a watch ended although its client wanted more of it. */
+/** Why a watch ended although its client wanted more of it; `not-found`: no backend serves its resource any more (a CRD that was deleted). */
 export type EndReason =
   | "initial-events"
   | "start-from-now"
@@ -30,6 +30,7 @@ export type EndReason =
   | "fruitless"
   | "refused"
   | "expired"
+  | "not-found"
   | "no-backend"
   | "drained"
   | "stale"

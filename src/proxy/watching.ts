@@ -236,12 +236,20 @@ export class Watching implements LegOwner {
     const answer = answerOf(fields);
     host.learnt(answer.status);
     if (answer.status === 429) moves.slowDown();
+    if (answer.status === 404 && this.legs.first === undefined && this.#isGone(side.leg.backend))
+      return this.#turnDown(side, { kind: "end" }, "not-found");
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(side, acceptance, "refused");
     if (end) return this.#turnDown(side, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(side);
     // A successor has to show first that it knows the version: what it sends next may be an ERROR.
     if (this.legs.first === undefined) this.promote();
+  }
+
+  /** The last leg was answered 404: does no backend serve the resource any more? */
+  #isGone(backend: string): boolean {
+    this.#pursuit.unserved(backend);
+    return this.#parts.moves.where.isServedNowhere(this.#pursuit.notServing);
   }
 
   #accept(side: WatchLeg): void {

@@ -189,9 +189,14 @@ test("who was affected is named: a tunnel that ended, a request that failed; nob
     { ...failed, client: "10.0.0.8", userAgent: "kubectl/v1", backend: "b" },
     { kind: "tunnel.ended", client: "10.0.0.9", backend: "a", auditId: "y", reason: "backend dead" },
     { kind: "watches.moved", reason: "balance", from: "a", to: "b", count: 9, slowestMs: 1 },
+    { kind: "watches.ended", reason: "not-found", from: "a", count: 3, resource: "/pods", version: "7" },
   );
   const { toll, affected } = played.only;
-  assert.equal([toll.requestsFailed, toll.tunnelsEnded, toll.watchesMoved], [1, 1, 0]);
+  assert.equal(
+    [toll.requestsFailed, toll.tunnelsEnded, toll.watchesMoved, toll.watchesEnded],
+    [1, 1, 0, 0],
+    "neither evening nor a CRD that was deleted",
+  );
   assert.equal(affected.names, ["10.0.0.7 kubectl/v1", "10.0.0.9"]);
 });
 

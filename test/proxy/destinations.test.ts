@@ -75,4 +75,15 @@ test("a version before which all caches begin is forgotten; so is one that only 
   }
 });
 
+test("a resource is served nowhere when every backend has said so, whatever state it is in", () => {
+  const { path, to, watch, others } = played(["a", "b"]);
+  assert.ok(to.isServedNowhere(["a", "b"]));
+  for (const name of others) path.backend(name).kill();
+  watch.advance(3_000);
+  assert.equal(
+    [[], ["a"], ["b"], ["b", "a"]].map((said) => to.isServedNowhere(said)),
+    [false, false, false, true],
+  );
+});
+
 test.run();

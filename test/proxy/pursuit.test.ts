@@ -87,6 +87,18 @@ test("a refusal holds for its time, or until somebody takes the watch", () => {
   assert.not(pursuit.isDeclined);
 });
 
+test("each backend that does not serve the resource is remembered, and is no attempt, once", () => {
+  const pursuit = new Pursuit(manualClock());
+  for (const backend of ["a", "b", "b", "a", "b"]) {
+    assert.ok(pursuit.mayTry());
+    pursuit.unserved(backend);
+  }
+  assert.equal([pursuit.notServing, pursuit.endReason], [["a", "b"], "not-found"]);
+  assert.not(pursuit.mayTry());
+  pursuit.found();
+  assert.equal([pursuit.notServing, pursuit.endReason], [[], "no-backend"]);
+});
+
 test("a version that is too old is remembered while it is searched for", () => {
   const pursuit = new Pursuit(manualClock());
   assert.not(pursuit.isExpired);

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
-import { PlayedPath } from "../support/path.ts";
+import { type PlayedBackend, PlayedPath } from "../support/path.ts";
 import { goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/watching: patience");
@@ -284,6 +284,57 @@ test("a successor that is lost before it took the watch is not the last: another
   const before = asked();
   watch.advance(limits.declinedMs + 100);
   assert.is(asked(), before + 1);
+});
+
+const custom = { resource: "/apis/stable.example.com/v1/crontabs" };
+const ends = (watch: PlayedWatch): unknown => Object.fromEntries(watch.path.moves.ends);
+
+test("a resource that no backend serves any more ends at once, for a reason of its own", () => {
+  const watch = new PlayedWatch({ ...custom, path: new PlayedPath(["a", "b", "c", "d", "e"]) });
+  watch.serve(watch.from, "+8a");
+  watch.advance(limits.shortWatchMs);
+  watch.end(watch.from);
+  const asked = new Set<PlayedBackend>();
+  for (let count = 1; count <= 5; count += 1) {
+    watch.has("+8a");
+    const next = [...watch.path.played.values()].find(
+      (one) => !asked.has(one) && one.asked.at(-1)?.heads.length === 0,
+    );
+    if (next === undefined) throw new Error(`${count - 1} were asked`);
+    asked.add(next);
+    next.last.answer(404);
+    watch.path.settle();
+  }
+  watch.has("+8a", "ended");
+  assert.equal(ends(watch), { "not-found": 1 });
+});
+
+test("one backend that does not serve it yet is not all of them", () => {
+  const watch = new PlayedWatch(custom);
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  watch.to.last.answer(404);
+  watch.advance(limits.strandedMs);
+  watch.to.last.answer(404);
+  watch.has("+8a");
+  watch.from.isDown = false;
+  watch.advance(2000);
+  const taken = [watch.from, watch.to].find((one) => one.last.heads.length === 0);
+  if (taken === undefined) throw new Error("Nobody is asked any more");
+  watch.serve(taken, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("where the only one that answers does not serve it, it ends after a second, for that reason", () => {
+  const watch = new PlayedWatch(custom);
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  for (let at = 0; at < limits.resumeMs; at += limits.strandedMs) {
+    if (watch.to.last.heads.length === 0 && !watch.ear.isEnded) watch.to.last.answer(404);
+    watch.advance(limits.strandedMs);
+  }
+  watch.has("+8a", "ended");
+  assert.equal(ends(watch), { "not-found": 1 });
 });
 
 test.run();

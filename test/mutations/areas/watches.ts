@@ -69,6 +69,24 @@ export const watches: readonly Defect[] = [
     ["proxy/watching-bytes", "a Table is asked for without them"],
   ),
   defect(
+    "one backend that does not serve a resource is taken for all",
+    {
+      file: "proxy/destinations.ts",
+      find: "views.every(({ name }) => notServing.includes(name))",
+      replace: "views.some(({ name }) => notServing.includes(name))",
+    },
+    ["proxy/watching-patience", "one backend that does not serve it yet is not all of them"],
+  ),
+  defect(
+    "a resource that no backend serves any more counts as a move that failed",
+    {
+      file: "proxy/watching.ts",
+      find: "return this.#parts.moves.where.isServedNowhere(this.#pursuit.notServing);",
+      replace: "return false;",
+    },
+    ["proxy/watching-patience", "a resource that no backend serves any more ends at once"],
+  ),
+  defect(
     "a compressed answer is read as events",
     { file: "watch/framing.ts", find: 'if (contentEncoding !== "") return undefined;', replace: "" },
     ["watch/framing", "a compressed answer is opaque"],
