@@ -2,8 +2,8 @@
 import type { Exchange } from "../proxy/relay.ts";
 import type { BackendHistory, Change } from "./backend-history.ts";
 import { type CertificateRow, certificateView } from "./certificate-listing.ts";
+import type { Snapshot } from "./family.ts";
 import type { Json, Listing } from "./listing.ts";
-import type { Snapshot } from "./metrics.ts";
 import type { Times } from "./times.ts";
 
 type Backend = Snapshot["backends"][number];

@@ -1,8 +1,8 @@
 /** `/api/v1/certificates`: until when each certificate is valid, and which newer one was not taken in its place. */
 import { dateOf } from "../clock.ts";
 import { levelOf } from "../expiry.ts";
+import type { Snapshot } from "./family.ts";
 import type { Json, Listing } from "./listing.ts";
-import type { Snapshot } from "./metrics.ts";
 
 /** `notAfterMs` is NaN while there is no good one, `refused` why what its files hold is not taken. */
 export type CertificateRow = Snapshot["certificates"][number] & { readonly refused?: string };

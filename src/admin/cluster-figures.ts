@@ -5,7 +5,7 @@ import type { BackendSet } from "../proxy/backend-set.ts";
 import type { Passthrough } from "../proxy/passthrough.ts";
 import type { Path } from "../proxy/path.ts";
 import type { Upstreams } from "../proxy/upstreams.ts";
-import type { Snapshot } from "./metrics.ts";
+import type { Snapshot } from "./family.ts";
 
 /** What is looked at of a cluster. */
 export type LiveCluster = {

@@ -1,6 +1,7 @@
 /** Counters since the process began, as one JSON object: who asks twice can draw their growth. Pure. */
+
+import type { Snapshot } from "./family.ts";
 import type { JsonObject } from "./listing.ts";
-import type { Snapshot } from "./metrics.ts";
 
 /** What the process itself is known by. Times are milliseconds. */
 export type OwnFigures = {

@@ -4,7 +4,7 @@ import type { IncidentStore } from "../incidents/store.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { type ClusterFigures, clusterFigures, type LiveCluster, past, summed } from "./cluster-figures.ts";
-import type { Snapshot } from "./metrics.ts";
+import type { Snapshot } from "./family.ts";
 
 /** What main has at hand. */
 export type Live = {

@@ -6,8 +6,7 @@ import type { Config } from "../config.ts";
 import type { Entry, Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { clipped, ownText } from "../own-text.ts";
-import type { ExchangeEnd } from "./exchange-owner.ts";
-import type { Exchange } from "./relay.ts";
+import type { Exchange, ExchangeEnd } from "./relay.ts";
 
 export type AccessLevel = Config["logging"]["accessLog"];
 

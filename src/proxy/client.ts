@@ -1,9 +1,9 @@
 /** What is known of one downstream socket: who calls, by which listener, and to which backend it is bound. */
 import { Field } from "../h2/field.ts";
-import { type Identity, nobody } from "./identity.ts";
+import type { Caller } from "../ledger/caller.ts";
+import { type Identity, nobody, type Vouched } from "./identity.ts";
 import type { Ends } from "./proxy-protocol.ts";
-import type { CallerMemo } from "./talk.ts";
-import type { CredentialMemo } from "./trust.ts";
+import type { Bearer, CredentialMemo } from "./trust.ts";
 
 export type ClientOptions = {
   /** The peer's IP address, without a port. */
@@ -24,6 +24,13 @@ export type ClientOptions = {
   readonly leavesAt?: number;
   /** Its connection's ends, as far as they are known: a backend behind a balancer of its own is told of them. */
   readonly ends?: Ends;
+};
+
+/** The caller of the socket's latest request, and what it was looked up by: nearly every request finds it here. */
+export type CallerMemo = {
+  readonly word: Bearer | Vouched | undefined;
+  readonly userAgent: string;
+  readonly caller: Caller | undefined;
 };
 
 const askAnything = (): boolean => true;

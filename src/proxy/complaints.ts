@@ -3,8 +3,8 @@ import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { WatchEvent } from "../watch/event.ts";
+import { userAgentOf } from "./client-key.ts";
 import type { Order } from "./order.ts";
-import { userAgentOf } from "./time-travel.ts";
 
 /** Which watch. */
 export type Plaintiff = {

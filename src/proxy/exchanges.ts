@@ -2,9 +2,8 @@
 import { Histogram, requestBounds } from "../histogram.ts";
 import type { AccessTeller } from "./access.ts";
 import type { Kind } from "./classify.ts";
-import type { ExchangeEnd } from "./exchange-owner.ts";
 import type { Order } from "./order.ts";
-import type { Exchange } from "./relay.ts";
+import type { Exchange, ExchangeEnd } from "./relay.ts";
 
 /** RequestInfo's verbs; what clients invent beyond them is "other": a label must not grow with it (A54). */
 const verbs = new Set(

@@ -10,10 +10,9 @@ import type { Evidence } from "../health/evidence.ts";
 import { limits } from "../limits.ts";
 import { elsewhere } from "./choose.ts";
 import { dial } from "./dial.ts";
-import type { Legs } from "./exchange-owner.ts";
 import type { Leg } from "./leg.ts";
 import { isFreshRead, isRepeatable } from "./order.ts";
-import type { Exchange } from "./relay.ts";
+import type { AnsweredBy, Exchange } from "./relay.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export type HedgeParts = {
@@ -47,7 +46,7 @@ export class Hedges {
   }
 
   /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
-  answered({ order }: Exchange, status: number, { leg, rest }: Legs): void {
+  answered({ order }: Exchange, status: number, { leg, rest }: AnsweredBy): void {
     if (!order.isObjectRead || status >= 500) return;
     const { clock, upstreams } = this.#parts;
     const now = clock.now();

@@ -14,7 +14,6 @@ import type { Stream } from "../h2/stream.ts";
 import type { Turn } from "../h2/turn.ts";
 import { limits } from "../limits.ts";
 import type { LaneKey, LaneKind } from "./lane-key.ts";
-import { Leg } from "./leg.ts";
 import type { Beat } from "./pulse.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
@@ -48,6 +47,27 @@ export type LaneOptions = {
   /** How long PINGs to its backend take, on all of its lanes. */
   readonly rttMs: () => number;
 };
+
+/** An attempt whose stream the lane carries: what the lane learns of its backend concerns the attempt as well. */
+export type LaneUser = SideOwner & {
+  /** How long ago its request was sent, in ms. */
+  sinceSent(now: number): number;
+  /** Its request waits for longer than such reads usually take. */
+  slowed(): void;
+  /** Our own loop stood still for `ms`: that time is not the backend's. */
+  forgive(ms: number): void;
+  /** A PING is overdue. */
+  suspected(): void;
+  /** The PING was answered after all. */
+  cleared(): void;
+  /** The lane takes no more streams. */
+  leaving(): void;
+};
+
+/** An answer that is drained (UnwantedAnswer) has none of these. */
+function isLaneUser(owner: SideOwner): owner is LaneUser {
+  return "sinceSent" in owner;
+}
 
 /** Reads what is left of an answer that nobody wants any more, and gives its windows back. */
 class UnwantedAnswer implements SideOwner {
@@ -291,8 +311,8 @@ export class Lane implements WireOwner {
     for (const leg of this.#legs) leg.leaving();
   }
 
-  get #legs(): readonly Leg[] {
-    return this.#session.streams.map(({ owner }) => owner).filter((owner) => owner instanceof Leg);
+  get #legs(): readonly LaneUser[] {
+    return this.#session.streams.map(({ owner }) => owner).filter(isLaneUser);
   }
 
   /** Takes no more streams; is over when those it has are. */

@@ -4,9 +4,9 @@
  */
 import type { Failure } from "../failure.ts";
 import type { Field } from "../h2/field.ts";
-import type { Side, SideOwner } from "../h2/side.ts";
+import type { Side } from "../h2/side.ts";
 import type { Stream } from "../h2/stream.ts";
-import type { Lane } from "./lane.ts";
+import type { Lane, LaneUser } from "./lane.ts";
 import type { LaneKey } from "./lane-key.ts";
 import type { Waiter } from "./lane-row.ts";
 import type { Order } from "./order.ts";
@@ -38,7 +38,7 @@ export type LegOwner = {
   legFaulted(error: unknown): void;
 };
 
-export class Leg implements SideOwner, Waiter {
+export class Leg implements LaneUser, Waiter {
   readonly backend: string;
   /** Another one from the time that the answer is known to be a watch. */
   owner: LegOwner;

@@ -4,8 +4,8 @@ import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
 import { type Replay, Replays } from "../watch/replay.ts";
 import { identityOf } from "../watch/resume.ts";
+import { clientKey, userAgentOf } from "./client-key.ts";
 import type { Order } from "./order.ts";
-import { callerOf, userAgentOf } from "./time-travel.ts";
 import type { WatchOrder } from "./watch-order.ts";
 
 export class Loops {
@@ -23,7 +23,7 @@ export class Loops {
     if (request.start !== "exact") return undefined;
     // Hashed, so that what is remembered has one size whatever clients send.
     const replay = this.#replays.of(
-      hash("sha256", `${callerOf(client, fields)} ${identityOf(target)}`, "base64url"),
+      hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url"),
     );
     const times = replay.asked(this.#clock.now());
     if (times === undefined) return replay;

@@ -25,8 +25,8 @@ import type { Standings } from "../watch/stale.ts";
 import { choose, elsewhere } from "./choose.ts";
 import { classify, isObjectRead, type RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
+import { userAgentOf } from "./client-key.ts";
 import { dial } from "./dial.ts";
-import type { ExchangeEnd, ExchangeOwner, Legs } from "./exchange-owner.ts";
 import type { Exchanges } from "./exchanges.ts";
 import { faulted } from "./faulted.ts";
 import type { Hedges } from "./hedge.ts";
@@ -41,10 +41,10 @@ import type { Loops } from "./loops.ts";
 import type { Moves } from "./moves.ts";
 import { longHeadBytes, type Order } from "./order.ts";
 import { isShutdown } from "./refusal.ts";
-import { Exchange } from "./relay.ts";
+import { type AnsweredBy, Exchange, type ExchangeEnd, type ExchangeOwner } from "./relay.ts";
 import { respond } from "./respond.ts";
 import type { Talk } from "./talk.ts";
-import { type Asking, type Recall, type TimeTravel, userAgentOf } from "./time-travel.ts";
+import type { Asking, Recall, TimeTravel } from "./time-travel.ts";
 import type { Credential, Trust } from "./trust.ts";
 import type { Upstreams } from "./upstreams.ts";
 import {
@@ -267,9 +267,9 @@ class Course implements ExchangeOwner {
     this.failed(exchange, new Failure("no-backend", "backend", message, failure));
   }
 
-  answered(exchange: Exchange, status: number, legs: Legs): void {
+  answered(exchange: Exchange, status: number, by: AnsweredBy): void {
     this.learnt(status);
-    this.#parts.hedges.answered(exchange, status, legs);
+    this.#parts.hedges.answered(exchange, status, by);
     const recall = this.#recall;
     if (recall === undefined) return;
     recall.backend = exchange.backend;

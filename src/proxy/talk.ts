@@ -28,13 +28,6 @@ export type Asker = {
   readonly auditId: string;
 };
 
-/** What a socket's requests have in common nearly always: then nothing is looked up. */
-export type CallerMemo = {
-  readonly word: Bearer | Vouched | undefined;
-  readonly userAgent: string;
-  readonly caller: Caller | undefined;
-};
-
 const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
 const lockResources: ReadonlyMap<string, LockName["resource"]> = new Map([
   ["coordination.k8s.io/leases", "leases"],

@@ -8,13 +8,13 @@ import type { Clock } from "../clock.ts";
 import type { Field } from "../h2/field.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
-import { clipped } from "../own-text.ts";
 import { type Floor, Floors } from "../watch/floor.ts";
 import { firstValue, flagIn } from "../watch/query.ts";
 import { flooredTarget } from "../watch/resume.ts";
 import { compareVersions } from "../watch/version.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
+import { clientKey } from "./client-key.ts";
 import { isForeignResource, resourceKey } from "./watch-order.ts";
 
 export type GuardMode = "observe" | "enforce" | "off";
@@ -84,7 +84,7 @@ export class TimeTravel {
     const { mode } = this.#parts;
     const isAsked = info.kind === "watch" || (info.kind === "plain" && info.verb === "list");
     if (mode === "off" || !isAsked || !info.isResource || isForeignResource(info)) return undefined;
-    const floor = this.#floors.of(callerOf(client, fields), resourceKey(info));
+    const floor = this.#floors.of(clientKey(client, fields), resourceKey(info));
     const isDemanded = mode === "enforce" && floor.version !== "" && takesAnyState(info, target);
     if (isDemanded) this.counts.demanded += 1;
     return new Recall(this, floor, target, isDemanded);
@@ -123,14 +123,4 @@ function takesAnyState({ kind }: RequestInfo, target: string): boolean {
   const match = firstValue(query, "resourceVersionMatch") ?? "";
   if (match !== "" && match !== "NotOlderThan") return false;
   return kind === "plain" || flagIn(query, "sendInitialEvents") === true;
-}
-
-/** Its address and its name stay when it comes again on another socket, with another token, after a restart. */
-export function callerOf(client: Client, fields: readonly Field[]): string {
-  return `${client.address} ${userAgentOf(fields)}`;
-}
-
-export function userAgentOf(fields: readonly Field[]): string {
-  const field = fields.find(({ name }) => name === "user-agent");
-  return clipped(field?.value ?? "", limits.userAgentChars);
 }

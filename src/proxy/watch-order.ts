@@ -8,10 +8,19 @@ import { type Answer, bookmarkedTarget, replayTarget, resumeTarget } from "../wa
 import { aggregatedGroups, versionsOf } from "../watch/versions-of.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Order } from "./order.ts";
-import type { Recall } from "./time-travel.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 const aggregated: ReadonlySet<string> = new Set(aggregatedGroups);
+
+/** What the client of a watch has seen of its resource, kept by the guard against stale reads (time-travel.ts). */
+export type SeenVersion = {
+  /** An event or a bookmark of this version went to the client. */
+  raise(version: string): void;
+  /** The state that the client was given is complete at this version. */
+  shown(version: string): void;
+  /** The backend has not reached the version that was asked for within its 3 s (504). */
+  refused(): void;
+};
 
 /** What its client asked for. */
 export type WatchOrder = {
@@ -31,7 +40,7 @@ export type WatchOrder = {
   /** The resource and its namespace, where all that is in it is asked for; "" of a watch with a name or a selector. */
   readonly scope: string;
   /** What its client had seen of the resource; undefined when that is not guarded. */
-  readonly recall: Recall | undefined;
+  readonly recall: SeenVersion | undefined;
   /** When it was asked. */
   readonly at: number;
 };
@@ -40,7 +49,12 @@ export type WatchOrder = {
  * `at`: the present reading of the clock. Written out and never spread: V8 keeps what is spread in two objects, and 50,000
  * watches have one of these each.
  */
-export function watchOrderOf(target: string, info: RequestInfo, at: number, recall?: Recall): WatchOrder {
+export function watchOrderOf(
+  target: string,
+  info: RequestInfo,
+  at: number,
+  recall?: SeenVersion,
+): WatchOrder {
   const { group, resource, namespace, name } = info;
   const query = target.slice(target.indexOf("?") + 1);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);

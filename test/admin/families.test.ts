@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { families } from "../../src/admin/families.ts";
-import type { Snapshot } from "../../src/admin/metrics.ts";
+import type { Snapshot } from "../../src/admin/family.ts";
 import { Tally } from "../../src/admin/tally.ts";
 import { Journal } from "../../src/journal.ts";
 import { manualClock } from "../support/clock.ts";

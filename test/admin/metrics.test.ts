@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetrics, type Snapshot } from "../../src/admin/metrics.ts";
+import type { Snapshot } from "../../src/admin/family.ts";
+import { createMetrics } from "../../src/admin/metrics.ts";
 import { Histogram, requestBounds } from "../../src/histogram.ts";
 import { Journal } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetrics, type Snapshot } from "../../src/admin/metrics.ts";
+import type { Snapshot } from "../../src/admin/family.ts";
+import { createMetrics } from "../../src/admin/metrics.ts";
 import { Snapshots } from "../../src/admin/snapshot.ts";
 import { Field } from "../../src/h2/field.ts";
 import { bearer, PlayedPath } from "../support/path.ts";

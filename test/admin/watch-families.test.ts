@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Snapshot } from "../../src/admin/metrics.ts";
+import type { Snapshot } from "../../src/admin/family.ts";
 import { Tally } from "../../src/admin/tally.ts";
 import { watchFamilies } from "../../src/admin/watch-families.ts";
 import { Journal } from "../../src/journal.ts";

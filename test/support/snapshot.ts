@@ -1,4 +1,4 @@
-import type { Snapshot } from "../../src/admin/metrics.ts";
+import type { Snapshot } from "../../src/admin/family.ts";
 
 /** A proxy with nothing to do, for a test to change. */
 export const idle: Snapshot = {
