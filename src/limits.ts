@@ -279,6 +279,8 @@ export const limits = {
   holdMs: 2500,
   /** A lane that has had no stream for so long is sent away, or replaced: the apiserver itself ends it after 90 s. */
   idleLaneMs: 60_000,
+  /** The same for a lane beyond the warm ones and beyond the last of its row: what a burst has opened is closed 5 s after it. */
+  spareLaneMs: 2000,
   /** Backends that one request is tried on before its client is told. */
   attempts: 3,
   /** client-go relists when a watch without events ends within a second (watch.md §7). */

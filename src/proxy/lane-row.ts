@@ -47,15 +47,23 @@ export function retireOutdated({ lanes }: Row): void {
 }
 
 /**
- * What is idle beyond `keep` warm ones goes. A warm one gets a successor first and goes then: an apiserver ends a session
- * after 90 s without a stream, PING or not, and with all of them gone at once it would look as if it were leaving.
+ * Returns the idle lanes that close now, and whether the row needs a successor first. Lanes beyond `keep` warm ones, and
+ * beyond the last one, close soon; the last lane of a row that is not kept warm closes after a minute. A warm lane gets a
+ * successor before it closes: an apiserver ends a session after 90 s without a stream, PING or not, and if all of them
+ * ended at once, the backend would look as if it were leaving.
  */
 export function idleIn(
   { lanes }: Row,
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Lane[] } {
-  const idle = lanes.filter((lane) => lane.openCount === 0 && now - lane.idleSince > limits.idleLaneMs);
-  const spare = lanes.filter((lane) => lane.isOpened && !lane.isRetiring).length - keep;
-  return { isWanting: idle.length > 0 && spare <= 0, going: idle.slice(0, Math.max(0, spare)) };
+  const taking = lanes.filter((lane) => lane.isOpened && !lane.isRetiring);
+  const idleFor = (ms: number): Lane[] =>
+    taking.filter((lane) => lane.openCount === 0 && now - lane.idleSince > ms);
+  const spare = idleFor(limits.spareLaneMs).slice(0, Math.max(0, taking.length - Math.max(1, keep)));
+  const old = idleFor(limits.idleLaneMs);
+  return {
+    isWanting: old.length > 0 && taking.length <= keep,
+    going: spare.length === 0 && keep === 0 ? old : spare,
+  };
 }

@@ -107,4 +107,26 @@ test("who waits in a row that gets no lane is told so once", () => {
   assert.equal(told, ["gone"]);
 });
 
+test("lanes that a burst has opened close within 5 s of it, down to the warm ones and one more for each row", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  path.backend("a").last.answer(200);
+  path.settle();
+  for (let crowd = 0; crowd < 5; crowd += 1) {
+    const client = path.client();
+    for (let index = 0; index < 90; index += 1) client.ask("GET", "/api", [bearer("t")]);
+  }
+  path.clock.advance(1000);
+  for (const asked of path.backend("a").asked.slice(1)) asked.answer(200);
+  path.settle();
+  assert.ok(rows(path).includes("proven plain: 6 of 6, 0"), rows(path).join());
+  path.clock.advance(5000);
+  assert.equal(rows(path), [
+    "proven plain: 1 of 1, 0",
+    "proven long: 1 of 1, 0",
+    "unproven plain: 1 of 1, 0",
+  ]);
+});
+
 test.run();

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { sceneOf } from "../../support/attack.ts";
+import { pause, sceneOf } from "../../support/attack.ts";
 import { data, headers, priority, raw, reset, windowUpdate } from "../../support/h2-frames.ts";
 
 const test = suite("attacks/whole/churn");
@@ -30,6 +30,23 @@ test("A1: many clients that each stay below their budget do not earn the shared 
   }
   const state = await scene.settled();
   assert.equal(state.lanesClosed.slice(lanesClosed.length), []);
+});
+
+test("A1: what an attack has opened upstream is closed 5 s after it", async () => {
+  const lanes = async (): Promise<number> => {
+    const { lanesOpened, lanesClosed } = await scene.proxy.state();
+    return lanesOpened - lanesClosed.length;
+  };
+  for (let round = 0; round < 20; round += 1) {
+    const client = await scene.attacker();
+    client.send(...ids(150).flatMap((id) => [headers(id).get("/api/v1/hang"), reset(id, "CANCEL")]));
+  }
+  const most = await lanes();
+  assert.ok(most > 6, `${most} lanes after it`);
+  await pause(5000);
+  // Two warm ones, and those of the bystander and of the last of the attackers.
+  const left = await lanes();
+  assert.ok(left <= 5, `${most} lanes after it, ${left} are left`);
 });
 
 test("A1's honest twin: a hundred watches are cancelled at once, three times over", async () => {

@@ -54,8 +54,13 @@ export const lanes: readonly Defect[] = [
   ),
   defect(
     "idle lanes stay",
-    { file: "proxy/lane-row.ts", find: "now - lane.idleSince > limits.idleLaneMs", replace: "now < 0" },
+    { file: "proxy/lane-row.ts", find: "now - lane.idleSince > ms", replace: "ms < 0" },
     ["proxy/lanes", "lanes beyond the warm ones go"],
+  ),
+  defect(
+    "what a burst has opened stays for a minute",
+    { file: "proxy/lane-row.ts", find: "idleFor(limits.spareLaneMs)", replace: "idleFor(limits.idleLaneMs)" },
+    ["proxy/lane-row", "lanes that a burst has opened close within 5 s"],
   ),
   defect(
     "our own stall is held against lanes",
