@@ -56,6 +56,16 @@ export const limits = {
   /** Peer resets before an answer, and our own resets: client-go cancels about 100 watches at once (A1, A2). */
   resetBurst: 200,
   resetsPerSecond: 33,
+  /**
+   * Control frames that each answer of a backend pays for, beyond the budgets below: twice the four that the most talkative
+   * client sends, since not all of its requests are answered. Saved up for a hundred requests that are answered at once.
+   */
+  framesPerAnswer: 8,
+  earnedFrames: 390,
+  /** And those that each open stream may go before its answer. */
+  framesPerStream: 4,
+  /** An unknown frame of up to so many octets is one of them (those that clients send as GREASE have fewer). */
+  unknownFrameBytes: 256,
   /** SETTINGS and PING (A12, A14); a settings frame of more entries is no honest one. */
   controlBurst: 100,
   controlPerSecond: 10,
@@ -63,7 +73,7 @@ export const limits = {
   /** PRIORITY is parsed and thrown away (A15). */
   priorityBurst: 100,
   priorityPerSecond: 10,
-  /** WINDOW_UPDATE beyond two for each active stream and each DATA frame sent (A15). */
+  /** WINDOW_UPDATE beyond four for each active stream and what each DATA frame sent earns (A15). */
   updateBurst: 1000,
   updatesPerSecond: 100,
   /** DATA that is so short only since a window let no more through earns no updates: no honest reader opens its windows so (A19). */

@@ -1,6 +1,6 @@
 /**
- * A token bucket: `burst` at once, `perSecond` after that. Budgets decay with time and never grow with how much a
- * peer did before, so that honest work cannot buy an attack (A4).
+ * A token bucket: `burst` at once, `perSecond` after that. A bucket never holds more than its burst, or than what `earn`
+ * names as the most, so that honest work cannot buy an attack (A4).
  */
 import type { Clock } from "../clock.ts";
 

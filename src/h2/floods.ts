@@ -1,6 +1,10 @@
 /**
  * What a peer may do without any exchange moving on: control frames, resets, empty frames. Each kind has its own
  * budget; spending one is ENHANCE_YOUR_CALM for the session, and the message names the kind for the operator.
+ *
+ * Some clients send control frames with every request (PRIORITY in RFC 7540's days), so a request that a backend has
+ * answered pays for a few, of any kind but resets (D16). What is answered or refused here pays for nothing: it costs a
+ * client as little as the frames do.
  */
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
@@ -13,6 +17,8 @@ export class Floods {
   readonly #clock: Clock;
   /** Made on first use: most sessions never reset anything, and a budget costs a hundred bytes. */
   readonly #budgets: Partial<Record<FloodKind, Budget>> = {};
+  /** Frames that answered requests have paid for, beyond the budgets. */
+  #earned = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -20,8 +26,22 @@ export class Floods {
 
   /** Throws when the budget of this kind is spent; `bonus` is what the session's present activity earns (A15). */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
-    if (!this.#budget(kind).take(cost, bonus))
+    if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many: ${kind}`);
+  }
+
+  /** A backend's answer to one of the client's requests has come. Bounded, so that it cannot be hoarded (A4). */
+  answered(): void {
+    if (this.#earned < limits.earnedFrames)
+      this.#earned = Math.min(limits.earnedFrames, this.#earned + limits.framesPerAnswer);
+  }
+
+  #isPaid(kind: FloodKind, cost: number): boolean {
+    if (kind === "reset" || kind === "lane") return false;
+    const frames = kind === "unknown" ? Math.ceil(cost / limits.unknownFrameBytes) : cost;
+    if (frames > this.#earned) return false;
+    this.#earned -= frames;
+    return true;
   }
 
   /**

@@ -181,6 +181,11 @@ export class Session implements FrameSink {
     this.#endIfDone();
   }
 
+  /** A backend answered one of the peer's requests (server role): that pays for a few control frames. */
+  answered(): void {
+    this.#floods.answered();
+  }
+
   /** The socket took everything: DATA may go on. */
   drained(): void {
     if (!this.#isOver) this.#streams.outflow.drained();
@@ -248,6 +253,7 @@ export class Session implements FrameSink {
     if ((end - start) / 6 > limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
+    // Open streams give no room for more: each change of a window costs O(open streams) (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -260,22 +266,22 @@ export class Session implements FrameSink {
   }
 
   settingsAcknowledged(): void {
-    this.#floods.charge("control");
+    this.#chargeControl();
   }
 
   ping(bytes: Buffer, start: number): void {
-    this.#floods.charge("control");
+    this.#chargeControl();
     this.#writer.ping(bytes, start, true);
   }
 
   /** A lane's PINGs are as many as its owner likes, and so are their answers; a client is asked for one in its life. */
   pong(bytes: Buffer, start: number): void {
-    if (this.#role === "server") this.#floods.charge("control");
+    if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));
   }
 
   goAwayReceived(lastId: number): void {
-    this.#floods.charge("control");
+    this.#chargeControl();
     this.#isPeerGoing = true;
     // A client's GOAWAY names pushed streams, of which there are none: what it opened itself lives on (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
@@ -288,6 +294,10 @@ export class Session implements FrameSink {
 
   unknown(octets: number): void {
     this.#floods.charge("unknown", octets + 9);
+  }
+
+  #chargeControl(): void {
+    this.#floods.charge("control", 1, limits.framesPerStream * this.#streams.open.size);
   }
 
   // --- ends ---

@@ -151,7 +151,7 @@ export class Streams implements StreamHost {
     this.#use(count);
     // A lane's window is given back at once, a client's when its octets have gone on (limits.ts).
     if (!this.#isServer) this.#grantSession(count);
-    if (count === 0 && !endStream) this.#floods.charge(this.#isServer ? "empty" : "lane");
+    if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
     if (stream === undefined) return this.#strayData(id, count, endStream);
     try {
@@ -167,6 +167,16 @@ export class Streams implements StreamHost {
       this.#ownerFault(stream, error);
     }
     if (endStream && !stream.isClosed) stream.step("receive-end");
+  }
+
+  /** Go's client resets a body that it has not read to its end, though we have sent all of it: nothing is cancelled. */
+  #lateReset(): void {
+    this.#floods.charge("control", 1, limits.framesPerStream * this.open.size);
+  }
+
+  #emptyData(): void {
+    if (this.#isServer) this.#floods.charge("empty", 1, limits.framesPerStream * this.open.size);
+    else this.#floods.charge("lane");
   }
 
   /** Padding uses the windows as DATA does (§6.9.1), and nobody but us will give it back. */
@@ -208,7 +218,7 @@ export class Streams implements StreamHost {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
       // Ours and the peer's crossed on the way: free, but once only (A15).
       if (!this.#isServer) this.#floods.charge("lane");
-      else if (!this.#resetIds.delete(id)) this.#floods.charge("reset");
+      else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
     // A long-running stream that has its answer is cancelled as a matter of course; before that it costs (A1).
@@ -218,7 +228,7 @@ export class Streams implements StreamHost {
 
   windowUpdate(id: number, increment: number): void {
     if (increment === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
-    this.#floods.charge("update", 1, 2 * this.open.size);
+    this.#floods.charge("update", 1, limits.framesPerStream * this.open.size);
     if (id === 0) return this.outflow.widen(increment);
     const stream = this.open.get(id);
     if (stream === undefined) {

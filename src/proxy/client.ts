@@ -49,6 +49,8 @@ export class Client {
   readonly ends: Ends | undefined;
   /** Lets it finish what it has, and come again: whoever holds its socket says how. */
   sendAway: () => void = () => {};
+  /** A backend answered one of its requests: an HTTP/2 session pays for control frames with that. */
+  answered: () => void = () => {};
   /** One object for all its requests, so that HPACK sends it once. */
   readonly forwardedFor: Field;
   /** The backend that its requests go to (D2): sticky, so that it never sees two caches in turn. */

@@ -48,6 +48,7 @@ export class Downstream implements WireOwner {
         ended: (error) => this.#ended(error),
       },
     });
+    client.answered = () => this.session.answered();
   }
 
   /** Has it nothing open, and was not sent away yet? */

@@ -269,6 +269,7 @@ class Course implements ExchangeOwner {
 
   answered(exchange: Exchange, status: number, by: AnsweredBy): void {
     this.learnt(status);
+    exchange.order.client.answered();
     this.#parts.hedges.answered(exchange, status, by);
     const recall = this.#recall;
     if (recall === undefined) return;

@@ -32,6 +32,34 @@ for (const [kind, burst] of Object.entries(bursts) as [FloodKind, number][]) {
   });
 }
 
+const paid = ["control", "priority", "update", "empty", "unknown"] as const;
+
+for (const kind of paid) {
+  test(`${kind}: four with each request that is answered, for ever (D16)`, () => {
+    const floods = new Floods(manualClock());
+    for (let request = 0; request < 100_000; request++) {
+      for (let frame = 0; frame < 4; frame++) floods.charge(kind, kind === "unknown" ? 128 : 1);
+      floods.answered();
+    }
+  });
+
+  test(`${kind}: a hundred requests that are answered at once pay for what follows them, a thousand for no more`, () => {
+    const floods = new Floods(manualClock());
+    for (let request = 0; request < 1000; request++) floods.answered();
+    floods.charge(kind, bursts[kind]);
+    const each = kind === "unknown" ? limits.unknownFrameBytes : 1;
+    for (let frame = 0; frame < limits.earnedFrames; frame++) floods.charge(kind, each);
+    assert.throws(() => floods.charge(kind, each), /Too many/);
+  });
+}
+
+test("no answer pays for a reset before the next one (A1)", () => {
+  const floods = new Floods(manualClock());
+  for (let request = 0; request < 1000; request++) floods.answered();
+  floods.charge("reset", bursts.reset);
+  assert.throws(() => floods.charge("reset"), /reset/);
+});
+
 test("one kind's excess is not charged to another", () => {
   const floods = new Floods(manualClock());
   floods.charge("control", bursts.control);

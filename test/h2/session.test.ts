@@ -397,7 +397,7 @@ test("a client's PONGs and GOAWAYs cost it like its PINGs (A14)", () => {
   for (const frame of [pong(1), goAway(0)]) {
     const rig = serverRig();
     rig.peer.sends(headers(1).get("/a"));
-    rig.peer.sends(...Array.from({ length: limits.controlBurst + 1 }, () => frame));
+    rig.peer.sends(...Array.from({ length: limits.controlBurst + limits.framesPerStream + 1 }, () => frame));
     endedWith(rig, "ENHANCE_YOUR_CALM", 1);
   }
 });

@@ -1,7 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/limits.ts";
-import { PlayedPath } from "../support/path.ts";
+import { type Frame, ping, priority, raw, reset, windowUpdate, wire } from "../support/h2-frames.ts";
+import { type PlayedClient, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/downstream");
 
@@ -58,6 +59,75 @@ test("a client that breaks the protocol is named, and its exchanges end", () => 
   assert.is(path.exchanges.size, 0);
   assert.ok(path.entries.some((entry) => entry.kind === "session.refused" && entry.client === "10.0.0.9"));
   assert.ok(client.isGone);
+});
+
+/** Sends these frames as they are, on the client's connection. */
+function sends(client: PlayedClient, ...frames: readonly Frame[]): void {
+  client.downstream.receive(wire(...frames));
+}
+
+const habits: Record<string, (id: number) => readonly Frame[]> = {
+  "a PRIORITY and a WINDOW_UPDATE": (id) => [priority(id, 0), windowUpdate(id, 1000)],
+  "four PINGs": (id) => [ping(id), ping(id), ping(id), ping(id)],
+  "four WINDOW_UPDATEs": (id) => Array.from({ length: 4 }, () => windowUpdate(id, 1)),
+  "an unknown frame, PING, PRIORITY and WINDOW_UPDATE": (id) => [
+    raw(0xfa, 0, 0),
+    ping(id),
+    priority(id, 0),
+    windowUpdate(0, 1),
+  ],
+  "four frames that nobody knows": (id) =>
+    Array.from({ length: 4 }, () => raw(0xfa, 0, id, Buffer.alloc(100))),
+};
+
+for (const [habit, frames] of Object.entries(habits)) {
+  test(`${habit} with each of 3,000 requests end no session (D16)`, () => {
+    const path = new PlayedPath(["a"]);
+    const client = path.client();
+    for (let request = 0; request < 3000; request += 1) {
+      const answer = client.ask("HEAD", "/api/v1/pods");
+      path.settle();
+      sends(client, ...frames(answer.stream.id));
+      path.backend("a").last.answer(404);
+      path.settle();
+      assert.is(answer.status, "404", `request ${request}`);
+    }
+    assert.not(client.isGone);
+  });
+}
+
+test("a reset behind each of 3,000 whole answers, as Go's client sends them, ends no session (D16)", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  for (let request = 0; request < 3000; request += 1) {
+    const answer = client.ask("GET", "/api/v1/pods");
+    path.settle();
+    path.backend("a").last.answer(200, "all of it");
+    path.settle();
+    sends(client, reset(answer.stream.id, "CANCEL"));
+    assert.is(answer.status, "200", `request ${request}`);
+  }
+  assert.not(client.isGone);
+});
+
+test("requests that are answered here, or refused, pay for nothing (A4)", () => {
+  // None of them is asked of a backend: the host is another's, or there is none.
+  for (const isElsewhere of [true, false]) {
+    const path = new PlayedPath(isElsewhere ? ["a"] : []);
+    const client = path.client({ mayAsk: () => !isElsewhere });
+    for (let request = 0; request < 200 && !client.isGone; request += 1) {
+      const { stream } = client.ask("GET", "/api/v1/pods");
+      path.clock.advance(1);
+      path.settle();
+      sends(client, priority(stream.id, 0), priority(stream.id, 0));
+      client.session.streams.find(({ id }) => id === stream.id)?.reset(8);
+      path.settle();
+    }
+    assert.ok(client.isGone);
+    assert.ok(
+      path.entries.some((entry) => entry.kind === "session.refused" && /priority/.test(entry.reason)),
+    );
+  }
 });
 
 test("cut ends a session whatever is open", () => {

@@ -3,6 +3,30 @@ import { type Defect, defect } from "../defect.ts";
 
 export const wire: readonly Defect[] = [
   defect(
+    "answers pay for control frames without end",
+    { file: "h2/floods.ts", find: "this.#earned -= frames;", replace: "" },
+    ["h2/floods", "a thousand for no more"],
+  ),
+  defect(
+    "answers pay for resets",
+    { file: "h2/floods.ts", find: 'if (kind === "reset" || kind === "lane") return false;', replace: "" },
+    ["h2/floods", "no answer pays for a reset"],
+  ),
+  defect(
+    "no request pays for its client's control frames",
+    { file: "proxy/serve.ts", find: "exchange.order.client.answered();", replace: "" },
+    ["proxy/downstream", "a PRIORITY and a WINDOW_UPDATE with each of 3,000 requests"],
+  ),
+  defect(
+    "a refusal of ours pays for control frames",
+    {
+      file: "proxy/serve.ts",
+      find: "exchange.refuse(respond(exchange.down, method, failure));",
+      replace: "client.answered();\n    exchange.refuse(respond(exchange.down, method, failure));",
+    },
+    ["proxy/downstream", "requests that are answered here, or refused, pay for nothing"],
+  ),
+  defect(
     "a budget has no end",
     { file: "h2/budget.ts", find: "if (this.#tokens + bonus >= 0) return true;", replace: "return true;" },
     ["h2/resets", "requests that are cancelled before their answer end the session"],
@@ -217,7 +241,7 @@ export const wire: readonly Defect[] = [
     "PINGs cost nothing",
     {
       file: "h2/session.ts",
-      find: '    this.#floods.charge("control");\n    this.#writer.ping(',
+      find: "    this.#chargeControl();\n    this.#writer.ping(",
       replace: "    this.#writer.ping(",
     },
     ["h2/session", "PING (A14)"],
@@ -226,7 +250,7 @@ export const wire: readonly Defect[] = [
     "a client's PONGs cost nothing",
     {
       file: "h2/session.ts",
-      find: 'if (this.#role === "server") this.#floods.charge("control");',
+      find: 'if (this.#role === "server") this.#chargeControl();',
       replace: "",
     },
     ["h2/session", "a client's PONGs and GOAWAYs cost it"],
