@@ -238,6 +238,11 @@ export const limits = {
   riseAnswers: 4,
   riseMs: 16_000,
   strikeMs: 60_000,
+  /**
+   * A booting apiserver answers 403 until its RBAC is loaded: 150 ms seen on an idle one, which depends on etcd. One that
+   * has lost the right to be asked for good is ready only so long after its next restart.
+   */
+  forbiddenMs: 30_000,
   /** Reads in a row that hung here and were answered elsewhere; the next is tried when /readyz is well so long after. */
   hungReads: 3,
   hungReadsMs: 3000,

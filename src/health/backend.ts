@@ -12,7 +12,7 @@
  *                                                  suspect ◀─────────────┘
  */
 import type { Met } from "../failure.ts";
-import type { Evidence, Readiness } from "./evidence.ts";
+import type { Evidence, Readiness, ReadyAnswer } from "./evidence.ts";
 
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;
 export type BackendState = (typeof backendStates)[number];
@@ -35,6 +35,9 @@ export type Held = {
   /** An operator wants it let go, whatever it says of itself. */
   readonly isDrained: boolean;
   readonly readiness: Readiness;
+  /** When /readyz last told its readiness (200 or 5xx), -1: never; and since when it answers 403 instead, -1: it does not. */
+  readonly toldAt: number;
+  readonly forbiddenSince: number;
   /** Do reads that need etcd come back? And when it was last learnt that they do not. */
   readonly reads: "answering" | "hanging";
   readonly hungAt: number;
@@ -61,6 +64,8 @@ export type Rules = {
   readonly strikeMs: number;
   /** Reads that hung once are tried again when /readyz has nothing against it so long after. */
   readonly hungMs: number;
+  /** So long a 403 of a backend that has told its readiness before means that it boots; then, that we may not ask. */
+  readonly forbiddenMs: number;
   /** Dead needs a fresh socket that was not answered. False where nobody probes. */
   readonly needsProof: boolean;
 };
@@ -72,6 +77,8 @@ export const nothingHeld: Held = {
   isUntrusted: false,
   isDrained: false,
   readiness: "unknown",
+  toldAt: -1,
+  forbiddenSince: -1,
   reads: "answering",
   hungAt: 0,
   doubtedAt: 0,
@@ -151,7 +158,8 @@ export function judge(held: Held, evidence: Evidence, at: number, rules: Rules):
 /** The facts call it ready: is it yet? */
 function risen(facts: Held, evidence: Evidence, at: number, rules: Rules): Held {
   if (facts.state !== "suspect" && facts.state !== "dead") return { ...facts, state: "ready", goods: 0 };
-  const goods = facts.goods + (isGood(evidence) ? 1 : 0);
+  // With the facts that call it ready every answer of /readyz is a good one.
+  const goods = facts.goods + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.goods === 0 ? at : facts.risingSince;
   const isLong = goods > 0 && at - risingSince >= rules.riseMs;
   if (goods >= neededGoods(facts, rules) || isLong || evidence.kind === "alone")
@@ -162,10 +170,6 @@ function risen(facts: Held, evidence: Evidence, at: number, rules: Rules): Held 
 /** 4, 8, 16, 32, 64: at four probes a second the last takes 16 s. */
 export function neededGoods({ strikes }: Held, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, strikes - 1));
-}
-
-function isGood(evidence: Evidence): boolean {
-  return evidence.kind === "readyz" && (evidence.readiness === "ready" || evidence.readiness === "unknown");
 }
 
 /** Is it worth asking several times a second? When its lanes say nothing, or when it is on its way up. */
@@ -226,7 +230,7 @@ function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number,
     case "fresh":
       return met(held, evidence);
     case "readyz":
-      return { ...held, readiness: evidence.readiness, reads: readsAfter(held, evidence, at, rules) };
+      return read(asked(held, evidence.readiness, at, rules), at, rules);
     case "reads-hanging":
       // Where nobody asks /readyz, nobody would ever find out that they do not hang any more.
       return rules.needsProof ? { ...held, reads: "hanging", hungAt: at } : held;
@@ -242,9 +246,22 @@ function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number,
   }
 }
 
+/** /readyz has answered, or has not. */
+function asked(held: Held, readiness: ReadyAnswer, at: number, { forbiddenMs }: Rules): Held {
+  if (readiness === "unknown" || readiness === "hanging") return { ...held, readiness };
+  if (readiness !== "forbidden") return { ...held, readiness, toldAt: at, forbiddenSince: -1 };
+  const since = held.forbiddenSince < 0 ? at : held.forbiddenSince;
+  // An apiserver serves before it has loaded its RBAC, and then refuses everybody: 403 is no readiness of one that restarts.
+  const mayBoot = held.toldAt >= 0 && (held.state !== "ready" || held.doubtedAt > held.toldAt);
+  if (mayBoot && at - since < forbiddenMs) return { ...held, readiness: "failing", forbiddenSince: since };
+  // The right to ask is gone: the next restart is judged as that of a backend which never told.
+  return { ...held, readiness: "unknown", toldAt: -1, forbiddenSince: -1 };
+}
+
 /** Nothing is read there meanwhile: only another try can tell, and /readyz may know of etcd by then. */
-function readsAfter(held: Held, evidence: Evidence, at: number, { hungMs }: Rules): Held["reads"] {
-  return isGood(evidence) && at - held.hungAt >= hungMs ? "answering" : held.reads;
+function read(held: Held, at: number, { hungMs }: Rules): Held {
+  const isGood = held.readiness === "ready" || held.readiness === "unknown";
+  return isGood && at - held.hungAt >= hungMs ? { ...held, reads: "answering" } : held;
 }
 
 /** What hung is explained by that silence. A doubt begins once: what fresh sockets have met since is kept when silent lanes are lost. */

@@ -24,6 +24,7 @@ export const unprobed: Rules = {
   riseMs: limits.riseMs,
   strikeMs: limits.strikeMs,
   hungMs: limits.hungReadsMs,
+  forbiddenMs: limits.forbiddenMs,
   needsProof: false,
 };
 

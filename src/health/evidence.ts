@@ -1,8 +1,11 @@
 /** What can be learnt about a backend, by asking it (probe) or by using it (traffic). The list is closed. */
 import type { Met } from "../failure.ts";
 
-/** What /readyz says. `unknown`: it does not tell us (401, 403, 404); `hanging`: nothing in time. */
+/** What is held of /readyz. `unknown`: the backend does not tell us (401, 404, 429); `hanging`: no answer in time. */
 export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";
+
+/** What one probe of /readyz learnt. `forbidden` (403): not for us to know, or an apiserver that has not loaded its RBAC yet. */
+export type ReadyAnswer = Readiness | "forbidden";
 
 export type Evidence =
   /** A lane's first SETTINGS came, `ms` after its dial began. */
@@ -26,7 +29,7 @@ export type Evidence =
       readonly hasConnected?: boolean;
     }
   /** /readyz spoke, or did not within `ms`. */
-  | { readonly kind: "readyz"; readonly readiness: Readiness; readonly ms: number; readonly reason: string }
+  | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
   /**
    * So many reads in a row, each silent for longer than `limitMs`, were answered by another backend at once; `ms` is
    * the longest.

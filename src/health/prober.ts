@@ -7,7 +7,7 @@ import type { Clock } from "../clock.ts";
 import type { Met } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { type Held, isSilent, isUrgent } from "./backend.ts";
-import type { Evidence, Readiness } from "./evidence.ts";
+import type { Evidence, ReadyAnswer } from "./evidence.ts";
 import { patiently } from "./patience.ts";
 import { Rtt } from "./rtt.ts";
 
@@ -20,7 +20,7 @@ export type ProbeEar = {
   /** TCP and TLS are done, or failed. */
   dialed(met: Met, reason: string): void;
   /** What /readyz says. */
-  answered(readiness: Readiness, reason: string): void;
+  answered(readiness: ReadyAnswer, reason: string): void;
 };
 
 /** Asks a backend by name on a fresh socket; returns how to stop it, which is called in any case. */
@@ -193,7 +193,7 @@ export class Prober {
     return Math.min(mostMs, Math.max(limits.hastyAnswerMs, dialMs / 2, 4 * this.#times.quantile(0.99)));
   }
 
-  #answered(run: Run, readiness: Readiness, reason: string): void {
+  #answered(run: Run, readiness: ReadyAnswer, reason: string): void {
     if (!this.#running.has(run)) return;
     this.#end(run);
     const now = this.#parts.clock.now();

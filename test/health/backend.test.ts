@@ -15,7 +15,14 @@ import type { Evidence, Readiness } from "../../src/health/evidence.ts";
 
 const test = suite("health/backend");
 
-const rules: Rules = { rise: 4, riseMs: 16_000, strikeMs: 60_000, hungMs: 3000, needsProof: true };
+const rules: Rules = {
+  rise: 4,
+  riseMs: 16_000,
+  strikeMs: 60_000,
+  hungMs: 3000,
+  forbiddenMs: 30_000,
+  needsProof: true,
+};
 const freshes: Held["fresh"][] = ["none", "answer", "refusal", "silence"];
 const readings: Held["reads"][] = ["answering", "hanging"];
 const readinesses: Readiness[] = ["unknown", "ready", "failing", "hanging", "shutdown"];
@@ -27,7 +34,12 @@ const fresh = (met: "answer" | "refusal" | "silence" | "untrusted", begunAt: num
   ms: 3,
   reason: met,
 });
-const readyz = (readiness: Readiness): Evidence => ({ kind: "readyz", readiness, ms: 3, reason: readiness });
+const readyz = (readiness: Readiness | "forbidden"): Evidence => ({
+  kind: "readyz",
+  readiness,
+  ms: 3,
+  reason: readiness,
+});
 const opened: Evidence = { kind: "lane-opened", ms: 3 };
 const silent: Evidence = { kind: "lanes-silent", ms: 512, limitMs: 500 };
 const lost: Evidence = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" };
@@ -41,7 +53,7 @@ const inputs: readonly Evidence[] = [
     fresh(met, 50),
     fresh(met, 150),
   ]),
-  ...readinesses.map(readyz),
+  ...[...readinesses, "forbidden" as const].map(readyz),
   { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 },
   { kind: "reads-answer" },
   { kind: "told", isDrained: true, by: "alice" },
@@ -255,6 +267,52 @@ test("good answers for sixteen seconds are enough, however far apart they come",
     assert.is(held.state, "suspect");
   }
   assert.is(judge(held, good, 17_000, rules).state, "ready");
+});
+
+const forbidden: Evidence = { kind: "readyz", readiness: "forbidden", ms: 3, reason: "status 403" };
+const said = readyz("ready");
+
+/** Told, lost for two seconds, and back with lanes that answer. */
+const booting = through(ready, [200, said], [300, lost], [310, fresh("refusal", 305)], [2300, opened]);
+
+test("an apiserver that has told its readiness is not ready while it answers 403: it boots, and has no RBAC yet", () => {
+  const asked = [2310, 2400, 2500, 2600, 2700].map((at) => [at, forbidden] as const);
+  const waiting = through(booting, ...asked);
+  assert.equal([waiting.state, waiting.readiness], ["suspect", "failing"]);
+  const goods = [2800, 2900, 3000, 3100].map((at) => [at, said] as const);
+  assert.is(through(waiting, ...goods.slice(1)).state, "suspect");
+  assert.is(through(waiting, ...goods).state, "ready");
+  const first = through(nothingHeld, [10, opened], [20, readyz("failing")], [30, forbidden]);
+  assert.is(first.state, "suspect", "500 has told, too");
+  const left = through(ready, [200, readyz("shutdown")], [300, lost], [1300, opened], [1310, forbidden]);
+  assert.is(left.state, "suspect", "nor one that has drained, which is not damped");
+  const unseen = { ...ready, toldAt: 100, doubtedAt: 150 };
+  assert.is(
+    through(unseen, [200, forbidden]).state,
+    "suspect",
+    "nor one that was called ready before it said so",
+  );
+});
+
+test("one that answers nothing but 403 is ready in the end, and from then on at once", () => {
+  const { forbiddenMs } = rules;
+  const goods = (from: number): (readonly [number, Evidence])[] =>
+    [0, 250, 500, 750].map((ms) => [from + ms, forbidden] as const);
+  const late = through(booting, [2310, forbidden], ...goods(2310 + forbiddenMs - 751));
+  assert.is(late.state, "suspect");
+  const through30 = through(late, ...goods(2310 + forbiddenMs));
+  assert.equal([through30.state, through30.readiness], ["ready", "unknown"]);
+  const again = through(through30, [60_000, lost], [62_000, opened], ...goods(62_010));
+  assert.is(again.state, "suspect", "its second fall takes twice the answers");
+  assert.is(through(again, ...goods(63_010)).state, "ready");
+});
+
+test("a 403 of one that is ready says nothing against it: somebody has taken the right to ask away", () => {
+  const held = through(ready, [200, said], [1200, forbidden]);
+  assert.equal([held.state, held.readiness], ["ready", "unknown"]);
+  assert.is(through(nothingHeld, [10, opened], [20, forbidden]).state, "ready", "nor of one that never told");
+  const back = through(held, [1300, silent], [1400, { kind: "lanes-answer" }]);
+  assert.is(through(back, ...[1, 2, 3, 4].map((at) => [1400 + at, forbidden] as const)).state, "ready");
 });
 
 test.run();

@@ -8,7 +8,14 @@ const test = suite("health/backends");
 const opened = { kind: "lane-opened", ms: 7 } as const;
 const lost = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" } as const;
 const silent = { kind: "lanes-silent", ms: 600, limitMs: 500 } as const;
-const rules = { rise: 4, riseMs: 16_000, strikeMs: 60_000, hungMs: 3000, needsProof: true };
+const rules = {
+  rise: 4,
+  riseMs: 16_000,
+  strikeMs: 60_000,
+  hungMs: 3000,
+  forbiddenMs: 30_000,
+  needsProof: true,
+};
 const answers = { kind: "lanes-answer" } as const;
 
 test("a change of verdict is journaled once, with its reason and time", () => {

@@ -57,6 +57,7 @@ export async function startPassthrough(
     riseMs: 16_000,
     strikeMs: limits.strikeMs,
     hungMs: limits.hungReadsMs,
+    forbiddenMs: limits.forbiddenMs,
     needsProof: true,
   };
   const backends = new Backends(names, { clock, journal, rules });

@@ -8,7 +8,7 @@ import { TLSSocket } from "node:tls";
 import { Client } from "undici";
 import { isShortage, metOf } from "../../failure.ts";
 import { limits } from "../../limits.ts";
-import type { Readiness } from "../evidence.ts";
+import type { ReadyAnswer } from "../evidence.ts";
 import type { Probe, ProbeEar } from "../prober.ts";
 
 export type ReadyParts = {
@@ -85,9 +85,10 @@ async function answerOf(client: Client, path: string): Promise<Answer> {
   return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, limits.probeBodyBytes) };
 }
 
-/** Whoever does not let us ask (401, 403, 404, 429) is alive; whether it is ready is not known. */
-function readinessOf({ status, body }: Answer): Readiness {
+/** A backend that does not let us ask (401, 404, 429) is alive; whether it is ready is not known. */
+function readinessOf({ status, body }: Answer): ReadyAnswer {
   if (status === 200) return "ready";
+  if (status === 403) return "forbidden";
   if (status < 500) return "unknown";
   // The check that an apiserver lets fail first of all when it shuts down.
   return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";

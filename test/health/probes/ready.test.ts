@@ -90,8 +90,9 @@ function gone({ sockets }: Server): Promise<void> {
   });
 }
 
-test("whoever does not let us ask is alive, and whether it is ready is not known", async () => {
-  for (const status of [401, 403, 404, 429])
+test("one that does not let us ask is alive, and whether it is ready is not known; a 403 is told apart", async () => {
+  assert.equal(await told(await plain(statusOf(403)), 2), ["answer", "forbidden status 403"]);
+  for (const status of [401, 404, 429])
     assert.equal(await told(await plain(statusOf(status)), 2), ["answer", `unknown status ${status}`]);
 });
 

@@ -67,6 +67,29 @@ export const health: readonly Defect[] = [
     ["health/prober", "when something is wrong it asks now"],
   ),
   defect(
+    "an apiserver that boots and refuses everybody is ready",
+    {
+      file: "health/backend.ts",
+      find: "if (mayBoot && at - since < forbiddenMs)",
+      replace: "if (mayBoot && at < 0)",
+    },
+    ["health/backend", "is not ready while it answers 403"],
+  ),
+  defect(
+    "one that may never be asked again is never ready",
+    { file: "health/backend.ts", find: "if (mayBoot && at - since < forbiddenMs)", replace: "if (mayBoot)" },
+    ["health/backend", "nothing but 403 is ready in the end"],
+  ),
+  defect(
+    "one that may not be asked any more is taken for one that boots",
+    {
+      file: "health/backend.ts",
+      find: '(held.state !== "ready" || held.doubtedAt > held.toldAt)',
+      replace: "true",
+    },
+    ["health/backend", "a 403 of one that is ready says nothing against it"],
+  ),
+  defect(
     "all are asked in step",
     { file: "health/prober.ts", find: " * (0.9 + 0.2 * this.#parts.random())", replace: "" },
     ["health/prober", "what falls in step"],
