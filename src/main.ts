@@ -2,7 +2,7 @@
  * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
  * running proxy comes out, or why there is none.
  */
-import { type Readiness, readinessOf } from "./admin/probes.ts";
+import { type Readiness, readinessOf } from "./admin/server/probes.ts";
 import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./clock.ts";
 import type { Config } from "./config.ts";

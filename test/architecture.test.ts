@@ -48,9 +48,9 @@ const io = [
   "src/proxy/handshake.ts",
   // TLS between two ends of a pipe inside the process.
   "src/proxy/self-handshake.ts",
-  "src/admin/server.ts",
-  "src/admin/page-files.ts",
-  "src/admin/secure-server.ts",
+  "src/admin/server/server.ts",
+  "src/admin/http/page-files.ts",
+  "src/admin/server/secure-server.ts",
   "src/health/probes/",
   "src/health/discover.ts",
   "src/health/kubernetes-child.ts",

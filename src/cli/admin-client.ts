@@ -1,7 +1,7 @@
 /** Asks a running proxy's JSON API, as the CLI does: one request at a time, with an end to its patience. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
-import { isLocalHost } from "../admin/local-host.ts";
+import { isLocalHost } from "../admin/http/local-host.ts";
 import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import { quote } from "../problem.ts";

@@ -1,5 +1,5 @@
 /** `watchkeeper explain [INCIDENT]`: what is wrong, what proves it, what it cost and whom, in the order in which it was seen. */
-import { runbookOf } from "../admin/alerts.ts";
+import { runbookOf } from "../admin/monitoring/alerts.ts";
 import { Failure } from "../failure.ts";
 import { incidentKinds } from "../incidents/kinds.ts";
 import type { AdminClient } from "./admin-client.ts";

@@ -2,7 +2,7 @@
  * `watchkeeper incident NUMBER`: tells the story of one of the five incidents while it happens, without watchkeeper and
  * with it, side by side. Embedded apiservers, real sockets: it needs neither a cluster nor root.
  */
-import { alerts, runbookOf } from "../admin/alerts.ts";
+import { alerts, runbookOf } from "../admin/monitoring/alerts.ts";
 import { embeddedSettings } from "../demo/incidents/embedded-setting.ts";
 import { type IncidentNumber, incidents, isIncidentNumber } from "../demo/incidents/incidents.ts";
 import { inSeconds, type Outcome, tableOf } from "../demo/incidents/outcome.ts";

@@ -3,7 +3,7 @@
  * "pod-7", the same one everywhere in a bundle. Secrets should not be there at all; what looks like one goes too.
  */
 import { isIP } from "node:net";
-import { withoutSecrets } from "../admin/log.ts";
+import { withoutSecrets } from "../admin/events/log.ts";
 import { type Row, rowOf } from "./rows.ts";
 
 /** Fields that name somebody, and what of. */

@@ -4,7 +4,7 @@
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { Log } from "../admin/log.ts";
+import { Log } from "../admin/events/log.ts";
 import { wallClock } from "../clock.ts";
 import { loadConfig } from "../config.ts";
 import { passedIn } from "../descriptors.ts";

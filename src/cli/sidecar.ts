@@ -3,7 +3,7 @@
  * find its address where they find the cluster's, and its CA and their token where they always are.
  */
 import { parseArgs } from "node:util";
-import { Log } from "../admin/log.ts";
+import { Log } from "../admin/events/log.ts";
 import { wallClock } from "../clock.ts";
 import { type Config, parseConfig } from "../config.ts";
 import { Failure } from "../failure.ts";

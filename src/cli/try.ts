@@ -5,7 +5,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { parseArgs } from "node:util";
-import { Log } from "../admin/log.ts";
+import { Log } from "../admin/events/log.ts";
 import { wallClock } from "../clock.ts";
 import { parseConfig } from "../config.ts";
 import { Failure, isPortTaken } from "../failure.ts";

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { EventRing } from "../../src/admin/event-ring.ts";
-import { EventStreams } from "../../src/admin/event-stream.ts";
-import { type Admin, startApi } from "../../src/admin/server.ts";
-import { timesOf } from "../../src/admin/times.ts";
+import { EventRing } from "../../src/admin/events/event-ring.ts";
+import { EventStreams } from "../../src/admin/events/event-stream.ts";
+import { timesOf } from "../../src/admin/http/times.ts";
+import { type Admin, startApi } from "../../src/admin/server/server.ts";
 import { tap } from "../../src/cli/tap.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Admin } from "../../src/admin/server.ts";
-import { startApi } from "../../src/admin/server.ts";
+import type { Admin } from "../../src/admin/server/server.ts";
+import { startApi } from "../../src/admin/server/server.ts";
 import { top } from "../../src/cli/top.ts";
 import type { Clock } from "../../src/clock.ts";
 import { wallClock } from "../../src/clock.ts";

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Log } from "../../src/admin/log.ts";
+import { Log } from "../../src/admin/events/log.ts";
 import { Field } from "../../src/h2/field.ts";
 import type { Entry } from "../../src/journal.ts";
 import { type AccessLevel, accessTeller } from "../../src/proxy/access.ts";

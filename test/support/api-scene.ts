@@ -1,11 +1,11 @@
 /** What the JSON API lists, on what the whole path does: that is where its shapes come from. */
-import { createApi } from "../../src/admin/api.ts";
-import { apiPages } from "../../src/admin/api-pages.ts";
-import { BackendHistory } from "../../src/admin/backend-history.ts";
-import { figuresOf } from "../../src/admin/figures.ts";
-import type { JsonObject } from "../../src/admin/listing.ts";
-import type { Routes } from "../../src/admin/reply.ts";
-import { timesOf } from "../../src/admin/times.ts";
+import { createApi } from "../../src/admin/api/api.ts";
+import { apiPages } from "../../src/admin/api/api-pages.ts";
+import { BackendHistory } from "../../src/admin/events/backend-history.ts";
+import type { JsonObject } from "../../src/admin/http/listing.ts";
+import type { Routes } from "../../src/admin/http/reply.ts";
+import { timesOf } from "../../src/admin/http/times.ts";
+import { figuresOf } from "../../src/admin/metrics/figures.ts";
 import { Field } from "../../src/h2/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
 import { changed } from "./incidents.ts";

@@ -1,5 +1,5 @@
 /** The JSON API of a played path on a real port, and a screen that keeps what a command says. */
-import { startApi } from "../../src/admin/server.ts";
+import { startApi } from "../../src/admin/server/server.ts";
 import type { Screen } from "../../src/cli/screen.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";

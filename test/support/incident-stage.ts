@@ -1,6 +1,6 @@
 /** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Log } from "../../src/admin/log.ts";
+import { Log } from "../../src/admin/events/log.ts";
 import { explain } from "../../src/cli/explain.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver, type Encoding } from "../../src/demo/apiserver.ts";

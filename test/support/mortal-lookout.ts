@@ -3,13 +3,13 @@
  * metrics. In `barren` mode none comes after it.
  */
 import { workerData } from "node:worker_threads";
-import type { LookoutOrder } from "../../src/admin/lookout.ts";
+import type { LookoutOrder } from "../../src/admin/server/lookout.ts";
 import { limits } from "../../src/limits.ts";
 
 const order: LookoutOrder = workerData;
 const isFirst = order.port === 0;
 if (!isFirst && order.contentType === "barren") throw new Error("barren");
-await import("../../src/admin/lookout-thread.ts");
+await import("../../src/admin/server/lookout-thread.ts");
 if (isFirst)
   setTimeout(() => {
     const hoard: number[][] = [];

@@ -1,8 +1,8 @@
 /** The admin page on a real port, in front of an API that says what a test wants it to. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { pageRoutes } from "../../src/admin/page-files.ts";
-import type { Reply } from "../../src/admin/reply.ts";
-import { startApi } from "../../src/admin/server.ts";
+import { pageRoutes } from "../../src/admin/http/page-files.ts";
+import type { Reply } from "../../src/admin/http/reply.ts";
+import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { rulesFile } from "../../src/admin/rules.ts";
+import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { programOf } from "./promtool.ts";
 
 /** As its API has it. */

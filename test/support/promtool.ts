@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { alerts } from "../../src/admin/alerts.ts";
-import { rulesFile } from "../../src/admin/rules.ts";
+import { alerts } from "../../src/admin/monitoring/alerts.ts";
+import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { cacheFolder } from "../real/rig/parts.ts";
 
 /** On the PATH, or where test/real/prepare.sh has put it; undefined when it is nowhere. */

@@ -1,4 +1,4 @@
-import type { Snapshot } from "../../src/admin/family.ts";
+import type { Snapshot } from "../../src/admin/metrics/family.ts";
 
 /** A proxy with nothing to do, for a test to change. */
 export const idle: Snapshot = {

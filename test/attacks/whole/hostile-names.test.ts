@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Log } from "../../../src/admin/log.ts";
+import { Log } from "../../../src/admin/events/log.ts";
 import { bundle } from "../../../src/cli/bundle.ts";
 import type { Entry } from "../../../src/journal.ts";
 import { Journal } from "../../../src/journal.ts";

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Log } from "../../../src/admin/log.ts";
+import { Log } from "../../../src/admin/events/log.ts";
 import { Journal } from "../../../src/journal.ts";
 import { Scene } from "../../support/attack.ts";
 import { manualClock } from "../../support/clock.ts";

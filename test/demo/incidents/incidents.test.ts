@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { alerts } from "../../../src/admin/alerts.ts";
+import { alerts } from "../../../src/admin/monitoring/alerts.ts";
 import { incidents, isIncidentNumber } from "../../../src/demo/incidents/incidents.ts";
 import { incidentKinds } from "../../../src/incidents/kinds.ts";
 

@@ -1,8 +1,8 @@
 /** Faults in whom the API lets in (`admin.authorization`), and how often a cluster is asked for it. */
 import { type Defect, defect } from "../defect.ts";
 
-const file = "admin/authorization.ts";
-const seen = (fails: string): readonly [string, string] => ["admin/authorization", fails];
+const file = "admin/authorization/authorization.ts";
+const seen = (fails: string): readonly [string, string] => ["admin/authorization/authorization", fails];
 
 export const operator: readonly Defect[] = [
   defect(
@@ -49,57 +49,61 @@ export const operator: readonly Defect[] = [
   ),
   defect(
     "whatever is read is for everybody",
-    { file: "admin/guard.ts", find: "if (isRead && open(path) !== undefined)", replace: "if (isRead)" },
-    ["admin/guard", "all but the page's own files is asked for with a token"],
+    {
+      file: "admin/server/guard.ts",
+      find: "if (isRead && open(path) !== undefined)",
+      replace: "if (isRead)",
+    },
+    ["admin/server/guard", "all but the page's own files is asked for with a token"],
   ),
   defect(
     "an answer counts for ever",
     {
-      file: "admin/recent.ts",
+      file: "admin/authorization/recent.ts",
       find: "if (kept.until <= this.#parts.clock.now()) return undefined;",
       replace: "",
     },
-    ["admin/recent", "an answer counts for its time"],
+    ["admin/authorization/recent", "an answer counts for its time"],
   ),
   defect(
     "answers are kept without end",
     {
-      file: "admin/recent.ts",
+      file: "admin/authorization/recent.ts",
       find: "if (this.#kept.size > most && oldest !== undefined)",
       replace: "if (this.#kept.size < 0 && oldest !== undefined)",
     },
-    ["admin/recent", "of too many the one that was asked for longest ago goes"],
+    ["admin/authorization/recent", "of too many the one that was asked for longest ago goes"],
   ),
   defect(
     "a token for somebody else is good here",
     {
-      file: "admin/reviews.ts",
+      file: "admin/authorization/reviews.ts",
       find: "if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;",
       replace: "void named;",
     },
-    ["admin/reviews", "whatever is not clearly somebody is nobody"],
+    ["admin/authorization/reviews", "whatever is not clearly somebody is nobody"],
   ),
   defect(
     "a loop that stands still is well",
     {
-      file: "admin/patient.ts",
+      file: "admin/server/patient.ts",
       find: "const isStill = stoodMs >= limits.standstillMs;",
       replace: "const isStill = stoodMs < 0;",
     },
-    ["admin/patient", "stands still, until it answers"],
+    ["admin/server/patient", "stands still, until it answers"],
   ),
   defect(
     "what the loop has said unasked is forgotten",
-    { file: "admin/patient.ts", find: "this.#known[probe] = checks;", replace: "void checks;" },
-    ["admin/patient", "what the loop has said unasked"],
+    { file: "admin/server/patient.ts", find: "this.#known[probe] = checks;", replace: "void checks;" },
+    ["admin/server/patient", "what the loop has said unasked"],
   ),
   defect(
     "a socket at the port of probes may ask without end",
     {
-      file: "admin/guests.ts",
+      file: "admin/server/guests.ts",
       find: "if (count >= limits.adminWaiting) {",
       replace: "if (count < 0) {",
     },
-    ["admin/guests", "loses the socket"],
+    ["admin/server/guests", "loses the socket"],
   ),
 ];

@@ -1,8 +1,8 @@
 /** Every rule on series that should make it fire, and on those that should not, by Prometheus' own tool. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { alerts } from "../../../src/admin/alerts.ts";
-import { createMetrics } from "../../../src/admin/metrics.ts";
+import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
+import { alerts } from "../../../src/admin/monitoring/alerts.ts";
 import { Journal } from "../../../src/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import {

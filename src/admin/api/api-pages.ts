@@ -1,0 +1,45 @@
+/** What the JSON API lists, by the last part of the path. */
+import type { Clock } from "../../clock.ts";
+import type { IncidentStore } from "../../incidents/store.ts";
+import { type Listing, type Page, pageOf } from "../http/listing.ts";
+import type { Times } from "../http/times.ts";
+import type { Pages } from "./api.ts";
+import { type BackendSources, backendListing } from "./backend-listing.ts";
+import { certificateListing } from "./certificate-listing.ts";
+import { clientListing, type Talking } from "./client-listing.ts";
+import { incidentListing } from "./incident-listing.ts";
+import { lockListing } from "./lock-listing.ts";
+import { watchListing } from "./watch-listing.ts";
+
+export type ListingSources = BackendSources & {
+  readonly clock: Clock;
+  readonly incidents: IncidentStore;
+  readonly talks: () => readonly Talking[];
+};
+
+export function apiPages(sources: ListingSources, times: Times): Pages {
+  const { incidents, talks, live, certificates, wall } = sources;
+  return new Map([
+    ["incidents", paged(incidentListing(() => incidents.all, times))],
+    ["backends", paged(backendListing(sources, times))],
+    ["watches", paged(watchListing(live, times))],
+    ["clients", paged(clientListing(talks, times))],
+    ["locks", paged(lockListing(talks, times))],
+    [
+      "certificates",
+      paged(certificateListing({ certificates, wall, refusals: () => refusalsIn(incidents) })),
+    ],
+  ]);
+}
+
+function paged<T>(listing: Listing<T>): Page {
+  const { kind, sort, columns } = listing;
+  const page = (query: string): ReturnType<Page> => pageOf(listing, query);
+  return Object.assign(page, { listing: { kind, sort, columns: Object.keys(columns) } });
+}
+
+/** Certificates and keys that are not taken now, by their names in the journal, each with the latest reason. */
+function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
+  const refused = active.filter(({ kind }) => kind === "certificate-refused");
+  return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));
+}

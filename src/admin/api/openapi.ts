@@ -1,0 +1,158 @@
+/**
+ * /openapi.json: the JSON API as OpenAPI 3.1 has it, made of what serves it: its lists with their columns, the schemas of
+ * their rows, the operations. Written by no hand, so that it cannot be behind.
+ */
+import { limits } from "../../limits.ts";
+import type { ListingFacts } from "../http/listing.ts";
+import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
+import type { Pages } from "./api.ts";
+import { object, type Schema, schemas } from "./api-schemas.ts";
+import { type OperationPath, operationPaths } from "./operation-posts.ts";
+
+/** Of each list, the schema of its rows. */
+const rowSchemas: Readonly<Record<string, string>> = {
+  incidents: "Incident",
+  backends: "Backend",
+  watches: "Watch",
+  clients: "Client",
+  locks: "Lock",
+  certificates: "Certificate",
+};
+
+const events =
+  "The journal as it is written: server-sent events. Whoever comes back with Last-Event-ID is told what came meanwhile.";
+
+/** `version` is the program's own. */
+export function openapiRoutes(pages: Pages, version: string): Routes {
+  let reply: Reply | undefined;
+  return (path) => {
+    if (path !== "/openapi.json") return undefined;
+    return () => {
+      reply ??= jsonReply(200, openapiOf(pages, version));
+      return reply;
+    };
+  };
+}
+
+export function openapiOf(pages: Pages, version: string): Schema {
+  const lists = Array.from(pages, ([name, page]) => listPath(name, page.listing));
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "watchkeeper's admin API",
+      version,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      description: "What the proxy knows, and what an operator may change. See docs/admin-api.md.",
+    },
+    servers: [{ url: "/" }],
+    paths: {
+      "/api/v1/": { get: read("index", "The paths that there are.", ref("Index")) },
+      ...Object.fromEntries(lists),
+      "/api/v1/incidents/{id}": incidentPath,
+      "/api/v1/figures": { get: read("figures", "Counters since the process began.", ref("Figures")) },
+      "/api/v1/events": eventsPath,
+      ...Object.fromEntries(operationPaths.map((one) => operationPath(one))),
+    },
+    components: { schemas },
+  };
+}
+
+const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+const json = (schema: Schema): Schema => ({ "application/json": { schema } });
+
+const answer = (description: string, schema: Schema): Schema => ({ description, content: json(schema) });
+
+const failure = (description: string): Schema => answer(description, ref("Failure"));
+
+function read(operationId: string, summary: string, schema: Schema): Schema {
+  return { operationId, summary, responses: { "200": answer(summary, schema) } };
+}
+
+function listPath(name: string, facts: ListingFacts | undefined): readonly [string, Schema] {
+  const { kind = "", columns = [], sort = "" } = facts ?? {};
+  const page = object({
+    at: { type: "string", format: "date-time" },
+    kind: { const: kind },
+    total: { type: "integer", description: "All that there are." },
+    matching: { type: "integer", description: "Those that fit the filters." },
+    offset: { type: "integer" },
+    limit: { type: "integer" },
+    items: { type: "array", items: ref(rowSchemas[name] ?? "") },
+  });
+  const orders = columns.flatMap((column) => [column, `-${column}`]);
+  const parameters = [
+    query("limit", whole(1, limits.apiPageMost, limits.apiPage), "Rows of a page."),
+    query("offset", whole(0, limits.apiOffset, 0), "Rows to leave out before it."),
+    query("sort", { type: "string", enum: orders, default: sort }, 'A column; "-" puts the largest first.'),
+    query("q", { type: "string" }, "Part of any text column, upper case or lower."),
+    ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
+  ];
+  const summary = `A page of ${name}.`;
+  const responses = { "200": answer(summary, page), "400": failure("The query is not understood.") };
+  return [`/api/v1/${name}`, { get: { operationId: `list-${name}`, summary, parameters, responses } }];
+}
+
+function whole(least: number, most: number, usual: number): Schema {
+  return { type: "integer", minimum: least, maximum: most, default: usual };
+}
+
+function query(name: string, schema: Schema, description: string): Schema {
+  return { name, in: "query", description, schema };
+}
+
+const incidentPath: Schema = {
+  get: {
+    operationId: "get-incident",
+    summary: "One incident.",
+    parameters: [{ name: "id", in: "path", required: true, schema: { type: "integer" } }],
+    responses: {
+      "200": answer("The incident.", ref("Incident")),
+      "404": failure("There is none of that number, or it was too long ago."),
+    },
+  },
+};
+
+const eventsPath: Schema = {
+  get: {
+    operationId: "events",
+    summary: events,
+    parameters: [
+      query("kind", { type: "string" }, "Only entries whose kind begins so."),
+      { name: "Last-Event-ID", in: "header", schema: { type: "string" } },
+    ],
+    responses: {
+      "200": { description: events, content: { "text/event-stream": { schema: { type: "string" } } } },
+      "503": failure("Too many listen already."),
+    },
+  },
+};
+
+/** `{name}` and `{id}` in a path are its parameters. */
+function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const why = { type: "string", maxLength: limits.operatorChars, description: "For the log." };
+  return [
+    path,
+    {
+      post: {
+        operationId: operation,
+        summary: about,
+        parameters: [
+          ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+          { name: "x-watchkeeper-operator", in: "header", required: true, schema: { type: "string" } },
+        ],
+        requestBody: { required: true, content: json({ type: "object", properties: { why } }) },
+        responses: {
+          "200": answer("Done.", ref("Operation")),
+          "403": failure("Not for whoever asks, or operations are off."),
+          "404": failure("There is no such thing."),
+          "409": failure("Not possible just now."),
+          "413": failure("The body is too long."),
+          "415": failure("The body is no JSON."),
+          "422": failure("The configuration was not taken."),
+        },
+      },
+    },
+  ];
+}

@@ -1,0 +1,33 @@
+/** How each backend has fared, as the journal tells it: what it is, since when and why, and what it was before. */
+import type { Entry, Journal } from "../../journal.ts";
+import { limits } from "../../limits.ts";
+
+export type Change = {
+  readonly at: number;
+  readonly from: string;
+  readonly to: string;
+  readonly detector: string;
+  readonly valueMs: number;
+  readonly limitMs: number;
+  readonly reason: string;
+};
+
+export class BackendHistory {
+  readonly #changes = new Map<string, readonly Change[]>();
+
+  constructor(journal: Journal) {
+    journal.subscribe((entry, at) => this.#take(entry, at));
+  }
+
+  /** The oldest first. */
+  of(backend: string): readonly Change[] {
+    return this.#changes.get(backend) ?? [];
+  }
+
+  #take(entry: Entry, at: number): void {
+    if (entry.kind === "backend.removed") this.#changes.delete(entry.backend);
+    if (entry.kind !== "backend.changed") return;
+    const { kind: _, backend, ...change } = entry;
+    this.#changes.set(backend, [...this.of(backend), { at, ...change }].slice(-limits.backendHistory));
+  }
+}

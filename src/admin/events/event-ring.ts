@@ -1,0 +1,71 @@
+/** The latest entries of the journal, each with an id: whoever was away for a moment can ask for what came after one. */
+import type { Entry, Journal } from "../../journal.ts";
+import { limits } from "../../limits.ts";
+import type { Times } from "../http/times.ts";
+import { withoutSecrets } from "./log.ts";
+
+/** Made into text only when somebody wants it: most are never asked for. */
+export type Told = { readonly id: number; readonly entry: Entry; readonly at: number };
+
+export class EventRing {
+  /** Tells the ids of one process from those of the one before it. */
+  readonly epoch: string;
+  readonly #times: Times;
+  readonly #told: Told[] = [];
+  readonly #ears = new Set<(told: Told) => void>();
+  readonly #unsubscribe: () => void;
+  #last = 0;
+
+  constructor(journal: Journal, times: Times) {
+    this.#times = times;
+    this.epoch = times.timeOf(times.now()).replaceAll(/\D/g, "");
+    this.#unsubscribe = journal.subscribe((entry, at) => this.#take(entry, at));
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+  }
+
+  /** "20261122070000000-42", as a client shows it when it comes back. */
+  idOf({ id }: Told): string {
+    return `${this.epoch}-${id}`;
+  }
+
+  /** What came after it; `isWhole` is false when some of that is not kept any more, or it is none of ours. */
+  after(id: string): { readonly told: readonly Told[]; readonly isWhole: boolean } {
+    const [epoch = "", number = ""] = id.split("-");
+    const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;
+    const told = this.#told.filter((one) => one.id > last);
+    const first = this.#told[0]?.id ?? this.#last + 1;
+    return { told, isWhole: last >= first - 1 && last <= this.#last };
+  }
+
+  /** Returns its undoing. */
+  listen(ear: (told: Told) => void): () => void {
+    this.#ears.add(ear);
+    return () => this.#ears.delete(ear);
+  }
+
+  /** As JSON, with the time of day. */
+  textOf({ entry: { kind, ...fields }, at }: Told): string {
+    return JSON.stringify({ at: this.#times.timeOf(at), kind, ...cleaned(fields) });
+  }
+
+  #take(entry: Entry, at: number): void {
+    this.#last += 1;
+    const told = { id: this.#last, entry, at };
+    this.#told.push(told);
+    if (this.#told.length > limits.eventsKept) this.#told.shift();
+    for (const ear of this.#ears) ear(told);
+  }
+}
+
+function cleaned(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, clean(value)]));
+}
+
+/** As the log does: clipped, and the last look for what might be a token. */
+function clean(value: unknown): unknown {
+  if (typeof value === "string") return withoutSecrets(value.slice(0, limits.apiTextChars));
+  return Array.isArray(value) ? value.map(clean) : value;
+}

@@ -1,0 +1,74 @@
+/**
+ * `GET /api/v1/events`: the journal as it is written, as server-sent events (WHATWG HTML §9.2). Whoever comes back with
+ * Last-Event-ID is told what came meanwhile; whoever does not take what is written is let go, and comes back.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../../clock.ts";
+import { limits } from "../../limits.ts";
+import type { EventRing, Told } from "./event-ring.ts";
+
+export class EventStreams {
+  readonly #ring: EventRing;
+  readonly #clock: Clock;
+  readonly #open = new Set<() => void>();
+
+  constructor(ring: EventRing, clock: Clock) {
+    this.#ring = ring;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Serves until either side leaves; false: there are too many. Only kinds that begin with `?kind=` are told. */
+  serve(request: IncomingMessage, response: ServerResponse): boolean {
+    if (this.#open.size >= limits.eventStreams) return false;
+    const prefix = new URL(request.url ?? "", "http://here").searchParams.get("kind") ?? "";
+    const send = (told: Told): void => {
+      const { kind } = told.entry;
+      if (!kind.startsWith(prefix) || response.destroyed) return;
+      response.write(`id: ${this.#ring.idOf(told)}\nevent: ${kind}\ndata: ${this.#ring.textOf(told)}\n\n`);
+      if (response.writableLength > limits.eventBacklogBytes) response.destroy();
+    };
+    response.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "default-src 'none'",
+    });
+    // Whoever has left is told nothing more; its "close" follows.
+    response.on("error", () => {});
+    this.#resume(request.headers["last-event-id"], response, send);
+    const unlisten = this.#ring.listen(send);
+    const quieten = this.#beat(response);
+    const end = (): void => {
+      unlisten();
+      quieten();
+      this.#open.delete(end);
+    };
+    this.#open.add(end);
+    response.on("close", end);
+    return true;
+  }
+
+  /** Without an id it begins now. */
+  #resume(id: string | string[] | undefined, response: ServerResponse, send: (told: Told) => void): void {
+    response.write(": the journal, from now on\n\n");
+    if (typeof id !== "string" || id === "") return;
+    const { told, isWhole } = this.#ring.after(id);
+    if (!isWhole) response.write('event: gap\ndata: {"kind":"gap"}\n\n');
+    for (const one of told) send(one);
+  }
+
+  /** A comment now and then: else nobody would find out that the other side is gone. */
+  #beat(response: ServerResponse): () => void {
+    const again = (): (() => void) =>
+      this.#clock.after(limits.eventBeatMs, () => {
+        response.write(": still here\n\n");
+        stop = again();
+      });
+    let stop = again();
+    return () => stop();
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Lists of the JSON API, a page at a time: filtered, sorted and cut here, so that 50,000 watches cost neither the asker
+ * nor the thread that serves clients. Pure.
+ */
+import { limits } from "../../limits.ts";
+import { firstOf } from "./first-of.ts";
+
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+/** One thing that can be listed. */
+export type Listing<T> = {
+  /** "WatchList". */
+  readonly kind: string;
+  readonly rows: () => readonly T[];
+  /** By what it is filtered and sorted; -1 stands for a number that there is not. */
+  readonly columns: Readonly<Record<string, (row: T) => string | number>>;
+  /** A column; with "-" before it the largest comes first. */
+  readonly sort: string;
+  readonly view: (row: T) => Json;
+};
+
+export type JsonObject = { readonly [key: string]: Json | undefined };
+
+/** Answers a query with a page of one list; a string says why there is none. */
+export type Page = ((query: string) => JsonObject | string) & { readonly listing?: ListingFacts };
+
+/** What can be asked of a list. */
+export type ListingFacts = Pick<Listing<never>, "kind" | "sort"> & { readonly columns: readonly string[] };
+
+/** What a query asks for, or what is wrong with it. */
+type Asked = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly column: string;
+  readonly isDescending: boolean;
+  readonly text: string;
+  readonly filters: readonly (readonly [column: string, value: string])[];
+};
+
+/** The page that a query asks for; a string says why there is none. */
+export function pageOf<T>(listing: Listing<T>, query: string): JsonObject | string {
+  const asked = askedIn(listing, query);
+  if (typeof asked === "string") return asked;
+  const { limit, offset, column, isDescending } = asked;
+  const all = listing.rows();
+  const texts = textColumns(listing, all[0]);
+  const rows = all.filter((row) => fits(listing, row, asked) && hasText(texts, row, asked.text));
+  const of = listing.columns[column] ?? (() => 0);
+  const keyed = rows.map((row) => ({ row, key: of(row) }));
+  const sign = isDescending ? -1 : 1;
+  const first = firstOf(keyed, offset + limit, (a, b) => sign * compare(a.key, b.key));
+  const items = first.slice(offset).map(({ row }) => listing.view(row));
+  return { kind: listing.kind, total: all.length, matching: rows.length, offset, limit, items };
+}
+
+function askedIn<T>({ columns, sort }: Listing<T>, query: string): Asked | string {
+  const params = new URLSearchParams(query);
+  const limit = wholeIn(params, "limit", limits.apiPage);
+  const offset = wholeIn(params, "offset", 0);
+  if (limit === undefined || limit < 1 || limit > limits.apiPageMost)
+    return `"limit" must be a whole number from 1 to ${limits.apiPageMost}`;
+  if (offset === undefined || offset > limits.apiOffset)
+    return `"offset" must be a whole number up to ${limits.apiOffset}`;
+  const order = params.get("sort") ?? sort;
+  const column = order.replace(/^-/, "");
+  if (!Object.hasOwn(columns, column)) return `"sort" must be one of ${Object.keys(columns).join(", ")}`;
+  const known = new Set(["limit", "offset", "sort", "q"]);
+  const filters = [...params].filter(([name]) => !known.has(name));
+  const strange = filters.find(([name]) => !Object.hasOwn(columns, name));
+  if (strange !== undefined)
+    return `Cannot filter by "${strange[0].slice(0, 64)}": columns are ${Object.keys(columns).join(", ")}`;
+  const text = (params.get("q") ?? "").toLowerCase();
+  return { limit, offset, column, isDescending: order.startsWith("-"), text, filters };
+}
+
+function wholeIn(params: URLSearchParams, name: string, usual: number): number | undefined {
+  const text = params.get(name);
+  if (text === null) return usual;
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+/** A filter names a column's whole value. */
+function fits<T>({ columns }: Listing<T>, row: T, { filters }: Asked): boolean {
+  for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
+  return true;
+}
+
+type Column<T> = Listing<T>["columns"][string];
+
+/** A column is of texts or of numbers, as its first value is: half of a watch's are numbers, which nobody need look through. */
+function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
+  if (first === undefined) return [];
+  return Object.values(columns).filter((of) => typeof of(first) === "string");
+}
+
+/** `text` is part of any text; it is in lower case. */
+function hasText<T>(texts: readonly Column<T>[], row: T, text: string): boolean {
+  return text === "" || texts.some((of) => String(of(row)).toLowerCase().includes(text));
+}
+
+function compare(one: string | number, other: string | number): number {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  const [a, b] = [String(one), String(other)];
+  return a < b ? -1 : a > b ? 1 : 0;
+}

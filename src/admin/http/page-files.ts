@@ -1,0 +1,84 @@
+/**
+ * The admin page's files, read once at the start: what is asked for is looked up and never a path (A53). Its policy lets
+ * it load and ask nothing but this port.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, extname, join } from "node:path";
+import type { Reply, Routes } from "./reply.ts";
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** In src/page. */
+const own = [
+  "api.js",
+  "app.js",
+  "backends.js",
+  "certificates.js",
+  "charts.js",
+  "drain.js",
+  "header.js",
+  "html.js",
+  "icon.svg",
+  "incidents.js",
+  "polled.js",
+  "rates.js",
+  "ribbon.js",
+  "style.css",
+  "table.js",
+  "talk.js",
+  "timeline.js",
+  "watches.js",
+  "words.js",
+] as const;
+
+/** Served by what packages bring, as the browser may load it; nothing of it is changed. */
+const brought = [
+  ["vendor/htm.js", "htm", "htm.module.js"],
+  ["vendor/preact.js", "preact", "preact.mjs"],
+  ["vendor/hooks.js", "preact/hooks", "hooks.mjs"],
+  ["vendor/uplot.js", "uplot", "uPlot.esm.js"],
+  ["uplot.css", "uplot", "uPlot.min.css"],
+] as const;
+
+/** @throws {Error} a file of the page is not there: the package is broken. */
+export function pageRoutes(): Routes {
+  const folder = join(import.meta.dirname, "../../page");
+  const { resolve } = createRequire(import.meta.url);
+  const files = new Map<string, Reply>();
+  const index = readFileSync(join(folder, "index.html"), "utf8");
+  const policy = policyOf(index);
+  const add = (path: string, file: string): void => {
+    const type = types[extname(path)] ?? "application/octet-stream";
+    files.set(path, { status: 200, type, text: readFileSync(file, "utf8"), policy });
+  };
+  add("/index.html", join(folder, "index.html"));
+  for (const name of own) add(`/page/${name}`, join(folder, name));
+  for (const [name, module, file] of brought) add(`/page/${name}`, join(dirname(resolve(module)), file));
+  return (path) => {
+    const reply = files.get(path === "/" ? "/index.html" : path);
+    return reply === undefined ? undefined : () => reply;
+  };
+}
+
+/** The only script in the markup is its import map, which is allowed by its hash. */
+function policyOf(index: string): string {
+  const [, map = ""] = /<script type="importmap">([^]*?)<\/script>/.exec(index) ?? [];
+  const hash = createHash("sha256").update(map).digest("base64");
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash}'`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}

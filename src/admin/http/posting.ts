@@ -1,0 +1,88 @@
+/**
+ * Who may change something over the API (A56). It is on loopback, where every browser of this machine is as well: a page of
+ * somebody else's can make it send a form, not one of these. A header of ours makes the browser ask first, which nobody
+ * here allows; a foreign Origin is refused by name; a Host that is not this machine was refused before.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Journal } from "../../journal.ts";
+import { limits } from "../../limits.ts";
+import { failed, type Post, type Reply } from "./reply.ts";
+
+/** Who asks, in their own words: "alice (watchkeeper CLI)". */
+const operatorHeader = "x-watchkeeper-operator";
+
+type Posting = {
+  readonly path: string;
+  readonly journal: Journal;
+  /** Who it is, as a cluster says; undefined: nobody was asked. */
+  readonly username: string | undefined;
+};
+
+/** Does what is asked for, or says why not; a refusal for where it came from is told to the journal. */
+export async function replyToPost(
+  request: IncomingMessage,
+  post: Post,
+  { path, journal, username }: Posting,
+): Promise<Reply> {
+  const { headers, socket } = request;
+  const scheme = "encrypted" in socket ? "https" : "http";
+  const refusal = refusalOf(headers, scheme);
+  if (refusal !== undefined) {
+    const [status, reason] = refusal;
+    const by = socket.remoteAddress ?? "";
+    journal.write({ kind: "operation.refused", operation: "post", target: path, by, reason });
+    return failed(status, reason);
+  }
+  const text = await bodyOf(request);
+  const body = text === undefined ? undefined : objectIn(text);
+  if (text === undefined) return failed(413, `A body has ${limits.apiBodyBytes} bytes at most`);
+  if (body === undefined) return failed(400, "The body must be a JSON object: {} will do");
+  const by = `${username ?? nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
+  return post({ by, body });
+}
+
+/** What a browser says of a page of ours, and what others do not say. */
+const ownSites: readonly unknown[] = [undefined, "same-origin", "none"];
+
+function refusalOf(
+  headers: IncomingHttpHeaders,
+  scheme: "http" | "https",
+): readonly [status: number, reason: string] | undefined {
+  const { origin, host = "" } = headers;
+  if (origin !== undefined && origin !== `${scheme}://${host}`)
+    return [403, `Pages of ${JSON.stringify(origin.slice(0, 100))} change nothing here`];
+  if (!ownSites.includes(headers["sec-fetch-site"]))
+    return [403, "Pages of another site change nothing here"];
+  if (nameIn(headers) === "") return [403, `Say who you are in ${operatorHeader}`];
+  const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/json") return [415, "The body must be application/json"];
+  return undefined;
+}
+
+/** Nobody verifies it: whoever reaches loopback may call itself anything. */
+function nameIn(headers: IncomingHttpHeaders): string {
+  const name = headers[operatorHeader];
+  return typeof name === "string" ? name.slice(0, limits.operatorChars).trim() : "";
+}
+
+/** Undefined when it is too long; what is left of it is not read. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    octets += chunk.length;
+    if (octets > limits.apiBodyBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined; // it is no JSON: the answer says so
+  }
+}

@@ -1,0 +1,18 @@
+/** Clock readings as people read them. */
+import { type Clock, dateOf } from "../../clock.ts";
+
+export type Times = {
+  readonly now: () => number;
+  /** RFC 3339 in UTC, with milliseconds. */
+  readonly timeOf: (at: number) => string;
+  /** How long ago, in whole ms; null for what has not happened (-1). */
+  readonly ageOf: (at: number) => number | null;
+};
+
+export function timesOf(clock: Clock): Times {
+  return {
+    now: () => clock.now(),
+    timeOf: (at) => dateOf(clock.wall() - (clock.now() - at)).toISOString(),
+    ageOf: (at) => (at < 0 ? null : Math.round(clock.now() - at)),
+  };
+}

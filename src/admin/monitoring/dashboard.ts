@@ -1,0 +1,268 @@
+/** The dashboard for Grafana, made of a list of panels (config/monitoring/dashboard.json). Pure. */
+
+type Query = { readonly expr: string; readonly legend: string };
+
+type Panel = {
+  readonly title: string;
+  readonly about: string;
+  readonly unit: "short" | "s" | "bytes" | "percentunit" | "reqps" | "dateTimeFromNow";
+  readonly kind: "timeseries" | "stat" | "table" | "state-timeline";
+  /** Of 24. */
+  readonly width: 6 | 8 | 12 | 24;
+  readonly queries: readonly Query[];
+};
+
+const of = '{job=~"$job", instance=~"$instance"}';
+
+/** The same instance selector, and more. */
+function where(more: string): string {
+  return `{job=~"$job", instance=~"$instance", ${more}}`;
+}
+
+function rate(metric: string, by: string, more = ""): string {
+  return `sum by (${by}) (rate(${metric}${more === "" ? of : where(more)}[$__rate_interval]))`;
+}
+
+const panels: readonly Panel[] = [
+  {
+    title: "What is wrong now",
+    about:
+      "Incidents that last. `watchkeeper explain` has what proves them; each alert's runbook says what to do.",
+    unit: "short",
+    kind: "table",
+    width: 12,
+    queries: [
+      {
+        expr: `sum by (instance, kind, backend) (watchkeeper_incident_active${of}) > 0`,
+        legend: "{{kind}} {{backend}}",
+      },
+    ],
+  },
+  {
+    title: "Ready backends",
+    about: "To how many apiservers new requests may go.",
+    unit: "short",
+    kind: "stat",
+    width: 6,
+    queries: [{ expr: `min(sum by (instance) (watchkeeper_backend_ready${of}))`, legend: "ready" }],
+  },
+  {
+    title: "Open watches",
+    about: "All of them; those that are not live cannot go on elsewhere just now.",
+    unit: "short",
+    kind: "stat",
+    width: 6,
+    queries: [{ expr: `sum by (state) (watchkeeper_watches${of})`, legend: "{{state}}" }],
+  },
+  {
+    title: "State of the backends",
+    about: "1 for the state that each is in.",
+    unit: "short",
+    kind: "state-timeline",
+    width: 24,
+    queries: [
+      {
+        expr: `max by (backend, state) (watchkeeper_backend_state${of}) > 0`,
+        legend: "{{backend}} {{state}}",
+      },
+    ],
+  },
+  {
+    title: "Requests by code",
+    about: "Code 0: nobody answered.",
+    unit: "reqps",
+    kind: "timeseries",
+    width: 12,
+    queries: [{ expr: rate("watchkeeper_requests_total", "code"), legend: "{{code}}" }],
+  },
+  {
+    title: "Request duration, 99th percentile",
+    about:
+      "From a request's head to the end of its answer; watches and other long-running requests are left out.",
+    unit: "s",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      {
+        expr: `histogram_quantile(0.99, ${rate("watchkeeper_request_duration_seconds_bucket", "le, verb")})`,
+        legend: "{{verb}}",
+      },
+    ],
+  },
+  {
+    title: "PING, slowest of a hundred",
+    about: "How far away each backend is: when silence is suspicious follows from it.",
+    unit: "s",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      {
+        expr: `watchkeeper_backend_ping_rtt_seconds${where('quantile="0.99"')}`,
+        legend: "{{instance}} {{backend}}",
+      },
+    ],
+  },
+  {
+    title: "Watches moved and ended",
+    about: "Moved: their clients know nothing of it. Ended: their clients watch again.",
+    unit: "short",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      { expr: rate("watchkeeper_watch_moves_total", "reason"), legend: "moved: {{reason}}" },
+      { expr: rate("watchkeeper_watch_ends_total", "reason"), legend: "ended: {{reason}}" },
+    ],
+  },
+  {
+    title: "Watch events",
+    about: "Passed on whole.",
+    unit: "short",
+    kind: "timeseries",
+    width: 8,
+    queries: [{ expr: rate("watchkeeper_watch_events_total", "instance"), legend: "{{instance}}" }],
+  },
+  {
+    title: "Clients' sessions",
+    about: "By protocol.",
+    unit: "short",
+    kind: "timeseries",
+    width: 8,
+    queries: [{ expr: `sum by (alpn) (watchkeeper_downstream_connections${of})`, legend: "{{alpn}}" }],
+  },
+  {
+    title: "Requests by program",
+    about: "The product of their User-Agent.",
+    unit: "reqps",
+    kind: "timeseries",
+    width: 8,
+    queries: [
+      { expr: `topk(10, ${rate("watchkeeper_client_requests_total", "client")})`, legend: "{{client}}" },
+    ],
+  },
+  {
+    title: "Leader locks that are not as they should be",
+    about: "With who renewed each last, and from where.",
+    unit: "short",
+    kind: "table",
+    width: 12,
+    queries: [
+      {
+        expr: `watchkeeper_lease_suspect${of} * on (job, instance, namespace, name) group_left (holder, source) topk by (job, instance, namespace, name) (1, watchkeeper_lease_holder_info${of})`,
+        legend: "{{namespace}}/{{name}}",
+      },
+    ],
+  },
+  {
+    title: "Certificates, the soonest end first",
+    about: "An apiserver's loopback certificate is renewed by its restart only.",
+    unit: "dateTimeFromNow",
+    kind: "table",
+    width: 12,
+    queries: [
+      {
+        expr: `sort(min by (purpose, name) (watchkeeper_certificate_expiry_timestamp_seconds${of}) * 1000)`,
+        legend: "{{purpose}} {{name}}",
+      },
+    ],
+  },
+  {
+    title: "Failures by who caused them",
+    about: "Only those of backends count against a backend.",
+    unit: "short",
+    kind: "timeseries",
+    width: 8,
+    queries: [
+      { expr: rate("watchkeeper_exchange_failures_total", "origin, code"), legend: "{{origin}}: {{code}}" },
+    ],
+  },
+  {
+    title: "CPU and the loop's lateness",
+    about: "One core is all that a process can use.",
+    unit: "s",
+    kind: "timeseries",
+    width: 8,
+    queries: [
+      { expr: rate("process_cpu_seconds_total", "instance"), legend: "{{instance}} CPU" },
+      { expr: `nodejs_eventloop_lag_p99_seconds${of}`, legend: "{{instance}} late" },
+    ],
+  },
+  {
+    title: "Memory",
+    about: "What waits in it for slow readers is bounded.",
+    unit: "bytes",
+    kind: "timeseries",
+    width: 8,
+    queries: [
+      { expr: `process_resident_memory_bytes${of}`, legend: "{{instance}} resident" },
+      { expr: `watchkeeper_buffered_bytes${of}`, legend: "{{instance}} waiting" },
+    ],
+  },
+];
+
+const source = { type: "prometheus", uid: "$datasource" };
+
+/** As Grafana (11 and later) reads it. */
+export function dashboard(): string {
+  let x = 0;
+  let y = 0;
+  const placed = panels.map((panel, index) => {
+    if (x + panel.width > 24) {
+      x = 0;
+      y += 8;
+    }
+    const gridPos = { h: 8, w: panel.width, x, y };
+    x += panel.width;
+    return panelOf(panel, index + 1, gridPos);
+  });
+  return `${JSON.stringify({ ...frame, panels: placed }, undefined, 2)}\n`;
+}
+
+function panelOf({ title, about, unit, kind, queries }: Panel, id: number, gridPos: object): object {
+  return {
+    id,
+    type: kind,
+    title,
+    description: about,
+    datasource: source,
+    gridPos,
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: queries.map(({ expr, legend }, index) => ({
+      refId: String.fromCharCode(65 + index),
+      datasource: source,
+      expr,
+      legendFormat: legend,
+      ...(kind === "table" ? { instant: true, format: "table" } : {}),
+    })),
+  };
+}
+
+function variable(name: string, query: string): object {
+  return {
+    name,
+    type: "query",
+    datasource: source,
+    query: { query, refId: name },
+    refresh: 2,
+    includeAll: true,
+    multi: true,
+    current: { text: "All", value: "$__all" },
+  };
+}
+
+const frame = {
+  uid: "watchkeeper",
+  title: "watchkeeper",
+  description: "Apiservers as their clients meet them. Made of src/admin/monitoring/dashboard.ts.",
+  tags: ["kubernetes", "watchkeeper"],
+  schemaVersion: 39,
+  editable: true,
+  refresh: "10s",
+  time: { from: "now-1h", to: "now" },
+  templating: {
+    list: [
+      { name: "datasource", type: "datasource", query: "prometheus", current: {} },
+      variable("job", "label_values(watchkeeper_build_info, job)"),
+      variable("instance", 'label_values(watchkeeper_build_info{job=~"$job"}, instance)'),
+    ],
+  },
+};

@@ -1,0 +1,44 @@
+/** The alerts as Prometheus reads them: a plain rules file, and the same as a PrometheusRule of its operator. Pure. */
+import { type Alert, alerts, runbookPath } from "./alerts.ts";
+
+const head = `# Made of src/admin/monitoring/alerts.ts: node test/admin/monitoring/rules.test.ts --write
+# Prometheus' job for watchkeeper is called "watchkeeper" here; say so in its scrape configuration, or change it in these rules.
+`;
+
+/** For `rule_files`. */
+export function rulesFile(): string {
+  return `${head}${groups("")}`;
+}
+
+/** For the operator of Prometheus; its label selector may ask for other labels. */
+export function prometheusRule(): string {
+  return `${head}apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: watchkeeper
+  labels:
+    app.kubernetes.io/name: watchkeeper
+spec:
+${groups("  ")}`;
+}
+
+function groups(indent: string): string {
+  const lines = ["groups:", "  - name: watchkeeper", "    rules:", ...alerts.flatMap(linesOf)];
+  return lines.map((line) => `${indent}${line}\n`).join("");
+}
+
+/** Every text is quoted as JSON quotes, which YAML reads. */
+function linesOf({ name, expr, holds, severity, summary, description, kinds }: Alert): readonly string[] {
+  return [
+    `      - alert: ${name}`,
+    `        expr: ${JSON.stringify(expr)}`,
+    ...(holds === "0s" ? [] : [`        for: ${holds}`]),
+    "        labels:",
+    `          severity: ${severity}`,
+    "        annotations:",
+    `          summary: ${JSON.stringify(summary)}`,
+    `          description: ${JSON.stringify(description)}`,
+    `          runbook: ${runbookPath({ name })}`,
+    ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(kinds.join(", "))}`]),
+  ];
+}

@@ -1,0 +1,62 @@
+/** The thread behind lookout.ts: has the port, and asks the proxy's own thread. Says when it is open, or why it is not. */
+import { parentPort, workerData } from "node:worker_threads";
+import { wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { Journal } from "../../journal.ts";
+import type { Asker, Check, ProbeName } from "./answers.ts";
+import type { FromThread, LookoutOrder, ToThread } from "./lookout.ts";
+import { Patient } from "./patient.ts";
+import { startAdmin } from "./server.ts";
+
+type Question = Extract<FromThread, { kind: "asked" }>["question"];
+type Answer = readonly Check[] | string;
+type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
+
+/** The proxy's thread, as one that answers when it can. */
+class Loop implements Asker {
+  /** Bounded by Patient, which puts no question twice. */
+  readonly #waiting = new Map<number, Waiting>();
+  #id = 0;
+
+  async checks(probe: ProbeName): Promise<readonly Check[]> {
+    const answer = await this.#ask(probe);
+    return typeof answer === "string" ? [] : answer;
+  }
+
+  async scrape(): Promise<string> {
+    const answer = await this.#ask("metrics");
+    return typeof answer === "string" ? answer : "";
+  }
+
+  heard(message: Exclude<ToThread, { kind: "known" }>): void {
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.kind === "answer") waiting?.resolve(message.answer);
+    else waiting?.reject(new Error(message.message));
+  }
+
+  #ask(question: Question): Promise<Answer> {
+    this.#id += 1;
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    this.#waiting.set(this.#id, { resolve, reject });
+    say({ kind: "asked", id: this.#id, question });
+    return promise;
+  }
+}
+
+function say(message: FromThread): void {
+  parentPort?.postMessage(message, []);
+}
+
+const order: LookoutOrder = workerData;
+const journal = new Journal(wallClock);
+journal.subscribe((entry) => say({ kind: "told", entry }));
+const loop = new Loop();
+const asker = new Patient({ clock: wallClock, journal, loop, first: order.first });
+const admin = await startAdmin({ ...order, journal, asker });
+parentPort?.on("message", (message: ToThread) => {
+  if (message.kind === "known") asker.learn(message.probe, message.checks);
+  else loop.heard(message);
+});
+if (admin instanceof Failure) say({ kind: "failed", message: admin.message });
+else say({ kind: "opened", address: admin.address, descriptor: admin.descriptor });

@@ -1,0 +1,263 @@
+/**
+ * The ports that are not for Kubernetes clients. Whoever reaches that of metrics and probes may ask, so it tells no reasons
+ * and no names of clients; the API's is bound to loopback and tells all (but secrets). Both take no bodies, and cannot be
+ * made to keep the data path waiting.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { ListenOptions } from "node:net";
+import { isBoundAt, textOf } from "../../address.ts";
+import { descriptorOf } from "../../descriptors.ts";
+import { cannotListen, type Failure, wordsOf } from "../../failure.ts";
+import type { Journal } from "../../journal.ts";
+import { limits } from "../../limits.ts";
+import type { EventStreams } from "../events/event-stream.ts";
+import { isLocalHost } from "../http/local-host.ts";
+import { replyToPost } from "../http/posting.ts";
+import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
+import type { Asker, ProbeName } from "./answers.ts";
+import type { Guard } from "./guard.ts";
+import { keepNewest, mayAsk } from "./guests.ts";
+import { answerTo } from "./probes.ts";
+import { type ApiTls, secureServer } from "./secure-server.ts";
+
+export type AdminOptions = {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  /** A listening socket that was passed in, to be used if it is bound there. */
+  readonly inherited?: number | undefined;
+  readonly journal: Journal;
+  /** Whom what is asked here is passed on to. */
+  readonly asker: Asker;
+  /** Of the metrics. */
+  readonly contentType: string;
+};
+
+export type Admin = {
+  readonly address: string;
+  /** Its listening socket, for a successor. */
+  readonly descriptor: number | undefined;
+  stop(): Promise<void>;
+};
+
+const plain = "text/plain; charset=utf-8";
+const strangers: Reply = { status: 421, type: plain, text: "421 this port is for its own host\n" };
+const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
+
+/** Not written when there is room for one more: what follows has no end. */
+const eventsPath = "/api/v1/events";
+const eventReply: Reply = failed(503, "Too many listen already");
+
+/** Metrics and probes: listens until it is stopped, or says why it cannot. */
+export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
+  const routes = routesOf(options);
+  return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
+}
+
+export type ApiOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly journal: Journal;
+  readonly routes: Routes;
+  /** Where something can be done; nowhere if it is left out. */
+  readonly posts?: Posts;
+  readonly events?: EventStreams;
+  /** Left out: plain HTTP. */
+  readonly tls?: ApiTls | undefined;
+  /** Left out: whoever reaches the port may ask, so it is on loopback. */
+  readonly guard?: Guard | undefined;
+};
+
+/**
+ * The JSON API: as above, what can be changed over it (posting.ts), and what happens, as it happens. A page that somebody
+ * else's script has made the browser ask for is refused (A56).
+ */
+export function startApi(options: ApiOptions): Promise<Admin | Failure> {
+  const { events, routes: others } = options;
+  const routes: Routes = (path) =>
+    path === eventsPath && events !== undefined ? () => eventReply : others(path);
+  // Where a token decides, a browser that was led here under another name has none to send.
+  return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
+}
+
+type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
+  Parts & {
+    /** As the journal names it. */
+    readonly listener: string;
+  };
+
+async function open(options: Opening): Promise<Admin | Failure> {
+  const { journal, listener } = options;
+  const server = serverOf(options);
+  keepNewest(server);
+  const failure = await listen(server, options);
+  if (failure !== undefined) return failure;
+  server.on("error", (error) => contained(journal, error));
+  const address = addressOf(server);
+  journal.write({ kind: "listener.opened", listener, address });
+  return { address, descriptor: descriptorOf(server), stop: () => stop(server) };
+}
+
+function serverOf(options: Opening): Server {
+  const { tls, guard } = options;
+  const settings = {
+    maxHeaderSize: guard === undefined ? limits.adminHeaderBytes : limits.adminTokenHeaderBytes,
+    headersTimeout: limits.adminRequestMs,
+    requestTimeout: limits.adminRequestMs,
+    keepAliveTimeout: limits.adminRequestMs,
+    connectionsCheckingInterval: 1000,
+  };
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    if (mayAsk(request, response)) void answer(request, response, options);
+  };
+  return tls === undefined ? createServer(settings, listener) : secureServer(settings, tls, listener);
+}
+
+function routesOf({ asker, contentType }: AdminOptions): ReadonlyMap<string, Route> {
+  const livez = probe("livez", asker);
+  return new Map<string, Route>([
+    ["/livez", livez],
+    ["/healthz", livez],
+    ["/readyz", probe("readyz", asker)],
+    ["/metrics", async () => ({ status: 200, type: contentType, text: await asker.scrape() })],
+  ]);
+}
+
+function probe(name: ProbeName, asker: Asker): Route {
+  return async (query) => {
+    const { ok, text } = answerTo(name, query, await asker.checks(name));
+    return { status: ok ? 200 : 500, type: plain, text };
+  };
+}
+
+type Parts = {
+  readonly routes: Routes;
+  readonly posts?: Posts;
+  readonly events?: EventStreams;
+  readonly journal: Journal;
+  /** Is whoever names another host than this one refused (DNS rebinding)? */
+  readonly isLocal: boolean;
+  readonly tls?: ApiTls | undefined;
+  readonly guard?: Guard | undefined;
+};
+
+async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
+  const reply = await replyTo(request, parts);
+  if (response.destroyed) return;
+  const isStream = reply === eventReply && request.method === "GET";
+  if (isStream && parts.events?.serve(request, response) === true) return;
+  const mayPost = parts.posts?.(pathOf(request)) !== undefined;
+  response.writeHead(reply.status, {
+    ...headOf(reply),
+    ...(reply.status === 405 ? { allow: mayPost ? "POST" : "GET, HEAD" } : {}),
+  });
+  response.end(reply.text);
+}
+
+function headOf({ status, type, text, policy = "default-src 'none'", location }: Reply): OutgoingHttpHeaders {
+  return {
+    "content-type": type,
+    "content-length": Buffer.byteLength(text),
+    "cache-control": "no-cache, private",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": policy,
+    ...(location === undefined ? {} : { location }),
+    ...(status === 401 ? { "www-authenticate": 'Bearer realm="watchkeeper"' } : {}),
+    ...(status === 503 ? { "retry-after": "1" } : {}),
+    // Of a body that was refused nothing more is read.
+    ...(status === 413 ? { connection: "close" } : {}),
+  };
+}
+
+async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
+  const refused = hostRefused(request, parts.isLocal);
+  if (refused !== undefined) return refused;
+  try {
+    const admitted = await parts.guard?.admit(request, pathOf(request));
+    if (admitted !== undefined && "status" in admitted) return admitted;
+    const made = answerFor(request, parts, admitted?.username);
+    return typeof made === "function" ? await made() : made;
+  } catch (error) {
+    contained(parts.journal, error);
+    return { status: 500, type: plain, text: "500 internal server error\n" };
+  }
+}
+
+function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
+  // Node would take the first of two (RFC 9112 §3.2).
+  if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
+  return isLocal && !isLocalHost(headers.host ?? "") ? strangers : undefined;
+}
+
+/** What makes the answer, or the reason why there is none. */
+function answerFor(
+  request: IncomingMessage,
+  { routes, posts, journal }: Parts,
+  username: string | undefined,
+): Reply | (() => Reply | Promise<Reply>) {
+  const { method, url = "" } = request;
+  const path = pathOf(request);
+  const post = posts?.(path);
+  const route = routes(path);
+  if (route === undefined && post === undefined)
+    return { status: 404, type: plain, text: "404 page not found\n" };
+  if (post !== undefined && method === "POST")
+    return () => replyToPost(request, post, { path, journal, username });
+  if (route !== undefined && (method === "GET" || method === "HEAD"))
+    return () => route(url.slice(path.length + 1));
+  return { status: 405, type: plain, text: "405 method not allowed\n" };
+}
+
+function pathOf({ url = "" }: IncomingMessage): string {
+  const mark = url.indexOf("?");
+  return mark < 0 ? url : url.slice(0, mark);
+}
+
+function contained(journal: Journal, reason: unknown): void {
+  const message = wordsOf(reason);
+  journal.write({ kind: "fault.contained", ring: "session", message: `Admin port: ${message}` });
+}
+
+async function listen(server: Server, options: Opening): Promise<Failure | undefined> {
+  const { inherited: fd } = options;
+  if (fd !== undefined && (await bind(server, { fd }, options)) === undefined) {
+    if (isBoundAt(server.address(), options)) return undefined;
+    server.close();
+  }
+  const { host, port } = options;
+  return bind(server, { host, port }, options);
+}
+
+function bind(
+  server: Server,
+  where: ListenOptions | { readonly fd: number },
+  { host, port, listener }: Opening,
+): Promise<Failure | undefined> {
+  return new Promise((resolve) => {
+    const refused = (error: Error): void => resolve(cannotListen(listener, textOf({ host, port }), error));
+    server.once("error", refused);
+    server.listen(where, () => {
+      server.off("error", refused);
+      resolve(undefined);
+    });
+  });
+}
+
+function addressOf(server: Server): string {
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") return "";
+  return bound.family === "IPv6" ? `[${bound.address}]:${bound.port}` : `${bound.address}:${bound.port}`;
+}
+
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

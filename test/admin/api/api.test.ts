@@ -1,0 +1,72 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { createApi } from "../../../src/admin/api/api.ts";
+import type { Page } from "../../../src/admin/http/listing.ts";
+import type { Reply } from "../../../src/admin/http/reply.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { PlayedJournal } from "../../support/incidents.ts";
+
+const test = suite("admin/api");
+const figures = () => ({ kind: "Figures", watchEvents: 7 });
+
+async function ask(target: string, played = new PlayedJournal()): Promise<Reply | undefined> {
+  const [path = "", query = ""] = target.split("?");
+  const { store } = played.incidents;
+  const pages = new Map<string, Page>([
+    ["incidents", () => ({ kind: "IncidentList" })],
+    ["odd", () => '"limit" must be a number'],
+  ]);
+  return createApi({ ...timesOf(played.clock), pages, incident: (id) => store.byId(id), figures })(path)?.(
+    query,
+  );
+}
+
+test("the index names every list", async () => {
+  assert.equal(JSON.parse((await ask("/api/v1/"))?.text ?? ""), {
+    kind: "Index",
+    paths: ["/api/v1/incidents", "/api/v1/odd", "/api/v1/figures"],
+  });
+});
+
+test("without its slash it leads to the index", async () => {
+  const { status, location } = (await ask("/api/v1")) ?? {};
+  assert.equal([status, location], [308, "/api/v1/"]);
+});
+
+test("a list says when it was made; a bad query says why there is none", async () => {
+  const { status, type, text } = (await ask("/api/v1/incidents")) ?? {};
+  assert.equal([status, type], [200, "application/json; charset=utf-8"]);
+  assert.equal(Object.keys(JSON.parse(text ?? "")), ["at", "kind"]);
+  const bad = await ask("/api/v1/odd?limit=x");
+  assert.equal([bad?.status, JSON.parse(bad?.text ?? "").message], [400, '"limit" must be a number']);
+});
+
+test("the figures are one object, not a list", async () => {
+  assert.equal(JSON.parse((await ask("/api/v1/figures"))?.text ?? ""), figures());
+  assert.is(await ask("/api/v1/figures/1"), undefined);
+});
+
+test("one incident is found by its number", async () => {
+  const played = new PlayedJournal();
+  played.write({ kind: "fault.contained", ring: "timer", message: "x" });
+  const found = await ask("/api/v1/incidents/1", played);
+  assert.is(JSON.parse(found?.text ?? "").kind, "fault-contained");
+  for (const id of ["2", "x", "-1", "1e3", ""])
+    assert.is((await ask(`/api/v1/incidents/${id}`, played))?.status, 404);
+});
+
+test("nothing else is a path", async () => {
+  for (const path of [
+    "/",
+    "/api/v1x",
+    "/api/v1/x",
+    "/api/v1/odd/1",
+    "/api/v1/constructor",
+    "/api/v1/incidents/1/2",
+    "/api/v1/../incidents",
+    "/metrics",
+  ])
+    assert.is(await ask(path), undefined, path);
+});
+
+test.run();

@@ -1,0 +1,77 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { certificateListing } from "../../../src/admin/api/certificate-listing.ts";
+import { pageOf } from "../../../src/admin/http/listing.ts";
+
+const test = suite("admin/certificate-listing");
+const day = 86_400_000;
+
+test("the next to end comes first, and what is near is called so", () => {
+  const rows = [
+    { purpose: "serving", name: "kube", notAfterMs: 400 * day },
+    { purpose: "backend-loopback", name: "cp-1", notAfterMs: 30 * day },
+  ];
+  const page = pageOf(
+    certificateListing({ certificates: () => rows, refusals: () => new Map(), wall: () => 10 * day }),
+    "",
+  );
+  assert.equal(typeof page === "string" ? page : page["items"], [
+    {
+      purpose: "backend-loopback",
+      name: "cp-1",
+      notAfter: "1970-01-31T00:00:00.000Z",
+      leftMs: 20 * day,
+      level: "soon",
+      refused: "",
+    },
+    {
+      purpose: "serving",
+      name: "kube",
+      notAfter: "1971-02-05T00:00:00.000Z",
+      leftMs: 390 * day,
+      level: "ok",
+      refused: "",
+    },
+  ]);
+  const near = pageOf(
+    certificateListing({ certificates: () => rows, refusals: () => new Map(), wall: () => 10 * day }),
+    "level=soon",
+  );
+  assert.is(typeof near === "string" ? near : near["matching"], 1);
+});
+
+test("what was refused stands beside the last good one, and where there is none", () => {
+  const rows = [
+    { purpose: "serving", name: "kube", notAfterMs: 20 * day },
+    { purpose: "client-ca", name: "kube", notAfterMs: 30 * day },
+    { purpose: "backend", name: "kube", notAfterMs: 40 * day },
+  ];
+  const refusals = new Map([
+    ["kube client CA", "is empty"],
+    ["kube/a.example", "no pair"],
+  ]);
+  const page = pageOf(
+    certificateListing({ certificates: () => rows, refusals: () => refusals, wall: () => 0 }),
+    "",
+  );
+  assert.equal(typeof page === "string" ? page : page["items"], [
+    {
+      purpose: "serving",
+      name: "kube/a.example",
+      notAfter: null,
+      leftMs: null,
+      level: "none",
+      refused: "no pair",
+    },
+    ...["", "is empty", ""].map((refused, index) => ({
+      purpose: rows[index]?.purpose,
+      name: "kube",
+      notAfter: new Date((20 + 10 * index) * day).toISOString(),
+      leftMs: (20 + 10 * index) * day,
+      level: "ok",
+      refused,
+    })),
+  ]);
+});
+
+test.run();

@@ -1,0 +1,61 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { EventRing } from "../../../src/admin/events/event-ring.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("admin/event-ring");
+
+function ring(): { readonly ring: EventRing; readonly journal: Journal; write(count: number): void } {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const write = (count: number): void => {
+    for (let index = 0; index < count; index += 1)
+      journal.write({ kind: "lane.opened", backend: "a", lane: String(index) });
+  };
+  return { ring: new EventRing(journal, timesOf(clock)), journal, write };
+}
+
+test("what came after an id is all that came, until it is too long ago", () => {
+  const { ring: one, write } = ring();
+  write(3);
+  const after = (id: string): readonly [number, boolean] => {
+    const { told, isWhole } = one.after(id);
+    return [told.length, isWhole];
+  };
+  assert.equal(after(`${one.epoch}-1`), [2, true]);
+  assert.equal(after(`${one.epoch}-3`), [0, true]);
+  assert.equal(after(`${one.epoch}-0`), [3, true]);
+  assert.equal(after(`${one.epoch}-4`), [0, false], "nobody was ever told that one");
+  for (const strange of ["", "1", "other-1", `${one.epoch}-x`, `${one.epoch}--1`])
+    assert.equal(after(strange), [3, false], strange);
+  write(limits.eventsKept);
+  assert.equal(after(`${one.epoch}-3`), [limits.eventsKept, true]);
+  assert.equal(after(`${one.epoch}-2`), [limits.eventsKept, false]);
+});
+
+test("an entry is told once, with its time, and without what may be a token", () => {
+  const { ring: one, journal } = ring();
+  const heard: string[] = [];
+  const unlisten = one.listen((told) => heard.push(one.textOf(told)));
+  journal.write({
+    kind: "request.refused",
+    client: "10.0.0.7",
+    reason: `Bearer abcdefghijklmnop ${"x".repeat(9999)}`,
+  });
+  unlisten();
+  journal.write({ kind: "drain.started" });
+  assert.is(heard.length, 1);
+  const { kind, at, reason } = JSON.parse(heard[0] ?? "");
+  assert.is(kind, "request.refused");
+  assert.match(at, /^\d{4}-\d\d-\d\dT.*Z$/);
+  assert.not.match(reason, "abcdefgh");
+  assert.ok(reason.length <= limits.apiTextChars);
+  one.stop();
+  journal.write({ kind: "drain.started" });
+  assert.is(one.after(`${one.epoch}-2`).told.length, 0);
+});
+
+test.run();

@@ -1,0 +1,143 @@
+import { get, type IncomingMessage } from "node:http";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { EventRing } from "../../../src/admin/events/event-ring.ts";
+import { EventStreams } from "../../../src/admin/events/event-stream.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { type Admin, startApi } from "../../../src/admin/server/server.ts";
+import { wallClock } from "../../../src/clock.ts";
+import { Failure } from "../../../src/failure.ts";
+import { Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/event-stream");
+let api: Admin;
+let journal: Journal;
+let streams: EventStreams;
+
+test.before.each(async () => {
+  journal = new Journal(wallClock);
+  streams = new EventStreams(new EventRing(journal, timesOf(wallClock)), wallClock);
+  const started = await startApi({
+    host: "127.0.0.1",
+    port: 0,
+    journal,
+    routes: () => undefined,
+    events: streams,
+  });
+  if (started instanceof Failure) throw new Error(started.message);
+  api = started;
+});
+
+test.after.each(() => api.stop());
+
+class Listener {
+  text = "";
+  readonly response: IncomingMessage;
+
+  constructor(response: IncomingMessage) {
+    this.response = response;
+    response.on("error", () => {});
+    response.on("data", (chunk: Buffer) => {
+      this.text += chunk.toString();
+    });
+  }
+
+  async heard(word: string): Promise<void> {
+    const look = async (): Promise<void> => {
+      while (!this.text.includes(word)) await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    await within(10_000, word, look());
+  }
+
+  /** The id that it would come back with. */
+  get lastId(): string {
+    return [...this.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? "";
+  }
+
+  async leave(): Promise<void> {
+    const before = streams.size;
+    this.response.destroy();
+    const look = async (): Promise<void> => {
+      while (streams.size >= before) await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    await within(10_000, "the stream's end", look());
+  }
+}
+
+function listen(query = "", lastId = "", host = api.address): Promise<Listener> {
+  const headers = { host, ...(lastId === "" ? {} : { "last-event-id": lastId }) };
+  const options = { agent: false, headers };
+  const answered = new Promise<Listener>((resolve, reject) => {
+    get(`http://${api.address}/api/v1/events${query}`, options, (response) =>
+      resolve(new Listener(response)),
+    ).on("error", reject);
+  });
+  return within(10_000, "the stream", answered);
+}
+
+const lane = (name: string): void => journal.write({ kind: "lane.opened", backend: "a", lane: name });
+
+test("what is written is heard at once, as the kind that it is", async () => {
+  const one = await listen();
+  assert.is(one.response.headers["content-type"], "text/event-stream; charset=utf-8");
+  await one.heard("from now on");
+  lane("first");
+  await one.heard('"lane":"first"');
+  assert.match(one.text, /\nid: \d+-\d+\nevent: lane\.opened\ndata: \{"at":"[^"]+","kind":"lane\.opened"/);
+  await one.leave();
+});
+
+test("whoever was away is told what came meanwhile, once; whoever was away for too long is told of the gap", async () => {
+  const one = await listen();
+  await one.heard("from now on");
+  lane("first");
+  await one.heard("first");
+  await one.leave();
+  lane("second");
+  const again = await listen("", one.lastId);
+  await again.heard("second");
+  assert.not.match(again.text, '"first"');
+  assert.not.match(again.text, "event: gap");
+  for (let count = 0; count <= limits.eventsKept; count += 1) lane("more");
+  const late = await listen("", one.lastId);
+  await late.heard("event: gap");
+  await again.leave();
+  await late.leave();
+});
+
+test("kinds may be asked for by their beginning", async () => {
+  const one = await listen("?kind=drain.");
+  await one.heard("from now on");
+  lane("unwanted");
+  journal.write({ kind: "drain.started" });
+  await one.heard("drain.started");
+  assert.not.match(one.text, "unwanted");
+  await one.leave();
+});
+
+test("so many listen and no more, and another host's page not at all (A56)", async () => {
+  const all = await Promise.all(Array.from({ length: limits.eventStreams }, () => listen()));
+  assert.is((await listen()).response.statusCode, 503);
+  for (const one of all) await one.leave();
+  const one = await listen();
+  assert.is(one.response.statusCode, 200);
+  await one.leave();
+  assert.is((await listen("", "", "evil.example")).response.statusCode, 421);
+});
+
+test("whoever takes nothing is let go, and costs a MiB at most", async () => {
+  const one = await listen();
+  await one.heard("from now on");
+  one.response.pause();
+  assert.is(streams.size, 1);
+  const text = "x".repeat(500);
+  for (let count = 0; count < 60_000 && streams.size > 0; count += 1) {
+    lane(text);
+    if (count % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.is(streams.size, 0);
+});
+
+test.run();

@@ -1,0 +1,212 @@
+import { spawn } from "node:child_process";
+import { existsSync, openSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Log, type LogOptions } from "../../../src/admin/events/log.ts";
+import { type Entry, Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { type ManualClock, manualClock } from "../../support/clock.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/log");
+
+type Written = {
+  readonly journal: Journal;
+  readonly log: Log;
+  readonly lines: string[];
+  readonly clock: ManualClock;
+  /** What stdout does from now on. */
+  readonly out: { writableLength: number; reason: Error | undefined };
+};
+
+function start(change: Partial<LogOptions> = {}): Written {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const lines: string[] = [];
+  const out = {
+    writableLength: 0,
+    reason: undefined as Error | undefined,
+    on: () => out,
+    write(text: string, done: (reason?: Error) => void): boolean {
+      if (out.reason === undefined) lines.push(text);
+      done(out.reason);
+      return true;
+    },
+  };
+  const log = new Log(journal, { out, clock, format: "json", accessLog: "errors", ...change });
+  return { journal, log, lines, clock, out };
+}
+
+function failed(message: string, auditId = "a-1"): Entry {
+  return { kind: "exchange.failed", code: "backend-lost", origin: "backend", message, auditId };
+}
+
+test("an entry is one line of JSON with Kubernetes' keys, its complaint under err", () => {
+  const { journal, lines } = start();
+  journal.write({ kind: "lane.opened", backend: "cp-1", lane: "3" });
+  journal.write(failed("gone"));
+  assert.equal(lines, [
+    '{"ts":1800000000000,"msg":"lane.opened","backend":"cp-1","lane":"3"}\n',
+    '{"ts":1800000000000,"msg":"exchange.failed","code":"backend-lost","origin":"backend","err":"gone","auditId":"a-1"}\n',
+  ]);
+});
+
+test("a passthrough connection has one line, when it is over and the operator wants it", () => {
+  const who = { client: "10.0.0.9", listener: "nodes" };
+  const ended = { ...who, backend: "cp-1", serverName: "a", durationMs: 9, sent: 1, received: 2 };
+  const told = (accessLog: LogOptions["accessLog"]): number[] =>
+    ["ended", "client left", "backend dead"].map((reason) => {
+      const { journal, lines } = start({ accessLog });
+      journal.write({ kind: "passthrough.ended", ...ended, reason });
+      return lines.length;
+    });
+  assert.equal(told("off"), [0, 0, 0]);
+  assert.equal(told("errors"), [0, 0, 1]);
+  assert.equal(told("all"), [1, 1, 1]);
+  const { journal, lines } = start();
+  journal.write({
+    kind: "passthrough.refused",
+    ...who,
+    code: "no-backend",
+    origin: "proxy",
+    message: "gone",
+  });
+  assert.match(lines.join(), '"listener":"nodes","code":"no-backend","origin":"proxy","err":"gone"');
+});
+
+test("text is for people: quoted only where it must be", () => {
+  const { journal, lines } = start({ format: "text" });
+  journal.write({ kind: "config.refused", file: "a.yaml", problems: ["a.yaml:1:1 unknown field", "b"] });
+  journal.write({ kind: "drain.ended", cut: 0 });
+  assert.equal(lines, [
+    '2027-01-15T08:00:00.000Z config.refused file=a.yaml err="a.yaml:1:1 unknown field; b"\n',
+    "2027-01-15T08:00:00.000Z drain.ended cut=0\n",
+  ]);
+});
+
+test("nothing a client sends can make a second line, or move a terminal's cursor (A53)", () => {
+  const hostile = 'a\r\n{"msg":"fake"}\x1b[2J\u2028\u202e\x9b\x7f"\\caf\xe9 \ud800';
+  for (const format of ["json", "text"] as const) {
+    const { journal, lines } = start({ format });
+    journal.write(failed(hostile, hostile));
+    assert.is(lines.length, 1);
+    assert.match(lines[0] ?? "", /^[\x20-\x7e]+\n$/);
+    if (format === "json") assert.is(JSON.parse(lines[0] ?? "").auditId, hostile);
+  }
+});
+
+test("a long field is clipped, and so is each problem of a list (A53)", () => {
+  const { journal, lines } = start();
+  journal.write(failed("x".repeat(1 << 20)));
+  journal.write({ kind: "config.refused", file: "f", problems: ["x".repeat(1 << 20), "y"] });
+  for (const line of lines) assert.ok(line.length < limits.logFieldChars + 200, line.slice(0, 80));
+});
+
+test("credentials that got into a message stay out of the log (A55)", () => {
+  const jwt = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl";
+  const { journal, lines } = start();
+  for (const text of [
+    `Authorization: Bearer ${jwt}`,
+    `authorization: bearer 0123456789secret`,
+    `bad subprotocol base64url.bearer.authorization.k8s.io.${jwt}`,
+    `/api/v1/pods?watch=1&token=0123456789secret&x=1`,
+    `refused ${jwt}`,
+    `${"x".repeat(limits.logFieldChars - 30)} Bearer ${jwt}`,
+    "Basic YWxpY2U6c2VjcmV0",
+  ])
+    journal.write(failed(text));
+  for (const line of lines) assert.not.match(line, /eyJ|c2lnbmF0|secret|YWxp/);
+  assert.is(lines.length, 7);
+});
+
+test("prose about bearer tokens is no credential", () => {
+  const { journal, lines } = start();
+  journal.write(failed("This proxy takes no client certificates: use a bearer token"));
+  assert.match(lines[0] ?? "", "use a bearer token");
+});
+
+test("without an access log failed exchanges are not written, all else is", () => {
+  const { journal, lines } = start({ accessLog: "off" });
+  journal.write(failed("x"));
+  journal.write({ kind: "drain.started" });
+  assert.is(lines.length, 1);
+});
+
+test("a flood is cut at so many lines a second, and the next line tells how many are missing", () => {
+  const { journal, log, lines, clock } = start();
+  for (let index = 0; index < limits.logLinesPerSecond + 500; index++) journal.write(failed("x"));
+  assert.is(lines.length, limits.logLinesPerSecond);
+  assert.is(log.dropped, 500);
+  clock.advance(1000);
+  journal.write({ kind: "drain.started" });
+  assert.match(lines.at(-2) ?? "", '"msg":"log.dropped","count":500');
+  assert.match(lines.at(-1) ?? "", "drain.started");
+  assert.is(log.dropped, 500);
+});
+
+test("while stdout takes nothing, lines are dropped instead of kept (F20)", () => {
+  const { journal, log, lines, out } = start();
+  out.writableLength = limits.logBacklogBytes;
+  journal.write(failed("x"));
+  assert.equal([lines.length, log.dropped], [0, 1]);
+  out.writableLength = 0;
+  journal.write(failed("y"));
+  assert.is(lines.length, 2);
+});
+
+test("after an error of stdout it goes on, and is whole again when stdout is (F20)", () => {
+  const { journal, log, lines, out } = start();
+  out.reason = new Error("ENOSPC");
+  journal.write(failed("x"));
+  assert.is(log.dropped, 1);
+  out.reason = undefined;
+  journal.write(failed("y"));
+  assert.is(lines.length, 1);
+});
+
+test("a stopped log writes no more", () => {
+  const { journal, log, lines } = start();
+  log.stop();
+  journal.write(failed("x"));
+  assert.is(lines.length, 0);
+});
+
+/** Writes 4,000 entries of 500 bytes to its stdout, while its loop turns; tells on stderr what became of it. */
+const child = `
+  import { Log } from "./src/admin/events/log.ts";
+  import { wallClock } from "./src/clock.ts";
+  import { Journal } from "./src/journal.ts";
+  const journal = new Journal(wallClock);
+  const log = new Log(journal, { out: process.stdout, clock: wallClock, format: "json", accessLog: "errors" });
+  const entry = { kind: "exchange.failed", code: "overload", origin: "proxy", message: "x".repeat(250), auditId: "y".repeat(250) };
+  let turns = 0;
+  const timer = setInterval(() => {
+    for (let index = 0; index < 400; index++) journal.write(entry);
+    if (++turns < 10) return;
+    clearInterval(timer);
+    process.stderr.write("alive " + log.dropped, () => process.exit(0));
+  }, 5);`;
+
+async function aliveWith(stdout: number | "pipe" | "closed"): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const running = spawn(process.execPath, ["--input-type=module-typescript", "-e", child], {
+    stdio: ["ignore", stdout === "closed" ? "pipe" : stdout, "pipe"],
+  });
+  if (stdout === "closed") running.stdout?.destroy();
+  let told = "";
+  running.stderr?.on("data", (bytes: Buffer) => {
+    told += bytes.toString();
+  });
+  running.on("exit", (code) => resolve(`${told} exit ${code}`));
+  return within(30_000, "the child to end", promise).finally(() => running.kill());
+}
+
+test("a full disk, a reader that is gone and one that reads nothing neither end nor stop the process (F20)", async () => {
+  assert.match(await aliveWith("pipe"), /^alive [1-9]\d* exit 0$/, "nobody reads");
+  assert.match(await aliveWith("closed"), /^alive [1-9]\d* exit 0$/, "EPIPE");
+  if (existsSync("/dev/full"))
+    // And one more for each second in which the log tries to say how many.
+    assert.match(await aliveWith(openSync("/dev/full", "w")), /^alive 40\d\d exit 0$/, "ENOSPC");
+});
+
+test.run();

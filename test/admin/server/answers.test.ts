@@ -1,0 +1,82 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Answers, type AnswersParts } from "../../../src/admin/server/answers.ts";
+import type { Readiness } from "../../../src/admin/server/probes.ts";
+import { type Entry, Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("admin/answers");
+
+function answersOf(change: Partial<AnswersParts>) {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const heard: Entry[] = [];
+  journal.subscribe((entry) => heard.push(entry));
+  const live = (): Readiness[] => [{ name: "ping", ok: true }];
+  const metrics = (): Promise<string> => Promise.resolve("");
+  return {
+    clock,
+    journal,
+    heard,
+    answers: new Answers({ journal, clock, live, ready: live, metrics, ...change }),
+  };
+}
+
+test("the journal hears why a probe fails, once, and when it is good again; who asks is told no reason", async () => {
+  let checks: Readiness[] = [{ name: "backends", ok: false, reason: "0 of 2 ready" }];
+  const { answers, heard } = answersOf({ ready: () => checks });
+  assert.equal(await answers.checks("readyz"), [{ name: "backends", ok: false }]);
+  await answers.checks("readyz");
+  await answers.checks("livez");
+  checks = [{ name: "backends", ok: true }];
+  assert.equal(await answers.checks("readyz"), [{ name: "backends", ok: true }]);
+  assert.equal(heard, [
+    { kind: "probe.changed", probe: "readyz", complaint: "backends: 0 of 2 ready" },
+    { kind: "probe.changed", probe: "readyz", complaint: "" },
+  ]);
+});
+
+test("what is told as a change is looked at once its turn is over, and only what is new is heard", () => {
+  let checks: Readiness[] = [{ name: "draining", ok: true }];
+  let looks = 0;
+  const ready = (): Readiness[] => {
+    looks += 1;
+    return checks;
+  };
+  const { answers, clock, journal } = answersOf({ ready });
+  const told: unknown[] = [];
+  const undo = answers.onChange((...one) => told.push(one));
+  journal.write({ kind: "drain.started" });
+  journal.write({ kind: "backend.added", backend: "cp-1" });
+  checks = [{ name: "draining", ok: false, reason: "the proxy is stopping" }];
+  assert.is(told.length, 0);
+  clock.turn();
+  const expected = [["readyz", [{ name: "draining", ok: false }]]];
+  assert.equal(told, expected);
+  assert.equal(answers.standing(), {
+    livez: [{ name: "ping", ok: true }],
+    readyz: [{ name: "draining", ok: false }],
+  });
+  journal.write({ kind: "backend.removed", backend: "cp-1" });
+  clock.turn();
+  assert.is(looks, 3, "each change, and each question");
+  journal.write({ kind: "config.reloaded", file: "", waiting: [] });
+  clock.turn();
+  undo();
+  journal.write({ kind: "drain.started" });
+  clock.turn();
+  assert.is(looks, 3);
+  assert.equal(told, expected);
+});
+
+test("many scrapes at nearly the same time cost one", async () => {
+  let made = 0;
+  const { answers, clock } = answersOf({ metrics: () => Promise.resolve(String(++made)) });
+  await Promise.all(Array.from({ length: 20 }, () => answers.scrape()));
+  assert.is(made, 1);
+  clock.advance(limits.scrapeReuseMs);
+  assert.is(await answers.scrape(), "2");
+});
+
+test.run();

@@ -1,0 +1,115 @@
+import { request } from "node:http";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { Asked } from "../../../src/admin/authorization/authorization.ts";
+import { EventRing } from "../../../src/admin/events/event-ring.ts";
+import { EventStreams } from "../../../src/admin/events/event-stream.ts";
+import { jsonReply, type Routes } from "../../../src/admin/http/reply.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { guardOf } from "../../../src/admin/server/guard.ts";
+import { type Admin, startApi } from "../../../src/admin/server/server.ts";
+import { wallClock } from "../../../src/clock.ts";
+import { Failure } from "../../../src/failure.ts";
+import { Journal } from "../../../src/journal.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/guard");
+
+const text = (words: string) => () => ({ status: 200, type: "text/plain", text: words });
+const page: Routes = (path) => (path === "/" ? text("the page") : undefined);
+
+/** Knows "Bearer good", who may read. */
+const authorization = {
+  admit: ({ authorization: field, verb }: Asked) => {
+    if (field !== "Bearer good") return Promise.resolve(jsonReply(401, { message: "who?" }));
+    return Promise.resolve(verb === "get" ? { username: "alice" } : jsonReply(403, { message: "no" }));
+  },
+};
+
+const opened: Admin[] = [];
+let by: string[] = [];
+test.after.each(async () => {
+  by = [];
+  for (const admin of opened.splice(0)) await within(20_000, "the port to stop", admin.stop());
+});
+
+async function start(judge: Pick<typeof authorization, "admit"> = authorization): Promise<number> {
+  const journal = new Journal(wallClock);
+  const ring = new EventRing(journal, timesOf(wallClock));
+  const api = await startApi({
+    host: "127.0.0.1",
+    port: 0,
+    journal,
+    routes: (path) => (path === "/api/v1/locks" ? text("the locks") : page(path)),
+    posts: (path) => (path === "/do" ? (posted) => (by.push(posted.by), text("done")()) : undefined),
+    events: new EventStreams(ring, wallClock),
+    guard: guardOf(judge, page),
+  });
+  if (api instanceof Failure) throw new Error(api.message);
+  opened.push(api);
+  return Number(api.address.split(":").at(-1));
+}
+
+type Sent = { readonly method?: string; readonly headers?: Record<string, string> };
+
+function ask(port: number, path: string, { method = "GET", headers = {} }: Sent = {}): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const sent = request({ port, host: "127.0.0.1", path, method, headers, agent: false }, (response) => {
+    const challenge = response.headers["www-authenticate"] ?? "";
+    if (response.headers["content-type"]?.startsWith("text/event-stream") === true) {
+      response.destroy();
+      resolve(`${response.statusCode} events`);
+      return;
+    }
+    let body = "";
+    response.setEncoding("utf8").on("data", (piece: string) => {
+      body += piece;
+    });
+    response.on("end", () => resolve(`${response.statusCode} ${challenge}${body.trim()}`));
+  });
+  sent.on("error", reject).end(method === "POST" ? "{}" : undefined);
+  return within(20_000, path, promise);
+}
+
+const good = { authorization: "Bearer good" };
+
+test("all but the page's own files is asked for with a token", async () => {
+  const port = await start();
+  assert.is(await ask(port, "/"), "200 the page");
+  for (const path of ["/api/v1/locks", "/api/v1/events", "/nothing", "/do"])
+    assert.match(await ask(port, path), /^401 Bearer realm="watchkeeper"/, path);
+  assert.is(await ask(port, "/api/v1/locks", { headers: good }), "200 the locks");
+  assert.is(await ask(port, "/api/v1/events", { headers: good }), "200 events");
+  assert.match(await ask(port, "/nothing", { headers: good }), /^404 /);
+});
+
+test("who may read may not post, and the page's files cannot be posted to unasked", async () => {
+  const port = await start();
+  const headers = { ...good, "content-type": "application/json", "x-watchkeeper-operator": "mallory" };
+  assert.match(await ask(port, "/do", { method: "POST", headers }), /^403 /);
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS"])
+    assert.match(await ask(port, "/", { method }), /^401 /, method);
+  assert.equal(by, []);
+});
+
+test("what is done is told under the name that the cluster has for them, not under their own", async () => {
+  const port = await start({ admit: () => Promise.resolve({ username: "alice" }) });
+  const headers = { ...good, "content-type": "application/json", "x-watchkeeper-operator": "mallory" };
+  assert.is(await ask(port, "/do", { method: "POST", headers }), "200 done");
+  assert.equal(by, ["alice at 127.0.0.1"]);
+});
+
+test("another Host is no reason to refuse: a browser that was led astray has no token", async () => {
+  const port = await start();
+  assert.is(
+    await ask(port, "/api/v1/locks", { headers: { ...good, host: "proxy.example:7480" } }),
+    "200 the locks",
+  );
+});
+
+test("a judge that breaks lets nobody in", async () => {
+  const port = await start({ admit: () => Promise.reject(new Error("a bug")) });
+  assert.match(await ask(port, "/api/v1/locks", { headers: good }), /^500 /);
+});
+
+test.run();

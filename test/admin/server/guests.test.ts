@@ -1,0 +1,92 @@
+/** Whoever reaches a port of ours, by too many sockets or with too much at once. */
+import { connect, type Socket } from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Answers } from "../../../src/admin/server/answers.ts";
+import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
+import { Failure } from "../../../src/failure.ts";
+import { Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { manualClock } from "../../support/clock.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/guests");
+
+const opened: Admin[] = [];
+const sockets: Socket[] = [];
+test.after.each(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const admin of opened.splice(0)) await within(20_000, "the admin port to stop", admin.stop());
+});
+
+/** Scrapes wait until `serve` is called. */
+async function start() {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let scrapes = 0;
+  const metrics = (): Promise<string> => promise;
+  const live = () => [{ name: "ping", ok: true }];
+  const answers = new Answers({ journal, clock, live, ready: live, metrics });
+  const asker = {
+    checks: answers.checks.bind(answers),
+    scrape: () => {
+      scrapes += 1;
+      return answers.scrape();
+    },
+  };
+  const admin = await startAdmin({ host: "127.0.0.1", port: 0, journal, asker, contentType: "text/plain" });
+  if (admin instanceof Failure) throw new Error(admin.message);
+  opened.push(admin);
+  const port = Number(admin.address.split(":").at(-1));
+  return { port, serve: () => resolve("a 1\n"), asked: () => scrapes };
+}
+
+/** What comes back until the end, of octets that are sent at once. */
+function raw(port: number, text: string): { readonly told: () => string; readonly end: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const socket = connect(port, "127.0.0.1", () => socket.write(text));
+  sockets.push(socket);
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  socket.on("error", () => resolve()).on("close", () => resolve());
+  return { told: () => answer, end: within(20_000, "the socket's end", promise) };
+}
+
+const question = "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n";
+
+async function isWell(port: number): Promise<void> {
+  const { status } = await fetch(`http://127.0.0.1:${port}/livez`, { headers: { connection: "close" } });
+  assert.is(status, 200);
+}
+
+test("idle sockets beyond the limit push out the oldest, so a probe still gets in", async () => {
+  const { port } = await start();
+  const ends = Array.from({ length: limits.adminSockets + 20 }, () => raw(port, "GET /livez").end);
+  await within(20_000, "the oldest to be ended", Promise.race(ends));
+  for (let times = 0; times < 5; times++) await isWell(port);
+});
+
+test("whoever asks again and again before the first answer loses the socket, and others are answered", async () => {
+  const { port, asked } = await start();
+  await raw(port, question.repeat(2000)).end;
+  assert.is(asked(), limits.adminWaiting);
+  await isWell(port);
+});
+
+test("a few at once are answered in turn, and again", async () => {
+  const { port, serve } = await start();
+  const { told } = raw(port, question.repeat(limits.adminWaiting));
+  serve();
+  for (let left = 200; left > 0 && told().split("a 1").length <= limits.adminWaiting; left -= 1)
+    await new Promise((go) => setTimeout(go, 50));
+  assert.is(told().split("HTTP/1.1 200 OK").length - 1, limits.adminWaiting);
+  sockets[0]?.write(question);
+  for (let left = 200; left > 0 && told().split("a 1").length <= limits.adminWaiting + 1; left -= 1)
+    await new Promise((go) => setTimeout(go, 50));
+  assert.is(told().split("HTTP/1.1 200 OK").length - 1, limits.adminWaiting + 1);
+});
+
+test.run();

@@ -1,0 +1,84 @@
+/** The thread by itself: what it asks, what it says when nobody answers, and when it cannot listen. */
+import { Worker } from "node:worker_threads";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { FromThread, LookoutOrder, ToThread } from "../../../src/admin/server/lookout.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/lookout-thread");
+
+const workers: Worker[] = [];
+test.after.each(async () => {
+  for (const worker of workers.splice(0)) await worker.terminate();
+});
+
+function start(host = "127.0.0.1") {
+  const first = { livez: [{ name: "ping", ok: true }], readyz: [] };
+  const order: LookoutOrder = { host, port: 0, inherited: undefined, first, contentType: "text/x" };
+  const file = new URL("../../../src/admin/server/lookout-thread.ts", import.meta.url);
+  const worker = new Worker(file, { workerData: order, execArgv: [] });
+  workers.push(worker);
+  const heard: FromThread[] = [];
+  const waits = new Set<() => void>();
+  worker.on("message", (message: FromThread) => {
+    heard.push(message);
+    for (const look of waits) look();
+  });
+  const said = <Kind extends FromThread["kind"]>(kind: Kind): Promise<Extract<FromThread, { kind: Kind }>> =>
+    within(
+      20_000,
+      kind,
+      new Promise((resolve) => {
+        const look = (): void => {
+          const found = heard.find((message) => message.kind === kind);
+          if (found === undefined) return;
+          waits.delete(look);
+          resolve(found as Extract<FromThread, { kind: Kind }>);
+        };
+        waits.add(look);
+        look();
+      }),
+    );
+  const tell = (message: ToThread): void => worker.postMessage(message, []);
+  return { said, tell, heard };
+}
+
+test("it asks, and answers with what it is told", async () => {
+  const { said, tell } = start();
+  const { address } = await said("opened");
+  const answer = fetch(`http://${address}/metrics`);
+  const { id, question } = await said("asked");
+  assert.is(question, "metrics");
+  tell({ kind: "answer", id, answer: "a 1\n" });
+  assert.is(await (await answer).text(), "a 1\n");
+});
+
+test("nobody behind it: what it was started with is told", async () => {
+  const { said } = start();
+  const { address } = await said("opened");
+  const answer = await fetch(`http://${address}/livez`);
+  assert.equal([answer.status, await answer.text()], [200, "ok"]);
+});
+
+test("what it is told unasked is what it says while nobody is behind it", async () => {
+  const { said, tell } = start();
+  const { address } = await said("opened");
+  tell({ kind: "known", probe: "livez", checks: [{ name: "ping", ok: false }] });
+  assert.is((await fetch(`http://${address}/livez`)).status, 500);
+});
+
+test("a refusal is an answer of 500, and told to the journal", async () => {
+  const { said, tell } = start();
+  const { address } = await said("opened");
+  const answer = fetch(`http://${address}/metrics`);
+  const { id } = await said("asked");
+  tell({ kind: "refusal", id, message: "no snapshot" });
+  assert.is((await answer).status, 500);
+});
+
+test("an address that is nobody's is told", async () => {
+  const { message } = await start("192.0.2.1").said("failed");
+  assert.match(message, "cannot listen on 192.0.2.1:0");
+});
+
+test.run();

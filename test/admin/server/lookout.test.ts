@@ -1,0 +1,228 @@
+/** The port of metrics and probes beside a loop that is blocked in earnest, under attack, and after its thread has died. */
+import { get } from "node:http";
+import { connect } from "node:net";
+import { Worker } from "node:worker_threads";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Answers } from "../../../src/admin/server/answers.ts";
+import { Lookout } from "../../../src/admin/server/lookout.ts";
+import type { Readiness } from "../../../src/admin/server/probes.ts";
+import { type Clock, wallClock } from "../../../src/clock.ts";
+import { Failure } from "../../../src/failure.ts";
+import { type Entry, Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/lookout");
+
+const opened: Lookout[] = [];
+test.after.each(async () => {
+  for (const lookout of opened.splice(0)) await within(20_000, "the thread's end", lookout.stop());
+});
+
+type Change = {
+  readonly port?: number;
+  readonly ready?: () => readonly Readiness[];
+  readonly metrics?: () => Promise<string>;
+  readonly thread?: string | URL;
+  readonly contentType?: string;
+};
+
+async function start(change: Change = {}) {
+  const { port = 0, contentType = "text/x", ...others } = change;
+  let retries = 0;
+  const after: Clock["after"] = (ms, run) => {
+    if (ms === limits.apiRetryMs) retries += 1;
+    return wallClock.after(ms, run);
+  };
+  const clock = { ...wallClock, after };
+  const journal = new Journal(clock);
+  const heard: Entry[] = [];
+  journal.subscribe((entry) => heard.push(entry));
+  const live = (): Readiness[] => [{ name: "ping", ok: true }];
+  const metrics = (): Promise<string> => Promise.resolve("a 1\n");
+  const answers = new Answers({ journal, clock, live, ready: () => [], metrics, ...others });
+  const parts = { host: "127.0.0.1", port, inherited: undefined, journal, clock, answers, contentType };
+  const lookout = await Lookout.start({ ...parts, ...others });
+  if (lookout instanceof Failure) return lookout;
+  opened.push(lookout);
+  return { lookout, journal, heard, retries: () => retries, port: Number(lookout.address.split(":").at(-1)) };
+}
+
+async function started(change: Change = {}) {
+  const outcome = await start(change);
+  if (outcome instanceof Failure) throw new Error(outcome.message);
+  return outcome;
+}
+
+const mortal = new URL("../../support/mortal-lookout.ts", import.meta.url);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Looks again and again, for ten seconds. */
+async function until(isSo: () => boolean): Promise<void> {
+  for (let left = 200; left > 0 && !isSo(); left -= 1) await pause(50);
+  assert.ok(isSo());
+}
+
+function ask(port: number, path: string): Promise<{ status: number; text: string }> {
+  return within(
+    20_000,
+    path,
+    new Promise((resolve, reject) => {
+      get({ port, host: "127.0.0.1", path, agent: false }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (piece: string) => {
+          text += piece;
+        });
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      }).on("error", reject);
+    }),
+  );
+}
+
+test("it says what the proxy's own thread says", async () => {
+  let isReady = false;
+  const { port, heard, lookout } = await started({ ready: () => [{ name: "backends", ok: isReady }] });
+  assert.equal(await ask(port, "/livez?verbose"), {
+    status: 200,
+    text: "[+]ping ok\n[+]loop ok\nlivez check passed\n",
+  });
+  assert.is((await ask(port, "/readyz")).status, 500);
+  isReady = true;
+  assert.is((await ask(port, "/readyz")).status, 200);
+  assert.equal(await ask(port, "/metrics"), { status: 200, text: "a 1\n" });
+  assert.equal(heard[1], { kind: "listener.opened", listener: "metrics", address: `127.0.0.1:${port}` });
+  assert.ok((lookout.descriptor ?? 0) > 2, "a descriptor for a successor");
+});
+
+/** Asks six times in a row, from a thread of its own; with what came of it each time, and how long that took. */
+const asking = `
+  const { workerData, parentPort } = require("node:worker_threads");
+  const times = [];
+  const next = () => {
+    const began = performance.now();
+    require("node:http").get({ ...workerData, host: "127.0.0.1", agent: false }, (response) => {
+      response.resume().on("end", () => {
+        times.push([response.statusCode, performance.now() - began]);
+        if (times.length === 6) parentPort.postMessage(times);
+        else next();
+      });
+    });
+  };
+  parentPort.once("message", next);
+  parentPort.postMessage("here");`;
+
+/** What is answered while this loop is blocked for a second; `first` is done before. */
+async function askedWhileBlocked(port: number, path: string, first: () => void): Promise<[number, number][]> {
+  const asker = new Worker(asking, { eval: true, workerData: { port, path } });
+  await within(20_000, "the asker", new Promise((resolve) => asker.once("message", resolve)));
+  const times = new Promise<[number, number][]>((resolve) => asker.once("message", resolve));
+  first();
+  await pause(0);
+  asker.postMessage("go", []);
+  for (const end = performance.now() + 1000; performance.now() < end; );
+  const told = await within(20_000, "the answers", times);
+  await asker.terminate();
+  return told;
+}
+
+test("a loop that is blocked for a second is told as well, and nobody waits for it", async () => {
+  const { port } = await started();
+  const told = await askedWhileBlocked(port, "/livez", () => {});
+  assert.equal(
+    told.map(([status]) => status),
+    [200, 200, 200, 200, 200, 200],
+  );
+  const slowest = Math.max(...told.map(([, ms]) => ms));
+  assert.ok(slowest < 900, `asked for ${Math.round(slowest)} ms beside a loop blocked for 1000`);
+});
+
+test("a stop that began just before the loop was blocked is told at once: no new clients here", async () => {
+  let isDraining = false;
+  const { port, journal } = await started({ ready: () => [{ name: "draining", ok: !isDraining }] });
+  assert.is((await ask(port, "/readyz")).status, 200);
+  const told = await askedWhileBlocked(port, "/readyz", () => {
+    isDraining = true;
+    journal.write({ kind: "drain.started" });
+  });
+  assert.equal(
+    told.map(([status]) => status),
+    [500, 500, 500, 500, 500, 500],
+  );
+});
+
+test("a port in use is a Failure that names it", async () => {
+  const { port } = await started();
+  const second = await start({ port });
+  assert.instance(second, Failure);
+  if (second instanceof Failure)
+    assert.match(second.message, `cannot listen on 127.0.0.1:${port}: already in use`);
+});
+
+test("it stops although a socket is open, and its port is free", async () => {
+  const { port, lookout } = await started();
+  await ask(port, "/livez");
+  await within(20_000, "the thread's end", lookout.stop());
+  opened.splice(0);
+  const again = await start({ port });
+  assert.not.instance(again, Failure);
+});
+
+test("64 sockets that ask for much and read nothing do not fill its heap", async () => {
+  const text = `${"a".repeat(99)}\n`.repeat(5000);
+  const { port, heard } = await started({ metrics: () => Promise.resolve(text) });
+  const many = "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n";
+  const wide = `GET /metrics HTTP/1.1\r\nhost: x\r\na: ${"a".repeat(8000)}\r\n\r\n`;
+  const sockets = Array.from({ length: 64 }, (_, at) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {}).pause();
+    // Every fourth asks for more than it may.
+    socket.write(at % 4 === 0 ? many.repeat(2000) : at % 4 === 1 ? many.repeat(4) : wide.repeat(4));
+    return socket;
+  });
+  for (let times = 0; times < 10; times += 1) {
+    await pause(100);
+    assert.is((await ask(port, "/livez")).status, 200);
+  }
+  for (const socket of sockets) socket.destroy();
+  assert.is((await ask(port, "/metrics")).text.length, text.length);
+  assert.is(heard.filter(({ kind }) => kind !== "probe.changed").length, 1);
+});
+
+test("a thread whose heap is full dies alone, is told, and another one answers on its port", async () => {
+  const { port, heard, lookout } = await started({ thread: mortal });
+  assert.is((await ask(port, "/livez")).status, 200);
+  await until(() => heard.some(({ kind }) => kind === "fault.contained"));
+  assert.is(lookout.descriptor, undefined, "what is closed is handed to nobody");
+  assert.is(lookout.address, `127.0.0.1:${port}`);
+  await until(() => heard.filter(({ kind }) => kind === "listener.opened").length === 2);
+  assert.is((await ask(port, "/livez")).status, 200);
+  assert.ok((lookout.descriptor ?? 0) > 2);
+  const faults = heard.flatMap((entry) => (entry.kind === "fault.contained" ? [entry.message] : []));
+  assert.is(faults.length, 1);
+  assert.match(faults[0] ?? "", "Metrics port: Worker terminated due to reaching memory limit");
+});
+
+test("no thread can be had any more: that is told once, and it is tried once a second, until it stops", async () => {
+  const { heard, lookout, retries } = await started({ thread: mortal, contentType: "barren" });
+  await until(() => heard.some(({ kind }) => kind === "listener.lost"));
+  const begun = retries();
+  await pause(3500);
+  assert.ok(retries() > begun && retries() <= begun + 3, `${retries() - begun} tries in 3.5 s`);
+  await within(20_000, "its end", lookout.stop());
+  const left = retries();
+  await pause(1500);
+  assert.is(retries(), left);
+  const lost = heard.flatMap((entry) => (entry.kind === "listener.lost" ? [entry.reason] : []));
+  assert.equal(lost, ["barren"]);
+});
+
+test("a thread that the system does not give is a Failure, as is one that ends before it listens", async () => {
+  const none = await start({ thread: "no path" });
+  assert.instance(none, Failure);
+  const barren = await start({ port: 1, thread: mortal, contentType: "barren" });
+  assert.instance(barren, Failure);
+  if (barren instanceof Failure) assert.is(barren.message, "barren");
+});
+
+test.run();

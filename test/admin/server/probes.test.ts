@@ -1,0 +1,49 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { answerTo, complaintOf, readinessOf } from "../../../src/admin/server/probes.ts";
+
+const test = suite("admin/probes");
+
+const good = { name: "ping", ok: true };
+const bad = { name: "backends", ok: false, reason: "0 of 2 ready" };
+
+test("all good is ok, and with verbose a line for each check", () => {
+  assert.equal(answerTo("livez", "", [good]), { ok: true, text: "ok" });
+  for (const query of ["verbose", "verbose=", "verbose=0", "a=b&verbose=true"])
+    assert.is(answerTo("livez", query, [good]).text, "[+]ping ok\nlivez check passed\n", query);
+});
+
+test("a failed probe is always verbose, and keeps its reason to itself", () => {
+  const text = "[+]ping ok\n[-]backends failed: reason withheld\nreadyz check failed\n";
+  assert.equal(answerTo("readyz", "", [good, bad]), { ok: false, text });
+  assert.equal(answerTo("readyz", "verbose", [good, bad]), { ok: false, text });
+});
+
+test("an excluded check counts as good; what cannot be excluded is named in quotes", () => {
+  assert.equal(answerTo("readyz", "verbose&exclude=backends", [good, bad]), {
+    ok: true,
+    text: "[+]ping ok\n[+]backends excluded: ok\nreadyz check passed\n",
+  });
+  const warned = answerTo("readyz", 'exclude=b"&exclude=a%0a&exclude=ping&verbose', [good]);
+  const warning = 'warn: some health checks cannot be excluded: no matches for "a\\n","b\\""\n';
+  assert.is(warned.text, `[+]ping excluded: ok\n${warning}readyz check passed\n`);
+});
+
+test("ready is who has a ready backend and every port, and does not go", () => {
+  const wrong = (standing: Parameters<typeof readinessOf>[0]): string => complaintOf(readinessOf(standing));
+  assert.is(wrong({ clusters: [["dead", "ready"]], lost: [], isDraining: false }), "");
+  assert.is(
+    wrong({ clusters: [["dead", "draining"]], lost: ["kube"], isDraining: true }),
+    "backends: 0 of 2 ready; listeners: not bound: kube; draining: the proxy is stopping",
+  );
+});
+
+test("the journal is told every reason", () => {
+  assert.is(complaintOf([good]), "");
+  assert.is(
+    complaintOf([bad, good, { name: "config", ok: false }]),
+    "backends: 0 of 2 ready; config: failed",
+  );
+});
+
+test.run();

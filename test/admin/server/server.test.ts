@@ -1,0 +1,166 @@
+import { request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Answers } from "../../../src/admin/server/answers.ts";
+import type { Readiness } from "../../../src/admin/server/probes.ts";
+import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
+import { Failure } from "../../../src/failure.ts";
+import { type Entry, Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { manualClock } from "../../support/clock.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("admin/server");
+
+const opened: Admin[] = [];
+const sockets: Socket[] = [];
+test.after.each(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const admin of opened.splice(0)) await within(20_000, "the admin port to stop", admin.stop());
+});
+
+type Started = { readonly port: number; readonly heard: Entry[] };
+
+type Change = {
+  readonly ready?: () => readonly Readiness[];
+  readonly metrics?: () => Promise<string>;
+};
+
+async function start(change: Change = {}): Promise<Started> {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const heard: Entry[] = [];
+  journal.subscribe((entry) => heard.push(entry));
+  const admin = await startAdmin({
+    host: "127.0.0.1",
+    port: 0,
+    journal,
+    asker: new Answers({
+      journal,
+      clock,
+      live: () => [{ name: "ping", ok: true }],
+      ready: () => [{ name: "backends", ok: false, reason: "0 of 2 ready" }],
+      metrics: () => Promise.resolve("a 1\n"),
+      ...change,
+    }),
+    contentType: "text/plain; version=0.0.4",
+  });
+  if (admin instanceof Failure) throw new Error(admin.message);
+  opened.push(admin);
+  return { port: Number(admin.address.split(":").at(-1)), heard };
+}
+
+type Got = {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: NodeJS.Dict<string | string[]>;
+};
+
+function ask(port: number, path: string, method = "GET"): Promise<Got> {
+  const { promise, resolve, reject } = Promise.withResolvers<Got>();
+  const sent = request({ port, host: "127.0.0.1", path, method, agent: false }, (response) => {
+    let text = "";
+    response.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece;
+    });
+    response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
+  });
+  sent.on("error", reject).end();
+  return within(20_000, `${method} ${path}`, promise);
+}
+
+/** Sends raw octets and resolves with all that comes back until the end. */
+function raw(port: number, text: string): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const socket = connect(port, "127.0.0.1", () => socket.write(text));
+  sockets.push(socket);
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  socket.on("error", () => resolve(answer)).on("close", () => resolve(answer));
+  return promise;
+}
+
+test("livez is good while no backend is, and healthz says the same", async () => {
+  const { port } = await start();
+  for (const path of ["/livez", "/healthz"]) assert.is((await ask(port, path)).text, "ok");
+  const ready = await ask(port, "/readyz?verbose");
+  assert.is(ready.status, 500);
+  assert.is(ready.text, "[-]backends failed: reason withheld\nreadyz check failed\n");
+  assert.is(ready.headers["x-content-type-options"], "nosniff");
+  assert.is(ready.headers["content-type"], "text/plain; charset=utf-8");
+});
+
+test("metrics come with their type, and HEAD without a body", async () => {
+  const { port } = await start();
+  const got = await ask(port, "/metrics");
+  assert.is(got.text, "a 1\n");
+  assert.is(got.headers["content-type"], "text/plain; version=0.0.4");
+  const head = await ask(port, "/metrics", "HEAD");
+  assert.is(head.status, 200);
+  assert.is(head.text, "");
+  assert.is(head.headers["content-length"], "4");
+});
+
+test("a scrape that fails is answered and told, and the port lives on", async () => {
+  const metrics = (): Promise<string> => Promise.reject(new Error("no snapshot"));
+  const { port, heard } = await start({ metrics });
+  assert.is((await ask(port, "/metrics")).status, 500);
+  assert.is((await ask(port, "/livez")).status, 200);
+  const [fault] = heard.filter(({ kind }) => kind === "fault.contained");
+  assert.match(JSON.stringify(fault), "no snapshot");
+});
+
+test("other paths and methods are refused, by a fixed table", async () => {
+  const { port } = await start();
+  for (const path of [
+    "/",
+    "/metrics/",
+    "/readyz/backends",
+    "/%6civez",
+    "//livez",
+    "/livez/../metrics",
+    "/__proto__",
+  ])
+    assert.is((await ask(port, path)).status, 404, path);
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"]) {
+    const { status, headers } = await ask(port, "/livez", method);
+    assert.equal([status, headers["allow"]], [405, "GET, HEAD"], method);
+  }
+});
+
+test("a head beyond the limit, and anything that is no HTTP, is refused and the socket ends", async () => {
+  const { port } = await start();
+  const big = `GET /livez HTTP/1.1\r\nhost: x\r\na: ${"x".repeat(limits.adminHeaderBytes)}\r\n\r\n`;
+  assert.match(await within(20_000, "431", raw(port, big)), /^HTTP\/1.1 431/);
+  assert.match(await within(20_000, "400", raw(port, "\x16\x03\x01 hello\r\n\r\n")), /^HTTP\/1.1 400/);
+  assert.is((await ask(port, "/livez")).status, 200);
+});
+
+test("a port in use is a Failure that names it", async () => {
+  const { port } = await start();
+  const second = await startAdmin({
+    host: "127.0.0.1",
+    port,
+    journal: new Journal(manualClock()),
+    asker: { checks: () => Promise.resolve([]), scrape: () => Promise.resolve("") },
+    contentType: "",
+  });
+  assert.instance(second, Failure);
+  if (second instanceof Failure)
+    assert.match(second.message, `listener metrics: cannot listen on 127.0.0.1:${port}: already in use`);
+});
+
+test("it says where it listens, and stops although a socket is open", async () => {
+  const { port, heard } = await start();
+  assert.equal(heard[0], { kind: "listener.opened", listener: "metrics", address: `127.0.0.1:${port}` });
+  const kept = raw(port, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
+  await ask(port, "/livez");
+  await within(20_000, "the port to stop", opened[0]?.stop() ?? Promise.resolve());
+  opened.splice(0);
+  assert.match(await within(20_000, "the open socket to end", kept), /^HTTP\/1.1 200/);
+});
+
+test.run();
