@@ -3,8 +3,8 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { CommandSpec } from "../src/cli/command-spec.ts";
-import { commands, isCommand } from "../src/cli/commands.ts";
+import type { CommandSpec } from "../src/cli/commands/command-spec.ts";
+import { commands, isCommand } from "../src/cli/commands/commands.ts";
 import { parseConfig } from "../src/config.ts";
 import { isProblems, lineOf } from "../src/problem.ts";
 

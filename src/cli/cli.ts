@@ -1,33 +1,33 @@
 /** Runs a command of the table. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
 import { failureFrom } from "../failure.ts";
-import { type CommandName, commands, isCommand } from "./commands.ts";
-import { isSuccessor } from "./handover.ts";
-import { helpOf, overview } from "./help.ts";
+import { type CommandName, commands, isCommand } from "./commands/commands.ts";
+import { helpOf, overview } from "./commands/help.ts";
+import { isSuccessor } from "./serve/handover.ts";
 
 /** Each loads what it needs and no more: `version` should not wait for the whole proxy. */
 const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> = {
-  demo: async (args) => (await import("./demo.ts")).demo(args),
-  incident: async (args) => (await import("./incident.ts")).incident(args),
-  run: async (args) => (await import("./run.ts")).run(args),
-  sidecar: async (args) => (await import("./sidecar.ts")).sidecar(args),
-  manifest: async (args) => (await import("./manifest.ts")).manifest(args),
-  import: async (args) => (await import("./import.ts")).importFile(args),
-  try: async (args) => (await import("./try.ts")).tryOut(args),
-  check: async (args) => (await import("./check.ts")).check(args),
-  config: async (args) => withoutArguments(args) ?? (await import("./config.ts")).config(),
-  pki: async (args) => (await import("./pki.ts")).pki(args),
-  status: async (args) => (await import("./status.ts")).status(args),
-  get: async (args) => (await import("./get.ts")).get(args),
-  explain: async (args) => (await import("./explain.ts")).explain(args),
-  top: async (args) => (await import("./top.ts")).top(args),
-  tap: async (args) => (await import("./tap.ts")).tap(args),
-  drain: async (args) => (await import("./operate.ts")).operate("drain", args),
-  undrain: async (args) => (await import("./operate.ts")).operate("undrain", args),
-  move: async (args) => (await import("./operate.ts")).operate("move", args),
-  reload: async (args) => (await import("./operate.ts")).operate("reload", args),
-  bundle: async (args) => (await import("./bundle.ts")).bundle(args),
+  demo: async (args) => (await import("./serve/demo.ts")).demo(args),
+  incident: async (args) => (await import("./serve/incident.ts")).incident(args),
+  run: async (args) => (await import("./serve/run.ts")).run(args),
+  sidecar: async (args) => (await import("./deploy/sidecar.ts")).sidecar(args),
+  manifest: async (args) => (await import("./deploy/manifest.ts")).manifest(args),
+  import: async (args) => (await import("./setup/import.ts")).importFile(args),
+  try: async (args) => (await import("./setup/try.ts")).tryOut(args),
+  check: async (args) => (await import("./serve/check.ts")).check(args),
+  config: async (args) => withoutArguments(args) ?? (await import("./serve/config.ts")).config(),
+  pki: async (args) => (await import("./setup/pki.ts")).pki(args),
+  status: async (args) => (await import("./client/status.ts")).status(args),
+  get: async (args) => (await import("./client/get.ts")).get(args),
+  explain: async (args) => (await import("./client/explain.ts")).explain(args),
+  top: async (args) => (await import("./client/top.ts")).top(args),
+  tap: async (args) => (await import("./client/tap.ts")).tap(args),
+  drain: async (args) => (await import("./client/operate.ts")).operate("drain", args),
+  undrain: async (args) => (await import("./client/operate.ts")).operate("undrain", args),
+  move: async (args) => (await import("./client/operate.ts")).operate("move", args),
+  reload: async (args) => (await import("./client/operate.ts")).operate("reload", args),
+  bundle: async (args) => (await import("./bundle/bundle.ts")).bundle(args),
   completion: async (args) => (await import("./completion.ts")).completion(args),
-  version: async (args) => withoutArguments(args) ?? (await import("./version.ts")).version(),
+  version: async (args) => withoutArguments(args) ?? (await import("./serve/version.ts")).version(),
 };
 
 function complain(text: string): number {

@@ -1,9 +1,9 @@
 /** `watchkeeper completion SHELL`: made of the table of commands. Pure, and asks nobody while it completes. */
 import { Failure } from "../failure.ts";
-import type { CommandSpec, Option } from "./command-spec.ts";
-import { allCommands } from "./commands.ts";
-import { given, usage } from "./options.ts";
-import { failed, type Screen, standardScreen } from "./screen.ts";
+import { failed, type Screen, standardScreen } from "./client/screen.ts";
+import type { CommandSpec, Option } from "./commands/command-spec.ts";
+import { allCommands } from "./commands/commands.ts";
+import { given, usage } from "./commands/options.ts";
 
 const makers: Readonly<Record<string, () => string>> = { bash, zsh, fish };
 

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { allCommands } from "../../src/cli/commands.ts";
+import { allCommands } from "../../src/cli/commands/commands.ts";
 import { completion } from "../../src/cli/completion.ts";
 import { KeptScreen } from "../support/api-server.ts";
 

@@ -79,7 +79,10 @@ export const rules: readonly Rule[] = [
     {
       run: "nowhere",
       because: "needs the process that systemd started",
-      shownBy: ["test/processes/cli/handover.test.ts", "a rolling restart: no refusal, no reset, no relist"],
+      shownBy: [
+        "test/processes/cli/serve/handover.test.ts",
+        "a rolling restart: no refusal, no reset, no relist",
+      ],
     },
   ],
   [

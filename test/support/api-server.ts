@@ -1,6 +1,6 @@
 /** The JSON API of a played path on a real port, and a screen that keeps what a command says. */
 import { startApi } from "../../src/admin/server/server.ts";
-import type { Screen } from "../../src/cli/screen.ts";
+import type { Screen } from "../../src/cli/client/screen.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";

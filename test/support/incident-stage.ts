@@ -1,7 +1,7 @@
 /** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Log } from "../../src/admin/events/log.ts";
-import { explain } from "../../src/cli/explain.ts";
+import { explain } from "../../src/cli/client/explain.ts";
 import { wallClock } from "../../src/clock.ts";
 import { Apiserver, type Encoding } from "../../src/demo/apiserver.ts";
 import { newCluster } from "../../src/demo/cluster.ts";

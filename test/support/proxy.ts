@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Reloads } from "../../src/cli/reloads.ts";
+import { Reloads } from "../../src/cli/serve/reloads.ts";
 import { wallClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config.ts";
 import { Failure } from "../../src/failure.ts";

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Log } from "../../../src/admin/events/log.ts";
-import { bundle } from "../../../src/cli/bundle.ts";
+import { bundle } from "../../../src/cli/bundle/bundle.ts";
 import type { Entry } from "../../../src/journal.ts";
 import { Journal } from "../../../src/journal.ts";
 import { limits } from "../../../src/limits.ts";

@@ -2,7 +2,7 @@
  * `npm run incident NUMBER`: the story in front of real kube-apiservers where they are built and this machine can run them, in front
  * of embedded ones else, and always with --embedded. What `watchkeeper incident` does wherever it is installed is the latter.
  */
-import { incident } from "../../../src/cli/incident.ts";
+import { incident } from "../../../src/cli/serve/incident.ts";
 import { clusterNeeds, lacking } from "../rig/parts.ts";
 import { realSettings } from "./real-setting.ts";
 

@@ -1,0 +1,111 @@
+/**
+ * `watchkeeper bundle`: what the proxy knows, for a bug report: every list of the API, the metrics, versions. Names and
+ * addresses are replaced unless `--names` is said; no body, token or configuration is ever in it.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Clock, timestampOf, wallClock } from "../../clock.ts";
+import { Failure, failureFrom } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { ownVersion } from "../../version.ts";
+import { AdminClient } from "../client/admin-client.ts";
+import type { Row, RowList } from "../client/rows.ts";
+import { begun, failed, json, type Screen, standardScreen } from "../client/screen.ts";
+import { kinds } from "../commands/commands.ts";
+import { Redactor } from "./redact.ts";
+import { type ArchiveFile, tarOf } from "./tar.ts";
+
+/** What was read. */
+type Known = {
+  readonly figures: Row;
+  readonly lists: ReadonlyMap<string, RowList>;
+  readonly metrics: string | Failure;
+};
+
+/** Exit codes: 0 written, 1 it could not be, 2 usage, 3 nobody to ask. */
+export async function bundle(
+  args: string[],
+  screen: Screen = standardScreen,
+  clock: Clock = wallClock,
+): Promise<number> {
+  const start = begun("bundle", args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const { options, client } = start;
+  const metrics = AdminClient.metricsAt(options.text("metrics"));
+  if (metrics instanceof Failure) return failed(metrics, screen);
+  const known = await readAll(client, metrics);
+  if (known instanceof Failure) return failed(known, screen);
+  const wallMs = clock.wall();
+  const time = timestampOf(wallMs).replaceAll(/[^\dTZ]/g, "");
+  const to = options.text("to") ?? `watchkeeper-${time}.tar`;
+  const files = filesOf(known, options.has("names"), timestampOf(wallMs));
+  const failure = write(to, files, wallMs);
+  if (failure !== undefined) return failed(failure, screen);
+  const octets = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  screen.print(`${to}: ${files.length} files, ${Math.ceil(octets / 1024)} KiB\n`);
+  screen.complain("Look into it before you send it to anybody\n");
+  return 0;
+}
+
+async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known | Failure> {
+  const figures = await client.one("figures");
+  if (figures instanceof Failure) return figures;
+  const lists = new Map<string, RowList>();
+  for (const kind of kinds) {
+    // One after another: the proxy has other things to do.
+    const list = await client.list(kind, {}, limits.bundleRows);
+    if (list instanceof Failure) return list;
+    lists.set(kind, list);
+  }
+  return { figures, lists, metrics: await metrics.text("/metrics") };
+}
+
+function filesOf(
+  { figures, lists, metrics }: Known,
+  hasNames: boolean,
+  time: string,
+): readonly ArchiveFile[] {
+  const redactor = new Redactor();
+  for (const [kind, { items }] of lists) redactor.learn(kind, items);
+  const shownList = (kind: string, list: RowList): RowList =>
+    hasNames ? list : { ...list, items: redactor.rows(kind, list.items) };
+  const measured = metrics instanceof Failure ? `# ${metrics.message.replaceAll("\n", "\n# ")}\n` : metrics;
+  return [
+    { name: "watchkeeper/README.txt", text: readme(hasNames, time) },
+    { name: "watchkeeper/versions.json", text: json(versions(figures)) },
+    { name: "watchkeeper/figures.json", text: json(hasNames ? figures : { ...figures, name: "[redacted]" }) },
+    ...Array.from(lists, ([kind, list]) => ({
+      name: `watchkeeper/${kind}.json`,
+      text: json(shownList(kind, list)),
+    })),
+    { name: "watchkeeper/metrics.txt", text: hasNames ? measured : redactor.metrics(measured) },
+  ];
+}
+
+function versions(figures: Row): object {
+  const { platform, arch, versions: own } = process;
+  return { proxy: figures["version"], cli: ownVersion(), node: own.node, platform, arch };
+}
+
+function readme(hasNames: boolean, time: string): string {
+  const names = hasNames
+    ? "Names and addresses are those of the cluster."
+    : 'Names and addresses are replaced, the same one by the same word everywhere ("client-1"); names of backends and\nprograms are kept, and so may be a name that no list had as a field of its own.';
+  return `What watchkeeper knew at ${time}. ${names}\nUp to ${limits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
+}
+
+/** Nothing that is there is written over. */
+function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failure | undefined {
+  const mine = { flag: "wx", mode: 0o600 } as const;
+  try {
+    if (to.endsWith(".tar")) {
+      writeFileSync(to, tarOf(files, wallMs), mine);
+      return undefined;
+    }
+    mkdirSync(to, { mode: 0o700 });
+    for (const { name, text } of files) writeFileSync(join(to, name.replace("watchkeeper/", "")), text, mine);
+    return undefined;
+  } catch (reason) {
+    return new Failure("bad-file", "client", `Cannot write ${to}: ${failureFrom(reason, "client").message}`);
+  }
+}

@@ -1,0 +1,258 @@
+/** Asks a running proxy's JSON API, as the CLI does: one request at a time, with an end to its patience. */
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
+import { isLocalHost } from "../../admin/http/local-host.ts";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { quote } from "../../problem.ts";
+import { readText } from "../../read-text.ts";
+import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
+import { type ServerSentEvent, SseReader } from "./sse.ts";
+
+const usualAddress = "127.0.0.1:7480";
+const usualMetrics = "127.0.0.1:7481";
+
+/** What a command that reads the API ends with: nobody there 3, misunderstood 2, another refusal 1. */
+export function exitOf({ code }: Failure): number {
+  if (code === "backend-lost") return 3;
+  return code === "bad-request" ? 2 : 1;
+}
+
+/** Files that hold what the API may ask for; "" and undefined: none. */
+export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
+
+type Asked = Pick<RequestOptions, "signal" | "method"> & {
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+type Access = { readonly token?: string; readonly ca?: string };
+
+export class AdminClient {
+  readonly #origin: URL;
+  readonly #access: Access;
+
+  private constructor(origin: URL, access: Access) {
+    this.#origin = origin;
+    this.#access = access;
+  }
+
+  /** `address` is what `--admin` says: "host:port" or a URL; what is not said the environment decides. */
+  static at(
+    address: string | undefined,
+    env: NodeJS.ProcessEnv,
+    files: AccessFiles = {},
+  ): AdminClient | Failure {
+    const said = (own: string | undefined, name: string): string => own ?? env[name] ?? "";
+    const access = accessIn({
+      token: said(files.token, "WATCHKEEPER_TOKEN_FILE"),
+      ca: said(files.ca, "WATCHKEEPER_CA_FILE"),
+    });
+    if (access instanceof Failure) return access;
+    return AdminClient.#of(said(address, "WATCHKEEPER_ADMIN") || usualAddress, access);
+  }
+
+  /** The port of metrics and probes. */
+  static metricsAt(address: string | undefined): AdminClient | Failure {
+    return AdminClient.#of(address ?? usualMetrics);
+  }
+
+  static #of(address: string, access: Access = {}): AdminClient | Failure {
+    const url = URL.parse(address.includes("://") ? address : `http://${address}`);
+    if (url === null || !/^https?:$/.test(url.protocol) || url.pathname !== "/")
+      return new Failure(
+        "bad-request",
+        "client",
+        `${quote(address)} is no "host:port" and no http:// or https:// URL`,
+      );
+    // Whoever is on the way could read it, and be its owner.
+    if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
+      return new Failure(
+        "bad-request",
+        "client",
+        `No token is sent to ${quote(address)}: it is no https:// URL`,
+      );
+    return new AdminClient(url, access);
+  }
+
+  get address(): string {
+    return this.#origin.host;
+  }
+
+  /** One object of the API: "figures", "incidents/42". */
+  async one(path: string): Promise<Row | Failure> {
+    const answer = await this.#json(`/api/v1/${path}`);
+    return answer instanceof Failure ? answer : rowOf(answer);
+  }
+
+  /**
+   * Rows of a list, `most` of them at most, page by page. Between two pages rows may come and go: one that moved up may
+   * be missed, or be there twice.
+   */
+  async list(
+    name: string,
+    query: Readonly<Record<string, string>>,
+    most: number,
+  ): Promise<RowList | Failure> {
+    let all: RowList | undefined;
+    while (all === undefined || (all.items.length < most && all.items.length < all.matching)) {
+      const offset = all?.items.length ?? 0;
+      const limit = Math.min(limits.apiPageMost, most - offset);
+      const params = new URLSearchParams({ ...query, limit: String(limit), offset: String(offset) });
+      const answer = await this.#json(`/api/v1/${name}?${params.toString()}`);
+      if (answer instanceof Failure) return answer;
+      const page = listOf(answer);
+      all = { ...page, items: [...(all?.items ?? []), ...page.items] };
+      if (page.items.length < limit) break;
+    }
+    return all;
+  }
+
+  /** Has something done; `by` says who asks, in ASCII. */
+  async post(path: string, body: object, by: string): Promise<Row | Failure> {
+    const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
+    return text instanceof Failure ? text : rowOf(parsed(text) ?? {});
+  }
+
+  /** Hears events until the stream ends, for whatever reason, which is returned; `stop` ends it. */
+  follow(
+    path: string,
+    { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
+    hear: (told: ServerSentEvent) => void,
+  ): Promise<Failure> {
+    const { promise, resolve } = Promise.withResolvers<Failure>();
+    const headers = lastId === "" ? {} : { "last-event-id": lastId };
+    const asked = this.#request(path, { signal, headers });
+    asked.on("error", (error) => resolve(this.#unreachable(error)));
+    asked.on("response", (response) => {
+      if (response.statusCode === 200) this.#hear(response, hear, resolve);
+      else void read(response).then((heard) => resolve(this.#refused(heard)));
+    });
+    asked.end();
+    return promise;
+  }
+
+  #hear(
+    response: IncomingMessage,
+    hear: (told: ServerSentEvent) => void,
+    ended: (why: Failure) => void,
+  ): void {
+    const reader = new SseReader();
+    response.on("error", (error) => ended(this.#unreachable(error)));
+    response.on("close", () => ended(this.#unreachable(new Error("the proxy closed the stream"))));
+    response.on("data", (chunk: Buffer) => {
+      const events = reader.push(chunk);
+      for (const told of events ?? []) hear(told);
+      if (events === undefined) response.destroy(new Error("an event without an end"));
+    });
+  }
+
+  #refused(heard: Heard): Failure {
+    const judged = this.#judged(heard);
+    return judged instanceof Failure ? judged : this.#strange();
+  }
+
+  /** As it is. */
+  text(path: string): Promise<string | Failure> {
+    return this.#ask(path);
+  }
+
+  async #json(path: string): Promise<unknown> {
+    const text = await this.#ask(path);
+    return text instanceof Failure ? text : (parsed(text) ?? this.#strange());
+  }
+
+  #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
+    const { promise, resolve } = Promise.withResolvers<string | Failure>();
+    const signal = AbortSignal.timeout(limits.apiPatienceMs);
+    const method = sent === undefined ? "GET" : "POST";
+    const headers =
+      sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
+    const asked = this.#request(path, { signal, method, headers });
+    asked.on("error", (error) => resolve(this.#unreachable(error)));
+    asked.on("response", (response) => void read(response).then((outcome) => resolve(this.#judged(outcome))));
+    asked.end(sent?.text);
+    return promise;
+  }
+
+  /** Without an agent: a socket that is kept would keep the process. */
+  #request(path: string, options: Asked): ClientRequest {
+    const { token, ca } = this.#access;
+    const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const url = new URL(path, this.#origin);
+    const all = { ...options, headers: { ...options.headers, ...shown }, agent: false };
+    return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
+  }
+
+  #judged({ status, text, problem }: Heard): string | Failure {
+    if (problem !== undefined) return this.#unreachable(problem);
+    if (status === 200) return text;
+    const body = parsed(text);
+    const message = body === undefined ? "" : rowOf(body)["message"];
+    const said = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
+    const code = status === 400 ? "bad-request" : "backend-refused";
+    return new Failure(code, "backend", `${said || "no reason given"} (${status} from ${this.address})`);
+  }
+
+  #unreachable(error: Error): Failure {
+    const { name, message } = error;
+    const why = name === "TimeoutError" ? `no answer in ${limits.apiPatienceMs / 1000} s` : message;
+    const advice =
+      "Is watchkeeper running here? --admin or WATCHKEEPER_ADMIN says where its admin.address is";
+    return new Failure(
+      "backend-lost",
+      "backend",
+      `Cannot ask the proxy at ${this.address}: ${why}\n${advice}`,
+    );
+  }
+
+  #strange(): Failure {
+    return new Failure(
+      "backend-refused",
+      "backend",
+      `What answers at ${this.address} is not watchkeeper's API`,
+    );
+  }
+}
+
+function accessIn({ token, ca }: AccessFiles): Access | Failure {
+  const access: { token?: string; ca?: string } = {};
+  for (const [name, file] of [
+    ["token", token],
+    ["ca", ca],
+  ] as const) {
+    if (file === undefined || file === "") continue;
+    const text = readText(file, name === "ca" ? limits.certificateBytes : limits.tokenBytes);
+    if (text instanceof Failure)
+      return new Failure("bad-request", "client", `${quote(file)} ${text.message}`);
+    access[name] = text.trim();
+  }
+  return access;
+}
+
+type Heard = { readonly status: number; readonly text: string; readonly problem?: Error };
+
+async function read(response: IncomingMessage): Promise<Heard> {
+  const { statusCode: status = 0 } = response;
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  try {
+    for await (const chunk of response) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      chunks.push(chunk);
+      octets += chunk.length;
+      if (octets > limits.apiAnswerBytes)
+        throw new Error(`an answer of more than ${limits.apiAnswerBytes} bytes`);
+    }
+  } catch (reason) {
+    return { status, text: "", problem: reason instanceof Error ? reason : new Error(String(reason)) };
+  }
+  return { status, text: Buffer.concat(chunks).toString() };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // whoever answers there speaks something else: the caller says so
+  }
+}

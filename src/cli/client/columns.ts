@@ -1,0 +1,179 @@
+/** What `get` shows of each kind, and by which column a NAME is looked for. */
+import type { Kind } from "../commands/commands.ts";
+import { at, numberAt, type Row, rowsAt, textAt } from "./rows.ts";
+import type { Column } from "./table.ts";
+import { age, amount, left, marked, milliseconds } from "./words.ts";
+
+export type View = {
+  /** The column that a NAME is the value of; an incident is asked for by its id. */
+  readonly key: string;
+  readonly columns: readonly Column[];
+};
+
+function text(head: string, path: string): Column {
+  return { head, of: (row) => textAt(row, path) };
+}
+
+function number(head: string, path: string, write: (value: number | undefined) => string): Column {
+  return { head, of: (row) => write(numberAt(row, path)) };
+}
+
+function state(head: string, path: string): Column {
+  return { head, of: (row) => marked(textAt(row, path)) };
+}
+
+function wide(column: Column): Column {
+  return { ...column, isWide: true };
+}
+
+/** Told while there are several. */
+const cluster: Column = { ...text("CLUSTER", "cluster"), isRare: true };
+
+/** Who it is, as shortly as it can be told. */
+function whoIs(row: Row, at_ = ""): string {
+  const [subject, pod, agent, client] = ["subject", "pod", "agent", "client"].map((name) =>
+    textAt(row, at_ + name),
+  );
+  return subject || pod || agent || client || "unknown";
+}
+
+/** The soonest end of a backend's certificates of this purpose. */
+function leftOf(row: Row, purpose: string): string {
+  const all = rowsAt(row, "certificates").filter((one) => one["purpose"] === purpose);
+  const ends = all.map((one) => numberAt(one, "leftMs")).filter((ms) => ms !== undefined);
+  return left(ends.length === 0 ? undefined : Math.min(...ends));
+}
+
+const asker: readonly Column[] = [
+  wide(text("AGENT", "agent")),
+  wide(text("SUBJECT-FROM", "subjectSource")),
+  wide(text("POD", "pod")),
+  wide(text("NODE", "node")),
+];
+
+export const views: Readonly<Record<Kind, View>> = {
+  backends: {
+    key: "name",
+    columns: [
+      text("BACKEND", "name"),
+      state("STATE", "state"),
+      number("FOR", "sinceAgeMs", age),
+      number("PING-P99", "pingP99Ms", milliseconds),
+      number("WATCHES", "requests.watches", amount),
+      {
+        head: "REQUESTS",
+        of: (row) =>
+          amount((numberAt(row, "requests.plain") ?? 0) + (numberAt(row, "requests.longRunning") ?? 0)),
+      },
+      {
+        head: "LANES",
+        of: (row) =>
+          amount(rowsAt(row, "lanes").reduce((sum, lane) => sum + (numberAt(lane, "open") ?? 0), 0)),
+      },
+      { head: "LOOPBACK-CERT", of: (row) => leftOf(row, "backend-loopback") },
+      text("WHY", "reason"),
+      wide(text("ADDRESS", "address")),
+      wide(text("DETECTOR", "detector")),
+      wide(number("SUSPECT-AFTER", "suspectMs", milliseconds)),
+      wide({ head: "CERT", of: (row) => leftOf(row, "backend") }),
+      wide({
+        head: "PROBES",
+        of: (row) => `${textAt(row, "probes.ok")} ok, ${textAt(row, "probes.failed")} failed`,
+      }),
+      wide(text("STALLED", "stalledResources")),
+    ],
+  },
+  watches: {
+    key: "auditId",
+    columns: [
+      text("RESOURCE", "resource"),
+      { head: "WHO", of: (row) => whoIs(row) },
+      text("CLIENT", "client"),
+      text("BACKEND", "backend"),
+      state("STATE", "state"),
+      number("AGE", "ageMs", age),
+      number("LAST-EVENT", "lastEventAgeMs", age),
+      text("VERSION", "version"),
+      number("EVENTS", "events", amount),
+      number("MOVES", "moves", amount),
+      wide(text("AUDIT-ID", "auditId")),
+      ...asker,
+      wide(text("PROTOCOL", "protocol")),
+      wide(number("BYTES", "bytes", amount)),
+      wide(number("QUEUED", "queuedBytes", amount)),
+      wide(number("LAST-BOOKMARK", "lastBookmarkAgeMs", age)),
+      wide(text("MAY-MOVE", "mayMove")),
+      wide(text("PATH", "path")),
+    ],
+  },
+  clients: {
+    key: "client",
+    columns: [
+      { head: "WHO", of: (row) => whoIs(row) },
+      cluster,
+      text("CLIENT", "client"),
+      number("REQUESTS", "requests", amount),
+      number("ACTIVE", "active", amount),
+      number("WATCHES", "watches", amount),
+      number("RELISTS", "relists", amount),
+      number("ERRORS", "errors", amount),
+      number("BYTES", "bytes", amount),
+      number("SEEN", "lastSeenAgeMs", age),
+      text("ODD", "odd"),
+      ...asker,
+    ],
+  },
+  locks: {
+    key: "name",
+    columns: [
+      text("NAMESPACE", "namespace"),
+      cluster,
+      text("NAME", "name"),
+      state("VERDICT", "verdict"),
+      text("HOLDER", "holder"),
+      state("STATE", "state"),
+      number("RENEWED", "renewedAgeMs", age),
+      { head: "BY", of: (row) => (at(row, "renewedBy") === null ? "" : whoIs(row, "renewedBy.")) },
+      text("FROM", "renewedBy.client"),
+      text("WHY", "reason"),
+      wide(text("RESOURCE", "resource")),
+      wide(number("RENEWALS", "renewals", amount)),
+      wide(text("HELD-SINCE", "heldSince")),
+      wide(text("AGENT", "renewedBy.agent")),
+      wide(text("POD", "renewedBy.pod")),
+      wide(text("DETECTOR", "detector")),
+    ],
+  },
+  certificates: {
+    key: "name",
+    columns: [
+      text("PURPOSE", "purpose"),
+      text("NAME", "name"),
+      state("LEVEL", "level"),
+      number("LEFT", "leftMs", left),
+      text("REFUSED", "refused"),
+      wide(text("NOT-AFTER", "notAfter")),
+    ],
+  },
+  incidents: {
+    key: "id",
+    columns: [
+      text("ID", "id"),
+      text("KIND", "kind"),
+      text("SUBJECT", "subject"),
+      state("SEVERITY", "severity"),
+      text("STATE", "state"),
+      text("STARTED", "startedAt"),
+      number("LASTED", "durationMs", age),
+      number("KNOWN-AFTER", "detectionMs", age),
+      number("MOVED", "toll.watchesMoved", amount),
+      number("AFFECTED", "affected.count", amount),
+      text("SUMMARY", "summary"),
+      wide(text("BACKEND", "backend")),
+      wide(number("WATCHES-ENDED", "toll.watchesEnded", amount)),
+      wide(number("TUNNELS-ENDED", "toll.tunnelsEnded", amount)),
+      wide(number("REQUESTS-FAILED", "toll.requestsFailed", amount)),
+      wide(text("ENDING", "ending")),
+    ],
+  },
+};

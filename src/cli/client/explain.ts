@@ -1,0 +1,144 @@
+/** `watchkeeper explain [INCIDENT]`: what is wrong, what proves it, what it cost and whom, in the order in which it was seen. */
+import { runbookOf } from "../../admin/monitoring/alerts.ts";
+import { Failure } from "../../failure.ts";
+import { incidentKinds } from "../../incidents/kinds.ts";
+import { usage } from "../commands/options.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { numberAt, type Row, rowsAt, shown, textAt } from "./rows.ts";
+import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
+import { tableOf } from "./table.ts";
+import { age, marked } from "./words.ts";
+
+/** Exit codes: 0 explained, 1 there is no such incident, 2 usage, 3 nobody to ask. */
+export async function explain(args: string[], screen: Screen = standardScreen): Promise<number> {
+  const start = begun("explain", args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const { options, client } = start;
+  const [id, ...rest] = options.words;
+  if (rest.length > 0 || (id !== undefined && !/^#?\d{1,9}$/.test(id)))
+    return failed(usage("An INCIDENT is a number, as `get incidents` shows it"), screen);
+  const incident =
+    id === undefined ? await newest(client) : await client.one(`incidents/${id.replace("#", "")}`);
+  if (incident instanceof Failure) return failed(incident, screen);
+  screen.print(options.text("output") === "json" ? json(incident) : explained(incident));
+  return 0;
+}
+
+/** One that lasts before one that is over. */
+async function newest(client: AdminClient): Promise<Row | Failure> {
+  const active = await client.list("incidents", { state: "active" }, 1);
+  const list =
+    active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", {}, 1);
+  if (list instanceof Failure) return list;
+  return (
+    list.items[0] ?? new Failure("backend-refused", "backend", "There is no incident, and there was none")
+  );
+}
+
+function explained(incident: Row): string {
+  return [
+    head(incident),
+    meaning(incident),
+    evidence(incident),
+    toll(incident),
+    affected(incident),
+    next(incident),
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function text(row: Row, path: string): string {
+  return shown(textAt(row, path));
+}
+
+function head(incident: Row): string {
+  const lasted = age(numberAt(incident, "durationMs"));
+  const isActive = textAt(incident, "state") === "active";
+  const ending = text(incident, "ending");
+  const state = isActive
+    ? `lasts for ${lasted}`
+    : `over after ${lasted}${ending === "" ? "" : `: ${ending}`}`;
+  return [
+    `${`#${text(incident, "id")}  ${text(incident, "kind")}  ${text(incident, "subject")}`.trimEnd()}\n`,
+    `${marked(text(incident, "severity"))}, ${state}\n`,
+    `began ${text(incident, "startedAt")}, known ${age(numberAt(incident, "detectionMs"))} later\n`,
+  ].join("");
+}
+
+/** What its kind means, if this command knows it: the proxy may be newer. */
+function meaning(incident: Row): string {
+  const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
+  return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;
+}
+
+function evidence(incident: Row): string {
+  const rows = rowsAt(incident, "evidence");
+  if (rows.length === 0) return "";
+  const table = tableOf(
+    [
+      { head: "AT", of: (row) => textAt(row, "at").replace(/^.*T|Z$/g, "") },
+      { head: "DETECTOR", of: (row) => textAt(row, "detector") },
+      { head: "MEASURED", of: measured("value") },
+      { head: "BOUND", of: measured("threshold") },
+      { head: "WHAT", of: (row) => textAt(row, "text") },
+      ...(rows.some((row) => textAt(row, "auditId") !== "")
+        ? [{ head: "AUDIT-ID", of: (row: Row) => textAt(row, "auditId") }]
+        : []),
+    ],
+    rows,
+    { isWide: true, hasHeads: true },
+  );
+  const omitted = numberAt(incident, "evidenceOmitted") ?? 0;
+  return `EVIDENCE (times in UTC)\n${table}${omitted === 0 ? "" : `${omitted} more rows in the middle were not kept\n`}`;
+}
+
+function measured(path: string): (row: Row) => string {
+  return (row) => {
+    const value = numberAt(row, path) ?? 0;
+    const unit = textAt(row, "unit");
+    const isMeasured = value !== 0 || (numberAt(row, "threshold") ?? 0) !== 0;
+    if (unit === "" || !isMeasured) return "";
+    return unit === "ms" ? `${Math.round(value)}ms` : `${value} ${unit}`;
+  };
+}
+
+function toll(incident: Row): string {
+  const costs = [
+    ["watches moved, unseen by their clients", "watchesMoved"],
+    ["watches ended between two events", "watchesEnded"],
+    ["exec, attach, port-forward ended", "tunnelsEnded"],
+    ["requests failed", "requestsFailed"],
+  ] as const;
+  const lines = costs.map(([what, path]) => [what, numberAt(incident, `toll.${path}`) ?? 0] as const);
+  const slowest = numberAt(incident, "toll.slowestMoveMs") ?? 0;
+  const told = lines.filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}\n`);
+  if (slowest > 0) told.push(`the slowest move took ${age(slowest)}\n`);
+  return told.length === 0 ? "" : `COST\n${told.join("")}`;
+}
+
+function affected(incident: Row): string {
+  const count = numberAt(incident, "affected.count") ?? 0;
+  if (count === 0) return "";
+  const known = incident["affected"];
+  const names = typeof known === "object" && known !== null && "names" in known ? known.names : [];
+  const lines = (Array.isArray(names) ? names : []).map((name) => `${shown(String(name))}\n`);
+  const more = count - lines.length;
+  return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
+}
+
+/** Lines to copy: the next question one would ask. */
+function next(incident: Row): string {
+  const backend = text(incident, "backend");
+  const audit = rowsAt(incident, "evidence")
+    .map((row) => textAt(row, "auditId"))
+    .find((id) => id !== "");
+  const runbook = runbookOf(textAt(incident, "kind"));
+  return [
+    "NEXT\n",
+    ...(runbook === undefined ? [] : [`what to do: ${runbook}\n`]),
+    ...(backend === "" ? [] : [`watchkeeper get backends ${backend} -o wide\n`]),
+    `watchkeeper_incident_active{kind="${text(incident, "kind")}"}     (Prometheus)\n`,
+    ...(audit === undefined ? [] : [`grep ${shown(audit)} audit.log     (of the apiserver)\n`]),
+  ].join("");
+}

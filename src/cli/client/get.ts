@@ -1,0 +1,69 @@
+/** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: a list of the API as a table, or as it is. */
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { type Kind, kinds } from "../commands/commands.ts";
+import { type Given, usage } from "../commands/options.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { views } from "./columns.ts";
+import type { RowList } from "./rows.ts";
+import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
+import { tableOf } from "./table.ts";
+
+type Asked = {
+  readonly kind: Kind;
+  readonly name: string | undefined;
+  readonly query: Record<string, string>;
+};
+
+/** Exit codes: 0 listed, 1 nothing of that name, 2 usage, 3 nobody to ask. */
+export async function get(args: string[], screen: Screen = standardScreen): Promise<number> {
+  const start = begun("get", args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const { options, client } = start;
+  const asked = askedIn(options);
+  if (asked instanceof Failure) return failed(asked, screen);
+  const most = options.whole("limit", limits.apiPage, [1, limits.cliRows]);
+  const list = most instanceof Failure ? most : await read(client, asked, most);
+  if (list instanceof Failure) return failed(list, screen);
+  if (asked.name !== undefined && list.items.length === 0) {
+    screen.complain(`There is no such ${asked.kind.slice(0, -1)}: ${JSON.stringify(asked.name)}\n`);
+    return 1;
+  }
+  show(asked.kind, list, options, screen);
+  return 0;
+}
+
+function askedIn(options: Given): Asked | Failure {
+  const [kind, ...rest] = options.words;
+  const known = kinds.find((one) => one === kind);
+  if (known === undefined) return usage(`Say what to list: ${kinds.join(", ")}`);
+  const names = rest.filter((word) => !word.includes("="));
+  if (names.length > 1) return usage(`Cannot take more than one NAME: ${names.join(" ")}`);
+  const query: Record<string, string> = {};
+  for (const word of rest.filter((one) => one.includes("="))) {
+    const cut = word.indexOf("=");
+    query[word.slice(0, cut)] = word.slice(cut + 1);
+  }
+  const [name] = names;
+  if (name !== undefined) query[views[known].key] = name;
+  for (const [option, parameter] of [["query", "q"] as const, ["sort", "sort"] as const]) {
+    const value = options.text(option);
+    if (value !== undefined) query[parameter] = value;
+  }
+  return { kind: known, name, query };
+}
+
+function read(client: AdminClient, { kind, query }: Asked, most: number): Promise<RowList | Failure> {
+  return client.list(kind, query, most);
+}
+
+function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
+  const format = options.text("output") ?? "table";
+  if (format === "json") return screen.print(json(list));
+  const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
+  if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
+  const { matching, items } = list;
+  // On stderr: whoever counts lines counts rows.
+  if (items.length === 0) screen.complain(`No ${kind} found\n`);
+  else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
+}

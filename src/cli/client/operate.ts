@@ -1,0 +1,49 @@
+/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: changes a running proxy, and says what was done. */
+import { userInfo } from "node:os";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { usage } from "../commands/options.ts";
+import { shown, textAt } from "./rows.ts";
+import { begun, failed, type Screen, standardScreen } from "./screen.ts";
+
+/** What is asked for at which path. */
+const paths = {
+  drain: (backend: string) => `backends/${encodeURIComponent(backend)}/drain`,
+  undrain: (backend: string) => `backends/${encodeURIComponent(backend)}/undrain`,
+  move: (auditId: string) => `watches/${encodeURIComponent(auditId)}/move`,
+  reload: () => "reload",
+} as const;
+
+/** Exit codes: 0 done, 1 not done, 2 usage, 3 nobody to ask. */
+export async function operate(
+  name: keyof typeof paths,
+  args: string[],
+  screen: Screen = standardScreen,
+): Promise<number> {
+  const start = begun(name, args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const { options, client } = start;
+  const [target, ...rest] = options.words;
+  const isWhole = name === "reload" || target !== undefined;
+  if (!isWhole || rest.length > 0) {
+    const what = name === "move" ? "watch, by its AUDIT-ID," : "BACKEND";
+    return failed(usage(`Say which ${what} to ${name}`), screen);
+  }
+  const why = options.text("why") ?? "";
+  const done = await client.post(paths[name](target ?? ""), { why }, operator());
+  if (done instanceof Failure) return failed(done, screen);
+  screen.print(`${shown(textAt(done, "outcome"))}\n`);
+  return 0;
+}
+
+/** Who this is to the proxy's log: nobody verifies it. */
+function operator(): string {
+  let name = "somebody";
+  try {
+    name = userInfo().username;
+  } catch {
+    // a user id that no file names, as in many containers
+  }
+  const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
+  return plain.slice(0, limits.operatorChars);
+}

@@ -1,0 +1,116 @@
+/** `watchkeeper status`: one screen. Is anything wrong, since when, and how are the backends? */
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { views } from "./columns.ts";
+import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "./rows.ts";
+import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
+import { tableOf } from "./table.ts";
+import { age, amount, counted, marked } from "./words.ts";
+
+/** What is read of the API for it: the rest of a list is only counted. */
+const asked = {
+  backends: ["backends", {}, limits.apiPageMost],
+  incidents: ["incidents", { state: "active" }, limits.apiPageMost],
+  watches: ["watches", {}, 1],
+  hung: ["watches", { state: "hung" }, 1],
+  clients: ["clients", {}, 1],
+  locks: ["locks", {}, limits.apiPageMost],
+  certificates: ["certificates", {}, limits.apiPageMost],
+} as const;
+
+type Known = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };
+
+/** Exit codes: 0 all is well, 1 an incident is active or no backend is ready, 2 usage, 3 nobody to ask. */
+export async function status(args: string[], screen: Screen = standardScreen): Promise<number> {
+  const start = begun("status", args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const known = await readAll(start.client);
+  if (known instanceof Failure) return failed(known, screen);
+  const isJson = start.options.text("output") === "json";
+  screen.print(isJson ? json({ kind: "Status", isWell: isWell(known), ...known }) : screenOf(known));
+  return isWell(known) ? 0 : 1;
+}
+
+async function readAll(client: AdminClient): Promise<Known | Failure> {
+  const figures = await client.one("figures");
+  if (figures instanceof Failure) return figures;
+  let failure: Failure | undefined;
+  const list = async (name: keyof typeof asked): Promise<RowList> => {
+    const [path, query, most] = asked[name];
+    const outcome = await client.list(path, query, most);
+    if (!(outcome instanceof Failure)) return outcome;
+    failure = outcome;
+    return listOf({});
+  };
+  const known = {
+    figures,
+    backends: await list("backends"),
+    incidents: await list("incidents"),
+    watches: await list("watches"),
+    hung: await list("hung"),
+    clients: await list("clients"),
+    locks: await list("locks"),
+    certificates: await list("certificates"),
+  };
+  return failure ?? known;
+}
+
+function isWell({ backends, incidents }: Known): boolean {
+  return incidents.matching === 0 && backends.items.some(({ state }) => state === "ready");
+}
+
+function screenOf(known: Known): string {
+  const { backends, incidents } = known;
+  const look = { isWide: false, hasHeads: true };
+  const wrong = incidents.items.map((one) => incidentLines(one)).join("");
+  return [
+    headOf(known.figures),
+    "\n",
+    backends.items.length === 0
+      ? "No backend is known\n"
+      : tableOf(views.backends.columns, backends.items, look),
+    "\n",
+    countsOf(known),
+    "\n",
+    wrong === "" ? "✓ nothing is wrong\n" : wrong,
+  ].join("");
+}
+
+function headOf(figures: Row): string {
+  const requests = Object.entries(rowOf(figures["requests"]));
+  const answered = requests.reduce((sum, [, count]) => sum + (typeof count === "number" ? count : 0), 0);
+  const bad = numberAt(figures, "requests.5xx") ?? 0;
+  const words = [
+    `watchkeeper ${textAt(figures, "version")}`,
+    shown(textAt(figures, "name")),
+    `up ${age(numberAt(figures, "upMs"))}`,
+    `${counted(answered, "request")} (${amount(bad)} 5xx)`,
+    counted(numberAt(figures, "watchEvents"), "watch event"),
+    `${amount(numberAt(figures, "rssBytes"))}B memory`,
+  ];
+  return `${words.filter((word) => word !== "").join("  ")}\n`;
+}
+
+function countsOf({ watches, hung, clients, locks, certificates }: Known): string {
+  const odd = locks.items.filter(({ verdict }) => verdict !== "ok").length;
+  const near = certificates.items.filter(({ level }) => level !== "ok").length;
+  return [
+    `${counted(watches.total, "watch", "watches")} (${amount(hung.matching)} hung)`,
+    counted(clients.total, "client"),
+    `${counted(locks.total, "lock")} (${amount(odd)} not in order)`,
+    `${counted(certificates.total, "certificate")} (${amount(near)} near the end)\n`,
+  ].join("   ");
+}
+
+function incidentLines(incident: Row): string {
+  const text = (path: string): string => shown(textAt(incident, path));
+  const what = `${text("kind")} ${text("subject")}`.trimEnd();
+  const lasted = age(numberAt(incident, "durationMs"));
+  const known = age(numberAt(incident, "detectionMs"));
+  return [
+    `${marked(text("severity"))}: ${what}, for ${lasted}, known after ${known}\n`,
+    `    ${text("summary")}\n`,
+    `    watchkeeper explain ${text("id")}\n`,
+  ].join("");
+}

@@ -1,0 +1,84 @@
+/** `watchkeeper tap [KIND]`: what happens, as it happens: the journal of a running proxy. */
+import { type Clock, wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { usage } from "../commands/options.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { type Row, rowOf, shown, textAt } from "./rows.ts";
+import { begun, failed, type Screen, standardScreen } from "./screen.ts";
+import type { ServerSentEvent } from "./sse.ts";
+
+const again = 1000;
+
+/** Exit codes: 0 its time is over, 2 usage, 3 nobody to ask (any more). Else it goes on until a signal ends it. */
+export async function tap(
+  args: string[],
+  screen: Screen = standardScreen,
+  clock: Clock = wallClock,
+): Promise<number> {
+  const start = begun("tap", args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const { options, client } = start;
+  const seconds = options.whole("for", 0, [0, 86_400]);
+  if (seconds instanceof Failure) return failed(seconds, screen);
+  if (options.words.length > 1) return failed(usage("Say one KIND, or the beginning of one"), screen);
+  const stop = new AbortController();
+  if (seconds > 0) clock.after(seconds * 1000, () => stop.abort());
+  const isJson = options.text("output") === "json";
+  const path = `/api/v1/events?kind=${encodeURIComponent(options.words[0] ?? "")}`;
+  const outcome = await follow(client, path, { stop: stop.signal, clock }, (told) =>
+    screen.print(isJson ? `${told.data}\n` : lineOf(told)),
+  );
+  return outcome === undefined ? 0 : failed(outcome, screen);
+}
+
+type Following = { readonly stop: AbortSignal; readonly clock: Clock };
+
+/** Comes back where it was when it is cut off; undefined when its time is over. */
+async function follow(
+  client: AdminClient,
+  path: string,
+  { stop, clock }: Following,
+  show: (told: ServerSentEvent) => void,
+): Promise<Failure | undefined> {
+  let lastId = "";
+  for (let failures = 0; failures < limits.tapAttempts; failures += 1) {
+    const ended = await client.follow(path, { lastId, stop }, (told) => {
+      failures = 0;
+      lastId = told.id || lastId;
+      show(told);
+    });
+    if (stop.aborted) return undefined;
+    // Whoever was never heard of need not be asked again.
+    if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
+    await new Promise<void>((resolve) => {
+      clock.after(again, resolve);
+    });
+  }
+  return new Failure(
+    "backend-lost",
+    "backend",
+    `The proxy at ${client.address} was lost, and does not come back`,
+  );
+}
+
+/** "07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"". */
+function lineOf({ name, data }: ServerSentEvent): string {
+  if (name === "gap") return "... some were missed: too much came meanwhile, or the proxy began anew\n";
+  const { at: _at, kind: _kind, ...fields } = parsed(data);
+  const time = textAt(parsed(data), "at").replaceAll(/^.*T|Z$/g, "");
+  const words = Object.keys(fields).map((field) => `${field}=${worded(textAt(fields, field))}`);
+  return `${[time, shown(name), ...words].join(" ")}\n`;
+}
+
+function worded(text: string): string {
+  return /^[\w./:@+-]+$/.test(text) ? text : JSON.stringify(shown(text));
+}
+
+function parsed(data: string): Row {
+  try {
+    return rowOf(JSON.parse(data));
+  } catch {
+    return {}; // of another version, perhaps: its name is shown
+  }
+}

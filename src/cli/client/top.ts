@@ -1,0 +1,136 @@
+/** `watchkeeper top [watches|clients]`: who does how much now, measured between two looks. */
+import { type Clock, wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { type Given, usage } from "../commands/options.ts";
+import type { AdminClient } from "./admin-client.ts";
+import { views } from "./columns.ts";
+import { numberAt, type Row, rowOf, shown, textAt } from "./rows.ts";
+import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
+import { tableOf } from "./table.ts";
+import { age, amount } from "./words.ts";
+
+/** What is counted, of which list, and what tells one row from another. */
+const subjects = {
+  clients: { count: "requests", per: "REQUESTS/S", key: ["client", "agent", "subject", "pod"] },
+  watches: { count: "events", per: "EVENTS/S", key: ["auditId"] },
+} as const;
+
+type Options = {
+  readonly subject: keyof typeof subjects;
+  readonly everyMs: number;
+  readonly rows: number;
+  readonly isJson: boolean;
+  readonly isOnce: boolean;
+};
+
+/** One look: the rows with the highest counts so far, and the counters of all. */
+type Look = { readonly rows: readonly Row[]; readonly figures: Row };
+
+/** Exit codes: 0 measured once, 2 usage, 3 nobody to ask (any more). Else it goes on until a signal ends it. */
+export async function top(
+  args: string[],
+  screen: Screen = standardScreen,
+  clock: Clock = wallClock,
+): Promise<number> {
+  const start = begun("top", args, screen);
+  if (start instanceof Failure) return failed(start, screen);
+  const options = optionsIn(start.options, screen);
+  if (options instanceof Failure) return failed(options, screen);
+  let before = await look(start.client, options);
+  for (;;) {
+    if (before instanceof Failure) return failed(before, screen);
+    await new Promise<void>((resolve) => {
+      clock.after(options.everyMs, resolve);
+    });
+    const now = await look(start.client, options);
+    if (now instanceof Failure) return failed(now, screen);
+    show(before, now, options, screen);
+    if (options.isOnce) return 0;
+    before = now;
+  }
+}
+
+function optionsIn(given: Given, screen: Screen): Options | Failure {
+  const [word = "clients", ...rest] = given.words;
+  if (rest.length > 0) return usage("Say one of watches, clients");
+  const seconds = given.whole("interval", 2, [1, 60]);
+  const rows = given.whole("rows", 20, [1, limits.apiPageMost]);
+  if (seconds instanceof Failure) return seconds;
+  if (rows instanceof Failure) return rows;
+  return {
+    subject: word === "watches" ? "watches" : "clients",
+    everyMs: seconds * 1000,
+    rows,
+    isJson: given.text("output") === "json",
+    // A file that grows for ever helps nobody: where no person looks, it is measured once.
+    isOnce: given.has("once") || screen.lines === 0,
+  };
+}
+
+/** Who does much has done much: of those with the highest counts the fastest are shown. */
+async function look(client: AdminClient, { subject }: Options): Promise<Look | Failure> {
+  const { count } = subjects[subject];
+  const [rows, figures] = await Promise.all([
+    client.list(subject, { sort: `-${count}` }, limits.apiPageMost),
+    client.one("figures"),
+  ]);
+  if (rows instanceof Failure) return rows;
+  return figures instanceof Failure ? figures : { rows: rows.items, figures };
+}
+
+function show(before: Look, now: Look, options: Options, screen: Screen): void {
+  const { subject, rows, isJson, isOnce } = options;
+  const { per } = subjects[subject];
+  const seconds = secondsBetween(before.figures, now.figures);
+  const rated = ratedRows(before.rows, now.rows, subject, seconds);
+  const fitting = isOnce ? rows : Math.min(rows, Math.max(1, screen.lines - 4));
+  const first = rated.slice(0, fitting);
+  if (isJson) return screen.print(json({ kind: "Top", seconds, items: first }));
+  const columns = [
+    { head: per, of: (row: Row) => (numberAt(row, "perSecond") ?? 0).toFixed(1) },
+    ...views[subject].columns,
+  ];
+  const clear = isOnce ? "" : "\x1b[H\x1b[2J";
+  const table =
+    first.length === 0 ? `No ${subject}\n` : tableOf(columns, first, { isWide: false, hasHeads: true });
+  screen.print(`${clear}${headOf(before.figures, now.figures, seconds)}\n${table}`);
+}
+
+/** By the proxy's own clock: what it counts, it counts between these. */
+function secondsBetween(before: Row, now: Row): number {
+  return Math.max(0.001, ((numberAt(now, "upMs") ?? 0) - (numberAt(before, "upMs") ?? 0)) / 1000);
+}
+
+/** Whoever was not there before began at nothing; the fastest first. */
+function ratedRows(
+  before: readonly Row[],
+  now: readonly Row[],
+  subject: keyof typeof subjects,
+  seconds: number,
+): readonly Row[] {
+  const { count, key } = subjects[subject];
+  const keyOf = (row: Row): string => key.map((name) => textAt(row, name)).join("\n");
+  const counts = new Map(before.map((row) => [keyOf(row), numberAt(row, count) ?? 0]));
+  return now
+    .map((row) => {
+      const grown = Math.max(0, (numberAt(row, count) ?? 0) - (counts.get(keyOf(row)) ?? 0));
+      return { ...row, perSecond: grown / seconds };
+    })
+    .toSorted((a, b) => b.perSecond - a.perSecond);
+}
+
+function headOf(before: Row, now: Row, seconds: number): string {
+  const rate = (path: string): number =>
+    Math.max(0, (numberAt(now, path) ?? 0) - (numberAt(before, path) ?? 0)) / seconds;
+  const codes = Object.keys(rowOf(now["requests"])).toSorted();
+  const requests = codes.map((code) => `${shown(code)} ${amount(rate(`requests.${code}`))}`).join(", ");
+  const words = [
+    `watchkeeper ${textAt(now, "version")} ${shown(textAt(now, "name"))}`.trimEnd(),
+    `up ${age(numberAt(now, "upMs"))}`,
+    `requests/s: ${requests || "none"}`,
+    `events/s: ${amount(rate("watchEvents"))}`,
+    `CPU ${Math.round(rate("cpuMs") / 10)}%`,
+  ];
+  return `${words.join("   ")}\n`;
+}

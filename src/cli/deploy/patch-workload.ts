@@ -1,0 +1,169 @@
+/**
+ * Puts a sidecar into the workloads of a manifest, and says what stands in the way. A second run changes nothing; a run
+ * with another image or port changes that.
+ */
+import { Failure } from "../../failure.ts";
+import { quote } from "../../problem.ts";
+import {
+  type Addition,
+  clientEnv,
+  clientMounts,
+  podVolumes,
+  sidecarContainer,
+  sidecarName,
+} from "./sidecar-pod.ts";
+import { type EditedDocument, editYaml, type Place } from "./yaml-edit.ts";
+
+/** Where each kind has its pod. */
+const podPlaces: Readonly<Record<string, Place>> = {
+  Pod: ["spec"],
+  Deployment: ["spec", "template", "spec"],
+  StatefulSet: ["spec", "template", "spec"],
+  DaemonSet: ["spec", "template", "spec"],
+  ReplicaSet: ["spec", "template", "spec"],
+  Job: ["spec", "template", "spec"],
+  CronJob: ["spec", "jobTemplate", "spec", "template", "spec"],
+};
+
+export type Patched = {
+  readonly text: string;
+  /** What the user should know. */
+  readonly remarks: readonly string[];
+};
+
+/** `file` is named in messages. Documents of other kinds stay as they are, as long as one has a pod. */
+export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
+  const others: string[] = [];
+  const remarks: string[] = [];
+  let count = 0;
+  const edited = editYaml(text, (document) => {
+    const kind = document.valueAt(["kind"]);
+    if (typeof kind !== "string") return undefined; // an empty document, or none of Kubernetes'
+    const place = Object.hasOwn(podPlaces, kind) ? podPlaces[kind] : undefined;
+    if (place === undefined) {
+      others.push(kind);
+      return undefined;
+    }
+    count += 1;
+    const name = `${kind} ${quote(document.valueAt(["metadata", "name"]) ?? "without a name")}`;
+    return new PodPatch(document, { name, place, addition, remarks }).apply();
+  });
+  if (edited instanceof Failure) return new Failure(edited.code, edited.origin, `${file}: ${edited.message}`);
+  if (count === 0) return refuse(`${file}: Nothing here has a pod${foundIn(others)}`);
+  return { text: edited, remarks };
+}
+
+function foundIn(others: readonly string[]): string {
+  const known = Object.keys(podPlaces).join(", ");
+  const list = others.includes("List") ? '; a "List" must be written as documents of their own' : "";
+  return `: found ${others.length === 0 ? "no kind at all" : others.join(", ")}, known are ${known}${list}`;
+}
+
+function refuse(message: string): Failure {
+  return new Failure("bad-file", "client", message);
+}
+
+type PodParts = {
+  readonly name: string;
+  readonly place: Place;
+  readonly addition: Addition;
+  readonly remarks: string[];
+};
+
+class PodPatch {
+  readonly #document: EditedDocument;
+  readonly #parts: PodParts;
+
+  constructor(document: EditedDocument, parts: PodParts) {
+    this.#document = document;
+    this.#parts = parts;
+  }
+
+  apply(): Failure | undefined {
+    const obstacle = this.#obstacle();
+    if (obstacle !== undefined) return refuse(`${this.#parts.name}: ${obstacle}`);
+    const { addition, name, remarks, place } = this.#parts;
+    if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
+      remarks.push(`${name} asks for no token (automountServiceAccountToken: false), and has one now`);
+    // Those first that are not ours: which of them come before us is told by the list as it was.
+    for (const container of this.#clients()) this.#direct(container);
+    const at = (field: string): Place => [...place, field];
+    const own = sidecarContainer(addition);
+    this.#document.put(at("initContainers"), own, { key: "name", end: "first" });
+    for (const volume of podVolumes) this.#document.put(at("volumes"), volume, { key: "name", end: "last" });
+    return undefined;
+  }
+
+  /** The first thing that would not work, in words. */
+  #obstacle(): string | undefined {
+    const { place } = this.#parts;
+    const alias = this.#aliases()[0];
+    if (alias !== undefined)
+      return `it uses the alias ${quote(`*${alias}`)} where the sidecar goes: write it out`;
+    if (asList(this.#document.valueAt([...place, "containers"])).length === 0) return "it has no containers";
+    if (this.#document.valueAt([...place, "hostNetwork"]) === true)
+      return "hostNetwork: true, so its loopback is the node's: run one watchkeeper on the node instead";
+    return this.#clients()
+      .map((container) => this.#clash(container))
+      .find((clash) => clash !== undefined);
+  }
+
+  #aliases(): readonly string[] {
+    const { place } = this.#parts;
+    const lists = ["initContainers", "containers", "volumes"].map((field): Place => [...place, field]);
+    const inside = this.#clients().flatMap((container) => [
+      [...container, "env"],
+      [...container, "volumeMounts"],
+    ]);
+    return [...lists, ...inside].flatMap((one) => this.#document.aliasOn(one) ?? []);
+  }
+
+  /** Every container that starts after the sidecar. */
+  #clients(): readonly Place[] {
+    const { place } = this.#parts;
+    const initial = asList(this.#document.valueAt([...place, "initContainers"]));
+    const own = initial.findIndex((one) => fieldOf(one, "name") === sidecarName);
+    return [
+      ...initial.flatMap((_, index): Place[] => (index > own ? [[...place, "initContainers", index]] : [])),
+      ...asList(this.#document.valueAt([...place, "containers"])).map(
+        (_, index): Place => [...place, "containers", index],
+      ),
+    ];
+  }
+
+  #clash(container: Place): string | undefined {
+    const value = this.#document.valueAt(container);
+    const name = `container ${quote(fieldOf(value, "name") ?? "")}`;
+    const mounts = asList(fieldOf(value, "volumeMounts"));
+    const { addition } = this.#parts;
+    const strange = clientMounts.find(({ mountPath, name: volume }) =>
+      mounts.some((one) => fieldOf(one, "mountPath") === mountPath && fieldOf(one, "name") !== volume),
+    );
+    if (strange !== undefined) return `${name} mounts something of its own at ${strange.mountPath}`;
+    const isOurs = mounts.some((one) => fieldOf(one, "name") === clientMounts[0]?.name);
+    const env = asList(fieldOf(value, "env"));
+    const taken = clientEnv(addition).find((one) => env.some((other) => fieldOf(other, "name") === one.name));
+    if (taken !== undefined && !isOurs) return `${name} sets ${taken.name} itself`;
+    const ports = asList(fieldOf(value, "ports")).map((port) => fieldOf(port, "containerPort"));
+    if (ports.includes(addition.port))
+      return `${name} listens on ${addition.port} as well: choose another --port`;
+    if (ports.includes(addition.metricsPort))
+      return `${name} listens on ${addition.metricsPort} as well: choose another --metrics-port`;
+    return undefined;
+  }
+
+  #direct(container: Place): void {
+    for (const env of clientEnv(this.#parts.addition))
+      this.#document.put([...container, "env"], env, { key: "name", end: "last" });
+    for (const mount of clientMounts)
+      this.#document.put([...container, "volumeMounts"], mount, { key: "mountPath", end: "last" });
+  }
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, field) : undefined;
+}

@@ -1,0 +1,69 @@
+/** Asks one backend, over a socket of its own, what a lane would need of it: TLS that verifies, HTTP/2, readiness. */
+import http2 from "node:http2";
+import { isIP, type Socket } from "node:net";
+import tls from "node:tls";
+import type { Clock } from "../../clock.ts";
+import type { BackendConfig } from "../../config-upstream.ts";
+import type { Failure } from "../../failure.ts";
+import { failureFrom } from "../../failure.ts";
+import { openSocket } from "../../proxy/connect.ts";
+
+export type Question = {
+  readonly backend: BackendConfig;
+  /** PEM; not needed for a plain backend. */
+  readonly ca: string | undefined;
+  readonly serverName: string | undefined;
+  /** Where `ca` was read, for what is said when it does not fit. */
+  readonly caFile?: string | undefined;
+  /** Which PROXY header it asks for; left out: none. */
+  readonly proxyProtocol?: "v1" | "v2" | undefined;
+  readonly clock: Clock;
+  readonly withinMs: number;
+};
+
+export type Answer = {
+  readonly status: number;
+  readonly tookMs: number;
+  /** When the backend's certificate expires, in milliseconds since 1970; undefined without TLS. */
+  readonly notAfter: number | undefined;
+};
+
+/** GET /readyz, which the apiserver answers to anyone; a black hole is a Failure after `withinMs`. */
+export function askBackend(question: Question): Promise<Answer | Failure> {
+  const { backend, clock, withinMs } = question;
+  const startedAt = clock.now();
+  const session = http2.connect(urlOf(backend), { createConnection: () => openedFor(question) });
+  return new Promise((resolve) => {
+    let notAfter: number | undefined;
+    const end = (outcome: Answer | Failure): void => {
+      cancel();
+      session.destroy();
+      resolve(outcome);
+    };
+    const fail = (reason: unknown): void => end(failureFrom(reason, "backend"));
+    const cancel = clock.after(withinMs, () => fail(new Error(`No answer within ${withinMs / 1000} s`)));
+    session.on("error", fail);
+    session.once("close", () => fail(new Error("The backend closed the socket")));
+    session.once("connect", (_session, socket) => {
+      if (socket instanceof tls.TLSSocket) notAfter = socket.getPeerX509Certificate()?.validToDate.getTime();
+      const stream = session.request({ ":path": "/readyz" });
+      stream.on("error", fail);
+      stream.once("response", (head) =>
+        end({ status: Number(head[":status"]), tookMs: clock.now() - startedAt, notAfter }),
+      );
+      stream.resume();
+    });
+  });
+}
+
+function urlOf({ host, port, isEncrypted }: BackendConfig): string {
+  const bracketed = isIP(host) === 6 ? `[${host}]` : host;
+  return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
+}
+
+/** Opened as a lane would be. */
+function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: Question): Socket {
+  const told = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
+  const tlsOf = backend.isEncrypted ? { ca, serverName: serverName ?? backend.host, told } : undefined;
+  return openSocket({ ...backend, tls: tlsOf, proxyProtocol }, "h2");
+}

@@ -1,0 +1,217 @@
+/** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
+import { parseArgs } from "node:util";
+import { textOf } from "../../address.ts";
+import { timestampOf, wallClock } from "../../clock.ts";
+import { type Config, type ListenerConfig, loadConfig } from "../../config.ts";
+import type { BackendConfig, UpstreamConfig } from "../../config-upstream.ts";
+import { levelOf } from "../../expiry.ts";
+import { Failure, failureFrom } from "../../failure.ts";
+import { readList } from "../../health/discover.ts";
+import { checkFound } from "../../health/discovered.ts";
+import { Journal } from "../../journal.ts";
+import { isProblems, lineOf } from "../../problem.ts";
+import { loadCa } from "../../proxy/authority.ts";
+import { loadCertificate } from "../../proxy/certificates.ts";
+import { certificatesIn, hasAnyOf } from "../../proxy/serving-pair.ts";
+import { type Answer, askBackend } from "./ask-backend.ts";
+import { type NamedPair, pairsIn } from "./pairs-in.ts";
+
+const usage = "usage: watchkeeper check --config FILE [--offline]\n";
+
+/** What was found, of what; a warning does not change the exit code, nor does what was not looked for. */
+type Finding = {
+  readonly mark: "✓" | "!" | "✗" | "–";
+  readonly subject: string;
+  readonly text: string;
+  /** What to read when all is not well. */
+  readonly page?: string;
+};
+
+const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md`;
+
+const tlsPage = "docs/certificates.md";
+const withinMs = 3000;
+
+/** Exit codes: 0 all is well, 1 something would not work, 2 the configuration itself is invalid. */
+export async function check(args: string[]): Promise<number> {
+  const options = optionsFrom(args);
+  if (options instanceof Failure) return complain(`${options.message}\n${usage}`);
+  const config = loadConfig(options.file);
+  if (isProblems(config))
+    return complain(`${config.map((problem) => lineOf(problem)).join("\n")}\n  see docs/configuration.md\n`);
+  const findings = [summaryOf(config, options.file)];
+  const clusters = clustersIn(config);
+  findings.push(...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]));
+  findings.push(...config.listeners.flatMap((listener) => plainFindings(listener)));
+  findings.push(...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))));
+  if (!options.isOffline)
+    findings.push(
+      ...(await Promise.all(
+        clusters.flatMap((cluster) => backendsIn(cluster).map((one) => backendFinding(one, cluster))),
+      )),
+    );
+  for (const { mark, subject, text, page } of findings) {
+    const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
+    process.stdout.write(`${mark} ${subject}: ${text}\n${help}`);
+  }
+  return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
+}
+
+function optionsFrom(args: string[]): { readonly file: string; readonly isOffline: boolean } | Failure {
+  try {
+    const { config, offline } = parseArgs({
+      args,
+      options: { config: { type: "string", short: "c" }, offline: { type: "boolean", default: false } },
+    }).values;
+    if (config !== undefined) return { file: config, isOffline: offline };
+    return new Failure("bad-request", "client", "Cannot check anything: --config is missing");
+  } catch (reason) {
+    return failureFrom(reason, "client");
+  }
+}
+
+function complain(text: string): number {
+  process.stderr.write(text);
+  return 2;
+}
+
+/** With its authorities as they were read, what a list in a file has, and what stands before its names. */
+type Cluster = {
+  readonly upstream: UpstreamConfig;
+  readonly list: readonly BackendConfig[] | Failure;
+  readonly prefix: string;
+  readonly ca: string | undefined | Failure;
+};
+
+function clustersIn({ upstreams }: Config): readonly Cluster[] {
+  return upstreams.map((upstream) => ({
+    upstream,
+    list: listIn(upstream),
+    prefix: upstreams.length > 1 ? `${upstream.name}/` : "",
+    ca: upstream.tls === undefined ? undefined : loadCa(upstream.tls.caFile),
+  }));
+}
+
+/** None unless discovery reads a file: anything else would have to be asked, with credentials of ours. */
+function listIn({ discovery }: UpstreamConfig): readonly BackendConfig[] | Failure {
+  if (discovery?.from !== "file") return [];
+  const read = readList(discovery.file);
+  const found = read instanceof Failure ? read : checkFound(read);
+  if (found instanceof Failure) return found;
+  return found.map((one) => ({ ...one, url: `${one.isEncrypted ? "https" : "http"}://${textOf(one)}` }));
+}
+
+function backendsIn({ upstream, list }: Cluster): readonly BackendConfig[] {
+  return [...upstream.backends, ...(list instanceof Failure ? [] : list)];
+}
+
+function listFindings({ upstream: { discovery }, prefix, list }: Cluster): Finding[] {
+  if (discovery?.from !== "file") return [];
+  const subject = `${prefix}discovery`;
+  if (list instanceof Failure)
+    return [{ mark: "✗", subject, text: list.message, page: runbook("DiscoveryFailed") }];
+  return [{ mark: "✓", subject, text: `backends in ${discovery.file}: ${list.length}` }];
+}
+
+function summaryOf({ listeners, upstreams }: Config, file: string): Finding {
+  const backends = upstreams.reduce((sum, one) => sum + one.backends.length, 0);
+  const froms = new Set(
+    upstreams.flatMap(({ discovery }) =>
+      discovery === undefined || discovery.from === "file" ? [] : [discovery.from],
+    ),
+  );
+  const more = froms.size === 0 ? "" : `, and more from ${[...froms].join(", ")} once it runs`;
+  const clusters = upstreams.length === 1 ? "" : `, clusters: ${upstreams.length}`;
+  const text = `valid, listeners: ${listeners.length}${clusters}, backends: ${backends}${more}`;
+  return { mark: "✓", subject: file, text };
+}
+
+function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
+  if (ca === undefined) return [];
+  const subject = prefix === "" ? "upstream CA" : `upstream ${upstream.name} CA`;
+  const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
+  if (certificates instanceof Failure)
+    return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
+  // Of a bundle that carries an old authority beside its successor, the successor counts.
+  return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
+}
+
+/** Of a listener that shows no certificate of its own. */
+function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
+  const subject = `listener ${name}`;
+  if (mode === "passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
+  return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
+}
+
+/** Loads the pair as whoever shows it would, self-handshake included. */
+async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
+  const subject = `${what} ${name}`.trimStart();
+  const clock = wallClock;
+  const certificate = await loadCertificate({ name, clock, journal: new Journal(clock), ...files });
+  if (certificate instanceof Failure)
+    return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
+  certificate.stop();
+  if (names.length > 0 && !hasAnyOf(names, certificate.pair()))
+    return {
+      mark: "!",
+      subject,
+      text: `its certificate has none of the names ${names.join(", ")}`,
+      page: tlsPage,
+    };
+  return { ...expiryOf(certificate.notAfter()), subject };
+}
+
+async function backendFinding(
+  backend: BackendConfig,
+  { upstream, prefix, ca: loaded }: Cluster,
+): Promise<Finding> {
+  const subject = `backend ${prefix}${backend.name}`;
+  const ca = loaded instanceof Failure ? undefined : loaded;
+  // It would fail for that one reason, which has been told.
+  if (loaded instanceof Failure && backend.isEncrypted)
+    return { mark: "–", subject, text: "not asked (no CA)" };
+  const { tls, proxyProtocol } = upstream;
+  const { serverName, caFile } = tls ?? {};
+  const clock = wallClock;
+  const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });
+  if (answer instanceof Failure)
+    return { mark: "✗", subject, text: `${backend.url}: ${answer.message}`, page: pageOf(answer) };
+  return { subject, ...said(backend, answer) };
+}
+
+/** A silent one, one that refuses, and one that is not who it should be are three different calamities. */
+function pageOf({ code, message }: Failure): string {
+  if (message.startsWith("No answer")) return runbook("BackendBlackholed");
+  if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
+  return code === "backend-refused" ? runbook("BackendDead") : "docs/faq.md";
+}
+
+function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> {
+  const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
+  const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
+    .filter((part) => part !== undefined)
+    .join(", ");
+  if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendUnready") };
+  return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
+}
+
+/** Where anonymous requests are switched off, the refusal comes from a living apiserver. */
+function isAlive({ status }: Answer): boolean {
+  return [200, 401, 403].includes(status);
+}
+
+function saidBy({ status, tookMs }: Answer): string {
+  return `answered /readyz with ${status} in ${Math.round(tookMs)} ms`;
+}
+
+function expiryOf(notAfter: number): Omit<Finding, "subject"> {
+  const page = runbook("CertificateExpiringSoon");
+  const leftMs = notAfter - wallClock.wall();
+  if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
+  // As soon as the alert would say so, whose page this is.
+  return {
+    mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
+    text: `certificate good until ${timestampOf(notAfter)}`,
+    page,
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * `watchkeeper incident NUMBER`: tells the story of one of the five incidents while it happens, without watchkeeper and
+ * with it, side by side. Embedded apiservers, real sockets: it needs neither a cluster nor root.
+ */
+import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
+import { embeddedSettings } from "../../demo/incidents/embedded-setting.ts";
+import { type IncidentNumber, incidents, isIncidentNumber } from "../../demo/incidents/incidents.ts";
+import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.ts";
+import { Scene } from "../../demo/incidents/scene.ts";
+import type { Settings } from "../../demo/incidents/setting.ts";
+import { Failure } from "../../failure.ts";
+
+/** Half of what makes a backend suspect: beyond it a figure says as much about the machine. */
+const tellsLateMs = 250;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/**
+ * In front of embedded apiservers, unless there are others. Exit codes: 0 told, and with watchkeeper all held; 1 something did
+ * not, or it could not be played; 2 usage.
+ */
+export async function incident(
+  [number = "", ...rest]: string[],
+  settings: Settings = embeddedSettings,
+): Promise<number> {
+  if (rest.length > 0 || !isIncidentNumber(number)) {
+    const list = Object.entries(incidents).map(([name, { title }]) => `  ${name}  ${title}\n`);
+    process.stderr.write(`usage: watchkeeper incident NUMBER\n\n${list.join("")}`);
+    return 2;
+  }
+  const interrupted = new Promise<Failure>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.once(signal, () => resolve(new Failure("draining", "client", "It was interrupted")));
+  });
+  introduce(number, settings);
+  const { wishes, play } = await incidents[number].load();
+  const scene = await Scene.start(wishes, say, settings);
+  if (scene instanceof Failure) return failed(scene);
+  const outcome = await Promise.race([play(scene), interrupted]);
+  const lateMs = await scene.latenessMs();
+  await scene.stop();
+  if (outcome instanceof Failure) return failed(outcome);
+  const code = conclude(number, outcome);
+  if (lateMs > tellsLateMs)
+    say(`  the machine    was busy: it kept all of this waiting for ${inSeconds(lateMs)} at worst`);
+  return code;
+}
+
+function failed({ message }: Failure): number {
+  process.stderr.write(`The story was not told: ${message}\n`);
+  return 1;
+}
+
+function introduce(number: IncidentNumber, { about }: Settings): void {
+  const { title, before } = incidents[number];
+  say(`Incident ${number}: ${title}\n`);
+  for (const line of before) say(`  ${line}`);
+  say(`\nNow here, through watchkeeper and through a naive proxy in front of the same ${about}:\n`);
+}
+
+function conclude(number: IncidentNumber, outcome: Outcome): number {
+  const { kind } = incidents[number];
+  say("");
+  for (const line of tableOf(outcome)) say(line);
+  const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
+  say(`\n  the alert      ${alert?.name ?? "none"} (${runbookOf(kind) ?? ""})`);
+  say(`  the whole page docs/incidents/${number}.md`);
+  for (const claim of outcome.broken) process.stderr.write(`It did not hold: ${claim}\n`);
+  return outcome.broken.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,87 @@
+/**
+ * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM and SIGINT drain, a second one ends
+ * now; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
+ */
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { Log } from "../../admin/events/log.ts";
+import { wallClock } from "../../clock.ts";
+import { loadConfig } from "../../config.ts";
+import { passedIn } from "../../descriptors.ts";
+import { Failure, failureFrom } from "../../failure.ts";
+import { Journal } from "../../journal.ts";
+import { startWatchkeeper } from "../../main.ts";
+import { isProblems, lineOf } from "../../problem.ts";
+import { readText } from "../../read-text.ts";
+import { Handover, isSuccessor, tellPredecessor } from "./handover.ts";
+import { Reloads } from "./reloads.ts";
+import { containFaults, exitCode, exitSoon, listenForSignals } from "./signals.ts";
+
+export async function run(args: string[]): Promise<number> {
+  const options = { config: { type: "string", short: "c" }, "pid-file": { type: "string" } } as const;
+  const { config: file, "pid-file": pidFile } = parseArgs({ args, options }).values;
+  if (file === undefined) return complain("Cannot run without a configuration: --config FILE\n");
+  const config = loadConfig(file);
+  if (isProblems(config)) return complain(`${config.map(lineOf).join("\n")}\n`);
+  const journal = new Journal(wallClock);
+  const log = new Log(journal, { out: process.stdout, clock: wallClock, ...config.logging });
+  // All of them from before the start on: a signal or a change that comes during it is not lost.
+  const signals = listenForSignals();
+  const reloads = new Reloads(config.file, journal);
+  const handover = new Handover({ clock: wallClock, journal });
+  containFaults(journal, signals.raise);
+  const running = await startWatchkeeper(config, {
+    journal,
+    droppedLogLines: () => log.dropped,
+    inherited: passedIn(process.env, process.pid),
+    isSuccessor: isSuccessor(),
+    readAgain: () => reloads.now(),
+  });
+  if (running instanceof Failure) {
+    reloads.stop();
+    exitSoon(2);
+    return complain(`${running.message}\n`);
+  }
+  reloads.apply(running);
+  handover.apply(async () => {
+    const thaw = await reloads.freeze();
+    return { descriptors: running.descriptors, thaw };
+  });
+  if (isSuccessor()) tellPredecessor();
+  if (pidFile !== undefined) writePid(pidFile, journal);
+  const isHandedOver = await Promise.race([signals.first, handover.done]);
+  handover.stop();
+  reloads.stop();
+  await running.stop(signals.hurry, isHandedOver);
+  if (pidFile !== undefined) removePid(pidFile);
+  exitSoon(exitCode());
+  return exitCode();
+}
+
+/**
+ * For systemd's PIDFile= and whoever else must know which process serves now: written when it does, and by each
+ * successor anew. Swapped in whole, so that nobody reads half a number.
+ */
+function writePid(file: string, journal: Journal): void {
+  try {
+    writeFileSync(`${file}.new`, `${process.pid}\n`);
+    renameSync(`${file}.new`, file);
+  } catch (reason) {
+    const { message } = failureFrom(reason, "proxy");
+    journal.write({
+      kind: "fault.contained",
+      ring: "session",
+      message: `Cannot write the pid file: ${message}`,
+    });
+  }
+}
+
+/** Only while it still names this process. */
+function removePid(file: string): void {
+  if (readText(file, 32) === `${process.pid}\n`) rmSync(file, { force: true });
+}
+
+function complain(text: string): number {
+  process.stderr.write(text);
+  return 2;
+}

@@ -1,0 +1,98 @@
+/** The clusters of an envoy.yaml with static endpoints, and a word for each setting that has no counterpart here. Pure. */
+import { Failure } from "../../failure.ts";
+import { isProblems, lineOf, quote } from "../../problem.ts";
+import { readYaml, type YamlDocument } from "../../yaml-document.ts";
+import type { NamedBackend } from "../deploy/shape-config.ts";
+import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
+
+/** Why a setting of a cluster is not needed here. */
+const reasons: Readonly<Record<string, string>> = {
+  health_checks: "every apiserver is pinged, and asked for /readyz, without being told",
+  outlier_detection: "an apiserver that answers badly is asked on a fresh socket, and judged by that",
+  upstream_connection_options: "keepalive is on for every socket (health.keepalive)",
+  lb_policy: "a new client goes to the apiserver that has the fewest",
+  circuit_breakers: "every bound is a limit of its own (src/limits.ts)",
+};
+const understood = new Set(["name", "type", "load_assignment", "connect_timeout"]);
+
+export function groupsOfEnvoy(text: string, file: string): readonly Group[] | Failure {
+  const document = readYaml(text, file);
+  if (isProblems(document)) return refused(document.map((problem) => lineOf(problem)).join("\n"));
+  const clusters = listAt(document.value, ["static_resources", "clusters"]);
+  const groups: Group[] = [];
+  for (const [index, cluster] of clusters.entries()) {
+    const pointer = `/static_resources/clusters/${index}`;
+    const backends = backendsOf(cluster, { document, pointer });
+    if (backends instanceof Failure) return backends;
+    if (backends.length === 0) continue;
+    const named = at(cluster, ["name"]);
+    const name = typeof named === "string" ? named : `clusters[${index}]`;
+    groups.push({ name, backends, ...addressOf(document), notes: notesOf(cluster, { document, pointer }) });
+  }
+  return groups;
+}
+
+type Place = { readonly document: YamlDocument; readonly pointer: string };
+
+function backendsOf(cluster: unknown, { document, pointer }: Place): NamedBackend[] | Failure {
+  if (at(cluster, ["type"]) === "EDS")
+    return refused(
+      `${document.positionOf(`${pointer}/type`)}: an EDS cluster's endpoints are not in this file: use upstream.discovery`,
+    );
+  const backends: NamedBackend[] = [];
+  for (const [group, endpoints] of listAt(cluster, ["load_assignment", "endpoints"]).entries()) {
+    for (const [index, one] of listAt(endpoints, ["lb_endpoints"]).entries()) {
+      const address = at(one, ["endpoint", "address", "socket_address"]);
+      const [host, port] = [at(address, ["address"]), at(address, ["port_value"])];
+      const url = urlOf(typeof host === "string" ? host : "", typeof port === "number" ? String(port) : "");
+      const where = `${pointer}/load_assignment/endpoints/${group}/lb_endpoints/${index}`;
+      if (url === undefined)
+        return refused(`${document.positionOf(where)}: no socket_address with address and port_value`);
+      backends.push({ name: nameOf(String(host)), url });
+    }
+  }
+  return distinct(backends);
+}
+
+/** Two ports of one host have one name: the later ones are numbered. */
+function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
+  const isTaken = (name: string, index: number): boolean =>
+    backends.slice(0, index).some((one) => one.name === name);
+  return backends.map((one, index) =>
+    isTaken(one.name, index) ? { ...one, name: `${one.name}-${index + 1}` } : one,
+  );
+}
+
+/** Of the first listener: which cluster it leads to would need its whole filter chain. */
+function addressOf({ value }: YamlDocument): { address?: string } {
+  const [first] = listAt(value, ["static_resources", "listeners"]);
+  const address = at(first, ["address", "socket_address"]);
+  const [host, port] = [at(address, ["address"]), at(address, ["port_value"])];
+  if (typeof host !== "string" || typeof port !== "number") return {};
+  return { address: `${host === "0.0.0.0" || host.includes(":") ? "[::]" : host}:${port}` };
+}
+
+function notesOf(cluster: unknown, { document, pointer }: Place): Note[] {
+  if (typeof cluster !== "object" || cluster === null) return [];
+  return Object.keys(cluster)
+    .filter((key) => !understood.has(key))
+    .map((key) => {
+      const why = Object.hasOwn(reasons, key) ? reasons[key] : undefined;
+      const text = why === undefined ? "was not taken over" : `is not needed: ${why}`;
+      return { at: document.keyPositionOf(`${pointer}/${key}`), text: `${quote(key)} ${text}` };
+    });
+}
+
+function at(value: unknown, path: readonly string[]): unknown {
+  let here = value;
+  for (const key of path) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, key)) return undefined;
+    here = Reflect.get(here, key);
+  }
+  return here;
+}
+
+function listAt(value: unknown, path: readonly string[]): readonly unknown[] {
+  const list = at(value, path);
+  return Array.isArray(list) ? list : [];
+}

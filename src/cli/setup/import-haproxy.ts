@@ -1,0 +1,122 @@
+/** The servers of a haproxy.cfg, with their file and line, and a word for each line that has no counterpart here. Pure. */
+import { Failure } from "../../failure.ts";
+import { quote } from "../../problem.ts";
+import type { NamedBackend } from "../deploy/shape-config.ts";
+import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
+
+type Line = { readonly at: string; readonly words: readonly string[] };
+type Section = { readonly kind: string; readonly name: string; readonly lines: Line[] };
+
+const sectionKinds = new Set(
+  "global defaults frontend backend listen peers resolvers userlist mailers cache program ring http-errors fcgi-app".split(
+    " ",
+  ),
+);
+
+/** Why a line is not needed here, by how it begins. */
+const reasons: readonly (readonly [begins: string, why: string])[] = [
+  ["timeout", "nothing is cut for being idle; a silent apiserver is found by PING within a second"],
+  ["option httpchk", "every apiserver is pinged, and asked for /readyz, without being told"],
+  ["http-check", "every apiserver is pinged, and asked for /readyz, without being told"],
+  ["option ssl-hello-chk", "every apiserver is pinged, and asked for /readyz, without being told"],
+  ["option tcp-check", "every apiserver is pinged, and asked for /readyz, without being told"],
+  ["default-server", "every apiserver is pinged, and asked for /readyz, without being told"],
+  ["balance", "a new client goes to the apiserver that has the fewest"],
+];
+
+/** What these say is in the configuration, or nothing is lost without it. */
+const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
+
+export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {
+  const sections = sectionsOf(text, file);
+  if (sections instanceof Failure) return sections;
+  const groups: Group[] = [];
+  for (const section of sections.filter(({ kind }) => kind === "backend" || kind === "listen")) {
+    const backends = backendsOf(section);
+    if (backends instanceof Failure) return backends;
+    if (backends.length === 0) continue;
+    const fronts =
+      section.kind === "listen" ? [section] : sections.filter((one) => leadsTo(one, section.name));
+    const defaults = sections.filter(({ kind }) => kind === "defaults");
+    const notes = [...defaults, ...fronts, section].flatMap(notesOf);
+    groups.push({
+      name: section.name,
+      backends,
+      ...addressOf(fronts),
+      ...caOf(section),
+      notes: unique(notes),
+    });
+  }
+  return groups;
+}
+
+function sectionsOf(text: string, file: string): readonly Section[] | Failure {
+  const sections: Section[] = [];
+  for (const [index, raw] of text.split("\n").entries()) {
+    const words = raw
+      .replace(/(^|\s)#.*$/, "")
+      .trim()
+      .split(/\s+/)
+      .filter((word) => word !== "");
+    const [first = "", name = ""] = words;
+    const at = `${file}:${index + 1}`;
+    if (first === "") continue;
+    if (sectionKinds.has(first)) sections.push({ kind: first, name, lines: [] });
+    else if (sections.length === 0)
+      return refused(`${at}: ${quote(first)} stands before any section: this is no haproxy.cfg`);
+    else sections.at(-1)?.lines.push({ at, words });
+  }
+  return sections;
+}
+
+function leadsTo({ kind, lines }: Section, backend: string): boolean {
+  return (
+    kind === "frontend" &&
+    lines.some(({ words }) => /^(default_backend|use_backend)$/.test(words[0] ?? "") && words[1] === backend)
+  );
+}
+
+function backendsOf({ lines }: Section): NamedBackend[] | Failure {
+  const backends: NamedBackend[] = [];
+  for (const { at, words } of lines) {
+    const [first, name = "", address = ""] = words;
+    if (first === "server-template")
+      return refused(`${at}: "server-template" finds servers by DNS: use upstream.discovery {from: dns}`);
+    if (first !== "server") continue;
+    const [, host = "", port = ""] = /^(?:ipv[46]@)?(.*):(\d+)$/.exec(address) ?? [];
+    const url = urlOf(host, port);
+    if (url === undefined)
+      return refused(`${at}: server ${quote(name)} has the address ${quote(address)}, which is no HOST:PORT`);
+    backends.push({ name: nameOf(name), url });
+  }
+  return backends;
+}
+
+/** `bind *:8443`, `bind :8443`, `bind 10.0.0.1:8443`: the first one. */
+function addressOf(fronts: readonly Section[]): { address?: string } {
+  const bound = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind")?.words[1];
+  const [, host = "", port] = /^(.*):(\d+)$/.exec(bound ?? "") ?? [];
+  if (port === undefined) return {};
+  return { address: `${host === "" || host === "*" || host === "::" ? "[::]" : host}:${port}` };
+}
+
+function caOf({ lines }: Section): { caFile?: string } {
+  const words = lines.flatMap((line) => line.words);
+  const caFile = words[words.indexOf("ca-file") + 1];
+  return words.includes("ca-file") && caFile !== undefined ? { caFile } : {};
+}
+
+function notesOf({ lines }: Section): Note[] {
+  return lines.flatMap(({ at, words }) => {
+    const line = words.join(" ");
+    const why = reasons.find(([begins]) => line.startsWith(begins))?.[1];
+    if (why !== undefined) return [{ at, text: `${quote(line)} is not needed: ${why}` }];
+    const [first = "", second = ""] = words;
+    if (understood.has(first) || understood.has(`${first} ${second}`)) return [];
+    return [{ at, text: `${quote(line)} was not taken over` }];
+  });
+}
+
+function unique(notes: readonly Note[]): Note[] {
+  return [...new Map(notes.map((note) => [note.at, note])).values()];
+}

@@ -1,0 +1,40 @@
+/** `watchkeeper import FILE`: a configuration with the backends of a haproxy.cfg or an envoy.yaml, on stdout. */
+import { parseArgs } from "node:util";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { readText } from "../../read-text.ts";
+import { groupsOfEnvoy } from "./import-envoy.ts";
+import { groupsOfHaproxy } from "./import-haproxy.ts";
+import { chosenOf, configOf } from "./imported.ts";
+
+/** Exit codes: 0 printed, 1 there is nothing to take over, 2 usage. What was not taken over goes to stderr. */
+export function importFile(args: string[]): Promise<number> {
+  return Promise.resolve(imported(args));
+}
+
+function imported(args: string[]): number {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { from: { type: "string" } },
+    allowPositionals: true,
+  });
+  const [file, ...rest] = positionals;
+  if (file === undefined || rest.length > 0)
+    return complain('Say "import FILE", a haproxy.cfg or an envoy.yaml', 2);
+  const text = readText(file, limits.manifestBytes);
+  if (text instanceof Failure) return complain(`${file}: the file ${text.message}`, 2);
+  const groups = /\.(ya?ml|json)$/.test(file) ? groupsOfEnvoy(text, file) : groupsOfHaproxy(text, file);
+  if (groups instanceof Failure) return complain(groups.message, 1);
+  const group = chosenOf(groups, values.from);
+  if (group instanceof Failure) return complain(`${file}: ${group.message}`, 1);
+  for (const note of group.notes) process.stderr.write(`${note.at}: ${note.text}\n`);
+  if (group.caFile === undefined)
+    process.stderr.write("note: caFile is a guess: the authority that signs the apiservers' certificates\n");
+  process.stdout.write(configOf(group, file));
+  return 0;
+}
+
+function complain(text: string, code: number): number {
+  process.stderr.write(`${text}\n`);
+  return code;
+}

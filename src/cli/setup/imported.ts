@@ -1,0 +1,72 @@
+/** What another proxy's file says that can be taken over, and what cannot: made by import-haproxy.ts and import-envoy.ts. Pure. */
+import { Failure } from "../../failure.ts";
+import { quote } from "../../problem.ts";
+import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
+
+/** Something in the file that has no counterpart, and why none is needed. */
+export type Note = { readonly at: string; readonly text: string };
+
+export type Group = {
+  /** As the file calls it. */
+  readonly name: string;
+  readonly backends: readonly NamedBackend[];
+  /** Where its clients connect, "[::]:8443", as far as the file says so. */
+  readonly address?: string;
+  readonly caFile?: string;
+  readonly notes: readonly Note[];
+};
+
+const apiserverPort = ":6443";
+const usualCa = "/etc/kubernetes/pki/ca.crt";
+
+/** The group of this name; without a name the only one, or the only one whose backends have an apiserver's port. */
+export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
+  const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
+  const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
+  const [only, ...others] = wanted.length === 1 ? wanted : likely;
+  if (only !== undefined && others.length === 0) return only;
+  const names = groups.map((group) => quote(group.name)).join(", ");
+  if (groups.length === 0) return refused("it names no servers");
+  return refused(
+    name === undefined ? `it has ${names}: say which by --from` : `it has no ${quote(name)}, but ${names}`,
+  );
+}
+
+/** A configuration that leaves TLS to the apiservers, as such a file does: no key is needed to begin with. */
+export function configOf(
+  { name, backends, address = "[::]:8443", caFile = usualCa }: Group,
+  file: string,
+): string {
+  return shapeConfig({
+    about: [
+      `The backends of ${quote(name)} in ${quote(file)}, and TLS left to the apiservers as it was there: a client whose`,
+      "apiserver dies is disconnected and connects again. With a certificate of its own (tls instead of mode) watches",
+      "and requests are moved, and no client notices: config/static.yaml.",
+    ],
+    name: "imported",
+    address,
+    backends,
+    caFile,
+    metricsAddress: "127.0.0.1:7481",
+  });
+}
+
+/** As names of backends may be: what other files allow besides is replaced. */
+export function nameOf(text: string): string {
+  const name = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "");
+  return name.slice(0, 63) || "backend";
+}
+
+/** "https://10.0.0.11:6443"; undefined when it is none. */
+export function urlOf(host: string, port: string): string | undefined {
+  const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+  const url = `https://${bracketed}:${port}`;
+  return /^\d{1,5}$/.test(port) && host !== "" && URL.canParse(url) ? url : undefined;
+}
+
+export function refused(message: string): Failure {
+  return new Failure("bad-file", "client", message);
+}

@@ -1,0 +1,118 @@
+/**
+ * A user's kubeconfig as kubectl reads it: several files of which the first word counts, paths that start at their own
+ * file. Nothing of an entry is lost on the way, as it would be in a package's types: what we write again is what it was.
+ */
+import { homedir } from "node:os";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { Failure } from "../../failure.ts";
+import { limits } from "../../limits.ts";
+import { isProblems, lineOf, quote } from "../../problem.ts";
+import { readText } from "../../read-text.ts";
+import { readYaml } from "../../yaml-document.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One context: whom it leads to, as whom. Paths are absolute. */
+export type Context = {
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly cluster: Fields;
+  readonly user: Fields;
+};
+
+/** Where kubectl looks: the flag's file, else $KUBECONFIG's list, else the home directory. */
+export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
+  if (flag !== undefined) return [flag];
+  const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
+  return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
+}
+
+/** The context named `wanted`, else the current one. Of several files those that do not exist are passed over. */
+export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
+  const configs = readConfigs(files);
+  if (configs instanceof Failure) return configs;
+  const current = configs.map((config) => textOf(config["current-context"])).find((one) => one !== "") ?? "";
+  const name = wanted ?? current;
+  if (name === "") return refuse(`No context is current in ${files.join(", ")}: choose one with --context`);
+  const context = entry(configs, { list: "contexts", name, field: "context" });
+  if (context === undefined) return refuse(`There is no context ${quote(name)} in ${files.join(", ")}`);
+  const cluster = entry(configs, { list: "clusters", name: textOf(context["cluster"]), field: "cluster" });
+  if (cluster === undefined) return refuse(`Context ${quote(name)} names no cluster that is there`);
+  const user = entry(configs, { list: "users", name: textOf(context["user"]), field: "user" }) ?? {};
+  return { name, namespace: textOf(context["namespace"]) || undefined, cluster, user };
+}
+
+function readConfigs(files: readonly string[]): readonly Fields[] | Failure {
+  const configs: Fields[] = [];
+  for (const file of files) {
+    const config = readConfig(file);
+    if (!(config instanceof Failure)) configs.push(config);
+    else if (files.length === 1 || !config.message.endsWith("does not exist")) return config;
+  }
+  return configs;
+}
+
+function refuse(message: string): Failure {
+  return new Failure("bad-file", "client", message);
+}
+
+function readConfig(file: string): Fields | Failure {
+  const text = readText(file, limits.manifestBytes);
+  if (text instanceof Failure) return refuse(`${quote(file)} ${text.message}`);
+  const document = readYaml(text, file);
+  if (isProblems(document)) return refuse(document.map(lineOf).join("\n"));
+  const directory = dirname(resolve(file));
+  const config = fieldsOf(document.value);
+  return {
+    ...config,
+    clusters: inside(config["clusters"], "cluster", (cluster) =>
+      withPaths(cluster, directory, ["certificate-authority"]),
+    ),
+    users: inside(config["users"], "user", (user) => userFrom(user, directory)),
+  };
+}
+
+function userFrom(user: Fields, directory: string): Fields {
+  const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
+  const exec = fieldsOf(user["exec"]);
+  const command = textOf(exec["command"]);
+  // A bare name is looked up in PATH, a path starts at the file (client-go, clientcmd.ResolveLocalPaths).
+  if (!command.includes("/") || isAbsolute(command)) return whole;
+  return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
+}
+
+function withPaths(fields: Fields, directory: string, names: readonly string[]): Fields {
+  const paths = names
+    .filter((name) => textOf(fields[name]) !== "")
+    .map((name) => [name, resolve(directory, textOf(fields[name]))] as const);
+  return { ...fields, ...Object.fromEntries(paths) };
+}
+
+/** Each `{name, [field]}` of a list, changed inside. */
+function inside(list: unknown, field: string, change: (fields: Fields) => Fields): readonly Fields[] {
+  return (Array.isArray(list) ? list : []).map((item) => {
+    const fields = fieldsOf(item);
+    return { ...fields, [field]: change(fieldsOf(fields[field])) };
+  });
+}
+
+/** The first of that name, whichever file it stands in. */
+function entry(
+  configs: readonly Fields[],
+  { list, name, field }: { readonly list: string; readonly name: string; readonly field: string },
+): Fields | undefined {
+  for (const config of configs) {
+    const items: readonly unknown[] = Array.isArray(config[list]) ? config[list] : [];
+    const found = items.map(fieldsOf).find((item) => item["name"] === name);
+    if (found !== undefined) return fieldsOf(found[field]);
+  }
+  return undefined;
+}
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,126 @@
+/**
+ * `watchkeeper pki init`: certificates to try it with, or for where nobody else signs any. `watchkeeper pki csr`: a key,
+ * and the request that a signer of Kubernetes or any other authority answers with a certificate.
+ */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { isHost } from "../../address.ts";
+import { wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { quote } from "../../problem.ts";
+import { createAuthority, createRequest } from "../../proxy/pki.ts";
+import { type NewFile, writeNewFiles } from "./new-files.ts";
+
+type Options = {
+  readonly dir: string;
+  readonly hosts: readonly string[];
+  readonly name: string;
+  readonly signer: string | undefined;
+};
+
+/** A file, and what it is for. */
+type Described = NewFile & { readonly purpose: string };
+
+/** Where a proxy on this machine is reached, and the name that clients of the cluster know. */
+const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
+
+/** Exit codes: 0 written, 1 nothing was written, 2 usage. */
+export async function pki([action = "", ...args]: string[]): Promise<number> {
+  const make = { init: initFiles, csr: csrFiles }[action];
+  if (make === undefined)
+    return complain(`Say "pki init" or "pki csr"${action && `, not ${quote(action)}`}`, 2);
+  const options = optionsOf(args);
+  const files = options instanceof Failure ? options : await make(options);
+  if (files instanceof Failure) return complain(files.message, 2);
+  const failure = writeNewFiles(files);
+  if (failure !== undefined) return complain(failure.message, 1);
+  const width = Math.max(...files.map(({ path }) => path.length));
+  for (const { path, purpose } of files) process.stdout.write(`${path.padEnd(width)}  ${purpose}\n`);
+  return 0;
+}
+
+function complain(text: string, code: number): number {
+  process.stderr.write(`${text}\n`);
+  return code;
+}
+
+function optionsOf(args: string[]): Options | Failure {
+  const { values } = parseArgs({
+    args,
+    options: {
+      dir: { type: "string", default: "pki" },
+      host: { type: "string", multiple: true, default: [] },
+      name: { type: "string", default: "watchkeeper" },
+      signer: { type: "string" },
+    },
+  });
+  const strange = values.host.find((host) => !isHost(host));
+  if (strange !== undefined) return usage(`--host ${quote(strange)} is neither a name nor an IP address`);
+  return { dir: values.dir, hosts: values.host, name: values.name, signer: values.signer };
+}
+
+function usage(message: string): Failure {
+  return new Failure("bad-request", "client", message);
+}
+
+/** Two authorities: clients that the first one vouches for could else call themselves the front proxy (k/k 119267). */
+async function initFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {
+  if (signer !== undefined) return usage('--signer is for "pki csr"');
+  const clock = wallClock;
+  const authority = await createAuthority({ name: `${name} CA`, clock });
+  const serving = authority.issue({ name, hosts: [...usualHosts, ...hosts] });
+  const frontAuthority = await createAuthority({ name: `${name} front-proxy CA`, clock });
+  const front = frontAuthority.issue({ name: "front-proxy-client", usage: "client" });
+  const file = (base: string, text: string, purpose: string): Described => ({
+    path: join(dir, base),
+    text,
+    purpose,
+  });
+  return [
+    file("ca.crt", authority.certificate, "the authority: what clients trust"),
+    file("ca.key", authority.exportKey(), "its key; keep it apart, watchkeeper does not need it"),
+    file("watchkeeper.crt", serving.certificate, "listeners[].tls.certFile"),
+    file("watchkeeper.key", serving.key, "listeners[].tls.keyFile"),
+    file("front-proxy-ca.crt", frontAuthority.certificate, "kube-apiserver --requestheader-client-ca-file"),
+    file("front-proxy-ca.key", frontAuthority.exportKey(), "its key; whoever has it may be anybody"),
+    file(
+      "front-proxy-client.crt",
+      front.certificate,
+      "front-proxy-client, for --requestheader-allowed-names",
+    ),
+    file("front-proxy-client.key", front.key, "its key; whoever has it may be anybody"),
+  ];
+}
+
+/** The one signer of Kubernetes' own that signs for others than kubelets; it signs clients only. */
+const clientSigner = "kubernetes.io/kube-apiserver-client";
+
+async function csrFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {
+  if (signer === undefined)
+    return usage(
+      `--signer is missing: ${quote(clientSigner)} for a client's certificate, or one of your own`,
+    );
+  const isClient = signer === clientSigner;
+  const { request, key } = await createRequest({
+    name,
+    hosts: isClient ? hosts : [...usualHosts, ...hosts],
+    usage: isClient ? "client" : "server",
+  });
+  const object = {
+    apiVersion: "certificates.k8s.io/v1",
+    kind: "CertificateSigningRequest",
+    metadata: { name },
+    spec: {
+      signerName: signer,
+      request: Buffer.from(request).toString("base64"),
+      usages: ["digital signature", "key encipherment", isClient ? "client auth" : "server auth"],
+    },
+  };
+  const manifest = `${JSON.stringify(object, undefined, 2)}\n`;
+  const path = join(dir, `${name}-csr.json`);
+  return [
+    { path: join(dir, `${name}.key`), text: key, purpose: "the key; it goes nowhere" },
+    { path: join(dir, `${name}.csr`), text: request, purpose: "the request, for any authority" },
+    { path, text: manifest, purpose: `kubectl apply -f ${path} && kubectl certificate approve ${name}` },
+  ];
+}

@@ -1,0 +1,148 @@
+/** What `try` writes: keys, its configuration and a kubeconfig, in a directory that only its user can read, while it runs. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../clock.ts";
+import { type Authority, createAuthority, type Pair } from "../../proxy/pki.ts";
+import { type ClusterAccess, impersonationOf, type UserPair } from "./cluster-access.ts";
+import type { Context } from "./kubeconfig.ts";
+
+/** Everything that the configuration is made of. */
+export type Wanted = {
+  readonly context: Context;
+  readonly access: ClusterAccess;
+  /** The user's own certificate, which we show for whoever shows us ours. */
+  readonly pair: UserPair | undefined;
+  readonly port: number;
+  /** Look for the apiservers behind the kubeconfig's server. */
+  readonly discovers: boolean;
+};
+
+export class TryFiles {
+  readonly directory: string;
+  readonly #authority: Authority;
+
+  private constructor(authority: Authority) {
+    this.directory = mkdtempSync(join(tmpdir(), "watchkeeper-try-"));
+    this.#authority = authority;
+  }
+
+  static async make(clock: Clock): Promise<TryFiles> {
+    return new TryFiles(await createAuthority({ name: "watchkeeper try", clock }));
+  }
+
+  /** The text of the configuration, and where it would stand. */
+  writeConfig(wanted: Wanted): { readonly text: string; readonly file: string } {
+    const text = `${JSON.stringify(this.#config(wanted), undefined, 2)}\n`;
+    return { text, file: this.#write("watchkeeper.yaml", text) };
+  }
+
+  #config({ context, access, pair, port, discovers }: Wanted): object {
+    const { certificate, key } = this.#authority.issue({
+      name: "watchkeeper",
+      hosts: ["127.0.0.1", "localhost"],
+    });
+    const own = { certFile: this.#write("tls.crt", certificate), keyFile: this.#write("tls.key", key) };
+    const ca = this.#write("ca.crt", this.#authority.certificate);
+    const server = { name: "server", url: access.origin };
+    const lent = pair && {
+      certFile: this.#half("user.crt", pair.certificate),
+      keyFile: this.#half("user.key", pair.key),
+    };
+    return {
+      apiVersion: "watchkeeper.dev/v1alpha1",
+      kind: "WatchkeeperConfiguration",
+      metadata: { name: "try" },
+      listeners: [
+        {
+          name: "try",
+          address: `127.0.0.1:${port}`,
+          tls: lent === undefined ? own : { ...own, clientCAFile: ca },
+          ...(lent === undefined ? {} : { identity: { clientCerts: "lend" } }),
+        },
+      ],
+      upstream: {
+        ...(discovers
+          ? { discovery: { from: "endpointslice", kubeconfigFile: this.#direct(context), fallback: server } }
+          : { backends: [server] }),
+        tls: {
+          caFile: this.#half("upstream-ca.crt", access.ca),
+          // Those that are found have addresses of their own, and one name in common.
+          serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
+          ...(lent === undefined ? {} : { impersonator: lent }),
+        },
+      },
+      drain: { readyDelay: "0s", timeout: "1s" },
+      admin: { address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0" },
+      logging: { format: "text" },
+    };
+  }
+
+  /** For clients of the address that is served; returns its path. */
+  writeKubeconfig({ context, access, pair }: Wanted, address: string): string {
+    const { cluster: original, user, name, namespace } = context;
+    const { extensions } = original;
+    const cluster = {
+      server: `https://${address}${access.path}`,
+      "certificate-authority-data": base64(this.#authority.certificate),
+      ...(extensions === undefined ? {} : { extensions }),
+    };
+    return this.#kubeconfig("kubeconfig", {
+      name,
+      namespace,
+      cluster,
+      user: pair === undefined ? user : { ...this.#ticket(), ...impersonationOf(user) },
+    });
+  }
+
+  /** A certificate for us alone: who shows it may use the user's, as long as we run. */
+  #ticket(): Readonly<Record<string, string>> {
+    const { certificate, key } = this.#authority.issue({
+      name: "a client of watchkeeper try",
+      usage: "client",
+    });
+    return { "client-certificate-data": base64(certificate), "client-key-data": base64(key) };
+  }
+
+  /** The context as it was, by itself, to look for apiservers with. */
+  #direct(context: Context): string {
+    return this.#kubeconfig("direct.kubeconfig", context);
+  }
+
+  #kubeconfig(file: string, { name, namespace, cluster, user }: Context): string {
+    const context = { cluster: name, user: name, ...(namespace === undefined ? {} : { namespace }) };
+    const kubeconfig = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name, cluster }],
+      users: [{ name, user }],
+      contexts: [{ name, context }],
+      "current-context": name,
+    };
+    return this.#write(file, `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
+  }
+
+  /** A plugin's new certificate; the proxy takes it when both files are there. */
+  renew({ certificate, key }: Pair): void {
+    this.#write("user.key", key);
+    this.#write("user.crt", certificate);
+  }
+
+  remove(): void {
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #half(name: string, half: ClusterAccess["ca"]): string {
+    return "file" in half ? half.file : this.#write(name, half.text);
+  }
+
+  #write(name: string, text: string): string {
+    const path = join(this.directory, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  }
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

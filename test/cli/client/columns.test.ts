@@ -1,0 +1,30 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { views } from "../../../src/cli/client/columns.ts";
+import { kinds } from "../../../src/cli/commands/commands.ts";
+
+const test = suite("cli/columns");
+
+test("a row of which nothing is known is a row of gaps", () => {
+  for (const kind of kinds)
+    for (const { head, of } of views[kind].columns) assert.type(of({}), "string", `${kind} ${head}`);
+});
+
+test("who it is, is told as shortly as it can be; a lock that nobody renewed names nobody", () => {
+  const who = views.clients.columns[0]?.of;
+  assert.is(who?.({ subject: "", pod: "", agent: "kubelet", client: "10.0.0.7" }), "kubelet");
+  const by = views.locks.columns.find(({ head }) => head === "BY")?.of;
+  assert.is(by?.({ renewedBy: null }), "");
+  assert.is(by?.({ renewedBy: { subject: "", pod: "n/web-0" } }), "n/web-0");
+});
+
+test("a backend shows the certificate that ends first", () => {
+  const column = views.backends.columns.find(({ head }) => head === "LOOPBACK-CERT");
+  const certificates = [86_400_000 * 9, 86_400_000 * 4].map((leftMs) => ({
+    purpose: "backend-loopback",
+    leftMs,
+  }));
+  assert.is(column?.of({ certificates: [...certificates, { purpose: "backend", leftMs: 1 }] }), "4d");
+});
+
+test.run();

@@ -1,0 +1,61 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { explain } from "../../../src/cli/client/explain.ts";
+import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
+import { changed, met } from "../../support/incidents.ts";
+
+const test = suite("cli/explain");
+let scene: SceneServer;
+
+test.before(async () => {
+  scene = await serveScene();
+  const { journal } = scene.path;
+  journal.write(changed("b", "ready", "suspect"));
+  journal.write(met("b", "silence", ""));
+  journal.write(changed("b", "suspect", "dead", { reason: "PING unanswered for 2013 ms", valueMs: 2013 }));
+});
+
+test.after(() => scene.stop());
+
+async function asked(...args: string[]): Promise<KeptScreen & { readonly code: number }> {
+  const screen = new KeptScreen({ WATCHKEEPER_ADMIN: scene.address });
+  return Object.assign(screen, { code: await explain(args, screen) });
+}
+
+test("it tells what is wrong, what it means, and each piece of evidence with its bound", async () => {
+  const incident = scene
+    .items("incidents")
+    .find(({ backend, state }) => backend === "b" && state === "active");
+  const { out, code } = await asked(String(incident?.["id"]));
+  assert.is(code, 0);
+  assert.match(
+    out,
+    new RegExp(`^#${String(incident?.["id"])} {2}${String(incident?.["kind"])} {2}b\n✗ critical, lasts for`),
+  );
+  assert.match(out, "Nothing comes from the backend");
+  assert.match(out, /^AT +DETECTOR +MEASURED +BOUND +WHAT$/m);
+  assert.match(out, /ping +600ms +500ms/);
+  assert.match(out, "watchkeeper get backends b -o wide");
+  assert.match(out, "what to do: docs/runbooks/WatchkeeperBackendBlackholed.md");
+});
+
+test("without a number it is the newest that lasts", async () => {
+  const { out } = await asked();
+  assert.match(out, /^#\d+ {2}all-backends-down\n/);
+});
+
+test("as JSON it is what the API says", async () => {
+  const [incident] = scene.items("incidents");
+  const { out } = await asked(`#${String(incident?.["id"])}`, "-o", "json");
+  assert.is(JSON.parse(out).kind, incident?.["kind"]);
+});
+
+test("one that there is not is 1, a word that is no number 2", async () => {
+  const none = await asked("999");
+  assert.equal([none.code, none.out], [1, ""]);
+  assert.match(none.complaints, "There is no such incident, or it was too long ago");
+  assert.is((await asked("forty-two")).code, 2);
+  assert.is((await asked("1", "2")).code, 2);
+});
+
+test.run();

@@ -1,0 +1,83 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { views } from "../../../src/cli/client/columns.ts";
+import { get } from "../../../src/cli/client/get.ts";
+import { kinds } from "../../../src/cli/commands/commands.ts";
+import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
+
+const test = suite("cli/get");
+let scene: SceneServer;
+
+test.before(async () => {
+  scene = await serveScene();
+});
+
+test.after(() => scene.stop());
+
+async function got(...args: string[]): Promise<KeptScreen & { readonly code: number }> {
+  const screen = new KeptScreen({ WATCHKEEPER_ADMIN: scene.address });
+  const code = await get(args, screen);
+  return Object.assign(screen, { code });
+}
+
+test("every kind is a table of what the API lists", async () => {
+  for (const kind of kinds) {
+    const { out, code } = await got(kind);
+    const lines = out.trimEnd().split("\n");
+    assert.is(code, 0, kind);
+    assert.is(lines.length, 1 + scene.items(kind).length, kind);
+    assert.match(lines[0] ?? "", views[kind].columns[0]?.head ?? "?");
+  }
+});
+
+test("every column of every kind finds its field in what the API answers", async () => {
+  for (const kind of kinds) {
+    const rows = scene.items(kind);
+    assert.ok(rows.length > 0, kind);
+    for (const { head, of } of views[kind].columns)
+      for (const row of rows) assert.type(of(row), "string", `${kind} ${head}`);
+  }
+  const wide = await got("watches", "-o", "wide");
+  const [heads = "", line = ""] = wide.out.split("\n");
+  const cells = new Map(heads.split(/ {2,}/).map((head, index) => [head, line.split(/ {2,}/)[index]]));
+  assert.is(cells.get("RESOURCE"), "/configmaps");
+  assert.is(cells.get("STATE"), "✓ live");
+  assert.is(cells.get("MOVES"), "1");
+  assert.is(cells.get("POD"), "n/web-0");
+  assert.not.match(wide.out, "planted-secret");
+});
+
+test("columns filter, a name is one of them, and -q looks everywhere", async () => {
+  assert.match((await got("backends", "a", "--no-headers")).out, /^a /);
+  assert.is((await got("backends", "--no-headers", "state=ready")).out.split("\n").length, 2);
+  assert.match((await got("clients", "-q", "MANAGER", "--no-headers")).out, "system:serviceaccount:n:web");
+  assert.match((await got("locks", "leader", "--no-headers")).out, "web-0_1");
+  const sorted = await got("backends", "--sort=-name", "--no-headers");
+  assert.match(sorted.out, /^b [^]*\na /);
+});
+
+test("json is what the API said, and rows that were left out are told aside", async () => {
+  const { out, complaints } = await got("backends", "-o", "json", "--limit", "1");
+  assert.equal(JSON.parse(out).items, scene.items("backends").slice(0, 1));
+  assert.is(complaints, "");
+  assert.match((await got("backends", "--limit", "1")).complaints, "1 of 2: --limit shows more");
+});
+
+test("nothing there is 0, nobody of that name is 1, a wrong word is 2", async () => {
+  const none = await got("watches", "state=hung");
+  assert.equal([none.code, none.out, none.complaints], [0, "", "No watches found\n"]);
+  assert.equal([(await got("backends", "c")).code, (await got("incidents", "77")).code], [1, 1]);
+  for (const wrong of [
+    [],
+    ["pods"],
+    ["watches", "colour=red"],
+    ["watches", "--limit", "0"],
+    ["locks", "a", "b"],
+  ])
+    assert.is((await got(...wrong)).code, 2, wrong.join(" "));
+  assert.match((await got("watches", "colour=red")).complaints, "columns are resource");
+  const nobody = new KeptScreen({ WATCHKEEPER_ADMIN: "127.0.0.1:1" });
+  assert.is(await get(["watches"], nobody), 3);
+});
+
+test.run();

@@ -1,0 +1,28 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { SseReader } from "../../../src/cli/client/sse.ts";
+import { limits } from "../../../src/limits.ts";
+
+const test = suite("cli/sse");
+const text = ': hello\n\nid: a-1\nevent: lane.opened\ndata: {"ä":1}\n\nevent: gap\ndata: {}\n\n';
+
+test("events come out the same wherever the bytes are cut", () => {
+  const bytes = Buffer.from(text);
+  const expected = [
+    { id: "a-1", name: "lane.opened", data: '{"ä":1}' },
+    { id: "", name: "gap", data: "{}" },
+  ];
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    const reader = new SseReader();
+    const events = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((chunk) => reader.push(chunk) ?? []);
+    assert.equal(events, expected, String(cut));
+  }
+});
+
+test("half an event waits, and one without an end is given up", () => {
+  const reader = new SseReader();
+  assert.equal(reader.push(Buffer.from("data: half")), []);
+  assert.is(reader.push(Buffer.alloc(limits.eventBacklogBytes, "x")), undefined);
+});
+
+test.run();

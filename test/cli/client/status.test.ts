@@ -1,0 +1,55 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { status } from "../../../src/cli/client/status.ts";
+import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
+import { changed } from "../../support/incidents.ts";
+
+const test = suite("cli/status");
+let scene: SceneServer;
+
+test.before.each(async () => {
+  scene = await serveScene();
+});
+
+test.after.each(() => scene.stop());
+
+async function asked(...args: string[]): Promise<KeptScreen & { readonly code: number }> {
+  const screen = new KeptScreen();
+  const code = await status(["--admin", scene.address, ...args], screen);
+  return Object.assign(screen, { code });
+}
+
+test("one screen says how every backend is and what is wrong, and ends with 1", async () => {
+  const { out, code } = await asked();
+  assert.match(out, /^watchkeeper 0\.1\.0 {2}prod {2}up [^]*12 requests \(0 5xx\) {2}7 watch events/);
+  assert.match(out, /^BACKEND +STATE/m);
+  assert.match(out, "1 watch (0 hung)   1 client   1 lock (0 not in order)   1 certificate (1 near the end)");
+  const active = scene.items("incidents").filter(({ state }) => state === "active");
+  for (const { id, kind } of active)
+    assert.match(out, new RegExp(`${String(kind)}[^]*watchkeeper explain ${String(id)}`));
+  assert.is(code, active.length > 0 ? 1 : 0);
+});
+
+test("when nothing is wrong it says so and ends with 0", async () => {
+  for (const { backend } of scene.items("incidents"))
+    scene.path.journal.write(changed(String(backend), "dead", "ready"));
+  const wrong = scene.items("incidents").filter(({ state }) => state === "active");
+  assert.equal(wrong, []);
+  const { out, code } = await asked();
+  assert.match(out, "✓ nothing is wrong");
+  assert.is(code, 0);
+});
+
+test("as JSON it is one object, with its verdict", async () => {
+  const { out } = await asked("-o", "json");
+  const said = JSON.parse(out);
+  assert.is(said.kind, "Status");
+  assert.is(said.backends.items.length, 2);
+  assert.type(said.isWell, "boolean");
+});
+
+test("nobody there is 3", async () => {
+  assert.is(await status(["--admin", "127.0.0.1:1"], new KeptScreen()), 3);
+});
+
+test.run();

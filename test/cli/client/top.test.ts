@@ -1,0 +1,108 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { Admin } from "../../../src/admin/server/server.ts";
+import { startApi } from "../../../src/admin/server/server.ts";
+import { top } from "../../../src/cli/client/top.ts";
+import type { Clock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/clock.ts";
+import { Failure } from "../../../src/failure.ts";
+import { Journal } from "../../../src/journal.ts";
+import { KeptScreen } from "../../support/api-server.ts";
+
+const test = suite("cli/top");
+let api: Admin;
+/** How often each list was asked for: each look finds more. */
+let looks = 0;
+
+/** Ten requests a second from one, none from the other, and one that came between two looks. */
+function listAt(look: number): object {
+  const row = (agent: string, requests: number): object => ({ agent, client: "10.0.0.7", requests });
+  const items = [row("busy", 1000 + 20 * look), row("idle", 90_000)];
+  if (look > 0) items.push(row("new\x1b[2J", 6));
+  return { kind: "ClientList", total: items.length, matching: items.length, items };
+}
+
+test.before.each(async () => {
+  looks = 0;
+  const figures = (): object => ({
+    version: "0.1.0",
+    name: "prod",
+    upMs: 60_000 + looks * 2000,
+    requests: { "2xx": 500 + 40 * looks },
+    watchEvents: 10 * looks,
+    cpuMs: 1000 * looks,
+  });
+  const started = await startApi({
+    host: "127.0.0.1",
+    port: 0,
+    journal: new Journal(wallClock),
+    routes: (path) => () => {
+      const body = path.endsWith("/figures") ? figures() : listAt(looks);
+      return { status: 200, type: "application/json", text: JSON.stringify(body) };
+    },
+  });
+  if (started instanceof Failure) throw new Error(started.message);
+  api = started;
+});
+
+test.after.each(() => api.stop());
+
+/** Waits for nothing; after `turns` the proxy is gone. */
+function hasty(turns: number): Clock {
+  return {
+    ...wallClock,
+    after(_ms, run) {
+      looks += 1;
+      void (looks > turns ? api.stop() : Promise.resolve()).then(run);
+      return () => {};
+    },
+  };
+}
+
+async function asked(
+  args: string[],
+  clock: Clock,
+  lines = 0,
+): Promise<KeptScreen & { readonly code: number }> {
+  const screen = new KeptScreen({ WATCHKEEPER_ADMIN: api.address });
+  screen.lines = lines;
+  return Object.assign(screen, { code: await top(args, screen, clock) });
+}
+
+test("the fastest come first, by what they did between two looks", async () => {
+  const { out, code } = await asked(["--once"], hasty(9));
+  assert.is(code, 0);
+  assert.match(out, "requests/s: 2xx 20   events/s: 5   CPU 50%");
+  const rows = out.trimEnd().split("\n").slice(3);
+  assert.equal(
+    rows.map((row) => row.split(/ +/).slice(0, 2)),
+    [
+      ["10.0", "busy"],
+      ["3.0", "new\\u{1b}[2J"],
+      ["0.0", "idle"],
+    ],
+  );
+});
+
+test("a file or a pipe is told once, a terminal again and again until nobody answers", async () => {
+  assert.is((await asked([], hasty(9))).code, 0);
+  looks = 0;
+  const { out, complaints, code } = await asked(["--rows", "50"], hasty(3), 6);
+  assert.is(out.split("\x1b[2J").length - 1, 3);
+  assert.match(complaints, "Cannot ask the proxy");
+  assert.is(code, 3);
+  const last = out.split("\x1b[2J").at(-1) ?? "";
+  assert.ok(last.trimEnd().split("\n").length <= 6, "it fits the terminal");
+});
+
+test("as JSON each row has its rate; a wrong number is a usage error", async () => {
+  const { out } = await asked(["clients", "-o", "json", "--rows", "1"], hasty(9));
+  assert.equal(
+    JSON.parse(out).items.map((row: object) => "perSecond" in row && row.perSecond),
+    [10],
+  );
+  assert.is((await asked(["--interval", "0"], hasty(9))).code, 2);
+  assert.is((await asked(["watches", "clients"], hasty(9))).code, 2);
+});
+
+test.run();

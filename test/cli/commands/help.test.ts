@@ -1,0 +1,75 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { CommandSpec } from "../../../src/cli/commands/command-spec.ts";
+import { allCommands, commands } from "../../../src/cli/commands/commands.ts";
+import { aboutOf, helpOf, overview } from "../../../src/cli/commands/help.ts";
+import { usual } from "../../../src/cli/deploy/sidecar-shape.ts";
+
+const test = suite("cli/help");
+
+test("the list has every command, with its summary in one column", () => {
+  const lines = overview().split("\n");
+  const columns = allCommands.map(([name, { summary }]) =>
+    lines.find((line) => line.startsWith(`  ${name} `))?.indexOf(summary),
+  );
+  assert.equal(new Set(columns).size, 1);
+  assert.ok((columns[0] ?? -1) > 0);
+});
+
+test("a command says how it is called, what each option is for and how it ends", () => {
+  const spec: CommandSpec = {
+    summary: "say something",
+    words: "[WORD]",
+    options: [
+      { name: "admin", value: "ADDRESS", about: "where it is", usual: "127.0.0.1:7480" },
+      { name: "output", short: "o", value: "FORMAT", about: "how it is said" },
+    ],
+    exits: "1: there is nothing to say",
+    examples: ["watchkeeper say it"],
+  };
+  assert.is(
+    helpOf("say", spec),
+    `usage: watchkeeper say [WORD] [--admin ADDRESS] [--output FORMAT]
+
+  say something
+
+options:
+      --admin ADDRESS  where it is; left out: 127.0.0.1:7480
+  -o, --output FORMAT  how it is said
+
+exit codes:
+  0  all is well, or it was done
+  1  there is nothing to say
+  2  it was not understood
+  3  nobody answers at the address of the JSON API
+
+examples:
+  watchkeeper say it
+`,
+  );
+});
+
+test("every command has help that fits a line, and every option that has a value says what holds without it", () => {
+  for (const [name, spec] of allCommands) {
+    for (const line of helpOf(name, spec).split("\n").slice(1)) assert.ok(line.length <= 130, line);
+    const { options }: CommandSpec = spec;
+    for (const { name: option, value, isRequired, isMultiple, usual: without } of options)
+      if (value !== undefined && isRequired !== true && isMultiple !== true)
+        assert.ok(without !== undefined, `${name} --${option}`);
+  }
+});
+
+test("what a sidecar is told to use is what it uses", () => {
+  const { sidecar } = commands;
+  const said = sidecar.options.map((option) => [option.name, aboutOf(option)] as const);
+  for (const [name, key] of [
+    ["port", "port"],
+    ["metrics-port", "metricsPort"],
+    ["direct", "direct"],
+    ["shared", "shared"],
+    ["state", "state"],
+  ] as const)
+    assert.match(said.find(([option]) => option === name)?.[1] ?? "", `left out: ${usual[key]}`);
+});
+
+test.run();

@@ -1,0 +1,47 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type Given, given } from "../../../src/cli/commands/options.ts";
+import { Failure } from "../../../src/failure.ts";
+
+const test = suite("cli/options");
+
+function taken(name: Parameters<typeof given>[0], ...args: string[]): Given {
+  const outcome = given(name, args);
+  if (outcome instanceof Failure) throw new Error(outcome.message);
+  return outcome;
+}
+
+function refusal(name: Parameters<typeof given>[0], ...args: string[]): string {
+  const outcome = given(name, args);
+  return outcome instanceof Failure ? outcome.message : "taken";
+}
+
+test("options and words may stand in any order, long or short", () => {
+  const options = taken("get", "-o", "wide", "watches", "--limit=7", "state=hung", "--no-headers");
+  assert.equal(options.words, ["watches", "state=hung"]);
+  assert.is(options.text("output"), "wide");
+  assert.is(options.whole("limit", 100, [1, 500]), 7);
+  assert.is(options.whole("offset", 100, [1, 500]), 100);
+  assert.ok(options.has("no-headers"));
+  assert.not.ok(options.has("limit"));
+});
+
+test("what is not in the table is refused, and what may be said is named", () => {
+  assert.match(
+    refusal("get", "watches", "-o", "yaml"),
+    /--output must be one of table, wide, json, not "yaml"/,
+  );
+  assert.match(refusal("get", "pods"), /"pods": it must be one of backends, watches/);
+  assert.match(refusal("status", "now"), 'Unexpected argument "now"');
+  assert.throws(() => given("status", ["--colour"]), /--colour/);
+  assert.throws(() => given("status", ["--admin"]), /--admin/);
+});
+
+test("a number is whole and within its bounds", () => {
+  for (const text of ["0", "501", "-1", "1.5", "seven", "", "9999999999"]) {
+    const outcome = taken("top", `--rows=${text}`).whole("rows", 20, [1, 500]);
+    assert.match(outcome instanceof Failure ? outcome.message : "taken", "from 1 to 500", text);
+  }
+});
+
+test.run();

@@ -1,0 +1,54 @@
+/** deploy/static-pod and deploy/node-local are what the generator prints: `node test/cli/deploy/static-pod.test.ts --write`. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { staticPod, staticPodConfig } from "../../../src/cli/deploy/static-pod.ts";
+import { parseConfig } from "../../../src/config.ts";
+import { isProblems } from "../../../src/problem.ts";
+import { ownVersion } from "../../../src/version.ts";
+
+const test = suite("cli/static-pod");
+const wishes = {
+  image: `watchkeeper:${ownVersion()}`,
+  port: 8443,
+  metricsPort: 7481,
+  isPassthrough: false,
+  backends: [11, 12, 13].map((last, index) => ({
+    name: `cp-${index + 1}`,
+    url: `https://10.0.0.${last}:6443`,
+  })),
+};
+const files = {
+  "deploy/static-pod/watchkeeper.yaml": staticPod(wishes),
+  "deploy/static-pod/config.yaml": staticPodConfig(wishes),
+  "deploy/static-pod/config-passthrough.yaml": staticPodConfig({ ...wishes, isPassthrough: true }),
+};
+if (process.argv.includes("--write"))
+  for (const [file, text] of Object.entries(files)) writeFileSync(file, text);
+
+for (const [file, text] of Object.entries(files)) {
+  test(`${file} is current: --write makes it so`, () => {
+    assert.is(readFileSync(file, "utf8"), text);
+  });
+}
+
+test("its configurations are good ones: with the files of kubeadm, and without any key", () => {
+  const whole = parseConfig(staticPodConfig(wishes), "config.yaml");
+  if (isProblems(whole)) throw new Error(JSON.stringify(whole));
+  assert.ok(whole.upstreams[0].tls?.frontProxy !== undefined);
+  const through = parseConfig(staticPodConfig({ ...wishes, isPassthrough: true }), "config.yaml");
+  if (isProblems(through)) throw new Error(JSON.stringify(through));
+  assert.equal([through.listeners[0]?.mode, through.listeners[0]?.tls], ["passthrough", undefined]);
+  assert.equal(through.upstreams[0].backends.length, 3);
+});
+
+test("its ports are where it is told", () => {
+  const pod = staticPod({ ...wishes, metricsPort: 9_000 });
+  assert.match(pod, "path: /livez, port: 9000");
+  assert.match(
+    staticPodConfig({ ...wishes, port: 443, metricsPort: 9_000 }),
+    /\[::\]:443"[^]*127\.0\.0\.1:9000/,
+  );
+});
+
+test.run();

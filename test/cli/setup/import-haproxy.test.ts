@@ -1,0 +1,74 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { groupsOfHaproxy } from "../../../src/cli/setup/import-haproxy.ts";
+import { Failure } from "../../../src/failure.ts";
+
+const test = suite("cli/import-haproxy");
+
+/** As kubeadm's HA guide has it. */
+const guide = `global
+    log stdout format raw local0
+defaults
+    mode                    http
+    timeout client          35s
+frontend apiserver
+    bind *:8443
+    mode tcp
+    option tcplog
+    default_backend apiserverbackend
+backend apiserverbackend
+    option httpchk
+    mode tcp
+    balance     roundrobin # one after the other
+    server cp1 10.0.0.11:6443 check verify none
+    server CP_2 [fd00::12]:6443 check ca-file /etc/ssl/ca.pem
+    http-request set-header X-A b
+`;
+
+function groups(text: string): Exclude<ReturnType<typeof groupsOfHaproxy>, Failure> {
+  const found = groupsOfHaproxy(text, "haproxy.cfg");
+  if (found instanceof Failure) throw new Error(found.message);
+  return found;
+}
+
+test("servers, their frontend's address and the CA are taken over", () => {
+  const [group] = groups(guide);
+  assert.equal(group?.backends, [
+    { name: "cp1", url: "https://10.0.0.11:6443" },
+    { name: "cp-2", url: "https://[fd00::12]:6443" },
+  ]);
+  assert.equal(
+    [group?.name, group?.address, group?.caFile],
+    ["apiserverbackend", "[::]:8443", "/etc/ssl/ca.pem"],
+  );
+});
+
+test("what is not needed says why, and what is lost is named, each with its line", () => {
+  const notes = groups(guide)[0]?.notes.map(({ at, text }) => `${at} ${text}`) ?? [];
+  assert.match(notes[0] ?? "", /^haproxy\.cfg:5 "timeout client 35s" is not needed: nothing is cut/);
+  assert.match(notes.at(-1) ?? "", 'haproxy.cfg:17 "http-request set-header X-A b" was not taken over');
+  assert.is(notes.length, 4);
+});
+
+test("a listen section is its own frontend, and one without servers is none", () => {
+  const [group, ...others] = groups(
+    "listen api\n  bind 10.0.0.1:443\n  server a 10.0.0.2:6443\nbackend empty\n",
+  );
+  assert.equal([group?.address, others], ["10.0.0.1:443", []]);
+  assert.is(groups("listen api\n  server a 10.0.0.2:6443\n")[0]?.address, undefined);
+});
+
+test("what is no server, and what is no haproxy.cfg, is refused with its line", () => {
+  for (const [text, word] of [
+    ["backend b\n  server a 10.0.0.1\n", /haproxy\.cfg:2: server "a" has the address "10\.0\.0\.1"/],
+    ["backend b\n  server a :6443\n", /haproxy\.cfg:2/],
+    ["backend b\n  server-template a 3 x:6443\n", /haproxy\.cfg:2: "server-template" .* dns/],
+    ["apiVersion: v1\n", /haproxy\.cfg:1: "apiVersion:" stands before any section/],
+  ] as const) {
+    const found = groupsOfHaproxy(text, "haproxy.cfg");
+    assert.instance(found, Failure);
+    if (found instanceof Failure) assert.match(found.message, word);
+  }
+});
+
+test.run();

@@ -1,0 +1,55 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { chosenOf, configOf, nameOf, urlOf } from "../../../src/cli/setup/imported.ts";
+import { parseConfig } from "../../../src/config.ts";
+import { Failure } from "../../../src/failure.ts";
+import { isProblems } from "../../../src/problem.ts";
+
+const test = suite("cli/imported");
+const group = (name: string, port: number) => ({
+  name,
+  backends: [{ name: "a", url: `https://10.0.0.1:${port}` }],
+  notes: [],
+});
+
+test("the only group is it, else the only one with an apiserver's port, else the named one", () => {
+  assert.equal(chosenOf([group("web", 80)], undefined), group("web", 80));
+  assert.equal(chosenOf([group("web", 80), group("kube", 6443)], undefined), group("kube", 6443));
+  const both = [group("one", 6443), group("two", 6443)];
+  assert.equal(chosenOf(both, "two"), group("two", 6443));
+  const unclear = chosenOf(both, undefined);
+  const absent = chosenOf(both, "three");
+  const none = chosenOf([], undefined);
+  if (!(unclear instanceof Failure && absent instanceof Failure && none instanceof Failure))
+    throw new Error("taken");
+  assert.match(unclear.message, 'it has "one", "two": say which by --from');
+  assert.match(absent.message, 'no "three"');
+  assert.match(none.message, "no servers");
+});
+
+test("what is printed is a good configuration, whatever the names are", () => {
+  const backends = [{ name: nameOf("--CP_1 (old)--"), url: "https://[fd00::1]:6443" }];
+  const text = configOf({ name: 'a"b\nc', backends, notes: [] }, "x.cfg");
+  const config = parseConfig(text, "x.cfg");
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  assert.equal(
+    [config.listeners[0]?.mode, config.upstreams[0].backends[0]?.name],
+    ["passthrough", "cp-1-old"],
+  );
+});
+
+test("an address is a host and a port, or none", () => {
+  assert.is(urlOf("10.0.0.1", "6443"), "https://10.0.0.1:6443");
+  assert.is(urlOf("fd00::1", "6443"), "https://[fd00::1]:6443");
+  for (const [host, port] of [
+    ["", "1"],
+    ["a", ""],
+    ["a b", "1"],
+    ["a", "99999"],
+    ["a", "x"],
+  ] as const)
+    assert.is(urlOf(host, port), undefined, `${host}:${port}`);
+  assert.is(nameOf("___"), "backend");
+});
+
+test.run();

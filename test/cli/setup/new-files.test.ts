@@ -1,0 +1,43 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { writeNewFiles } from "../../../src/cli/setup/new-files.ts";
+import { Failure } from "../../../src/failure.ts";
+
+const test = suite("cli/new-files");
+const directory = mkdtempSync(join(tmpdir(), "new-files-"));
+const at = (name: string): string => join(directory, name);
+
+test.after(() => rmSync(directory, { recursive: true, force: true }));
+
+test("files and their directory are their owner's alone", () => {
+  assert.is(writeNewFiles([{ path: at("a/b"), text: "secret" }]), undefined);
+  assert.is(statSync(at("a/b")).mode & 0o777, 0o600);
+  assert.is(statSync(at("a")).mode & 0o777, 0o700);
+});
+
+test("nothing is overwritten, and then nothing is written at all", () => {
+  writeFileSync(at("there"), "old");
+  const failure = writeNewFiles([
+    { path: at("fresh"), text: "new" },
+    { path: at("there"), text: "new" },
+  ]);
+  assert.instance(failure, Failure);
+  assert.match(failure?.message ?? "", "there");
+  assert.is(readFileSync(at("there"), "utf8"), "old");
+  assert.not.ok(existsSync(at("fresh")));
+});
+
+test("a link to nowhere is not followed, and what was written before it goes again", () => {
+  symlinkSync(at("elsewhere"), at("link"));
+  const failure = writeNewFiles([
+    { path: at("fresh"), text: "new" },
+    { path: at("link"), text: "new" },
+  ]);
+  assert.match(failure?.message ?? "", "EEXIST");
+  assert.equal([existsSync(at("elsewhere")), existsSync(at("fresh"))], [false, false]);
+});
+
+test.run();

@@ -1,0 +1,104 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { TryFiles, type Wanted } from "../../../src/cli/setup/try-files.ts";
+import { wallClock } from "../../../src/clock.ts";
+import { type Config, parseConfig } from "../../../src/config.ts";
+import { isProblems } from "../../../src/problem.ts";
+
+const test = suite("cli/try-files");
+
+let files: TryFiles;
+test.before(async () => {
+  files = await TryFiles.make(wallClock);
+});
+test.after(() => files.remove());
+
+const access = { origin: "https://a.test:6443", path: "/p", serverName: "a.test", ca: { text: "CA" } };
+const user = { token: "hush", as: "bob" };
+const context = { name: "prod", namespace: "shop", cluster: { server: "https://a.test:6443/p" }, user };
+const wanted: Wanted = { context, access, pair: undefined, port: 7443, discovers: false };
+const pair = { certificate: { text: "C" }, key: { file: "/k" } };
+
+function configFor(more: Partial<Wanted>): Config {
+  const { text, file } = files.writeConfig({ ...wanted, ...more });
+  const config = parseConfig(text, file);
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  return config;
+}
+
+test("it is a valid configuration for loopback, with the context's server behind it", () => {
+  const {
+    listeners,
+    upstreams: [upstream],
+  } = configFor({});
+  assert.equal(listeners[0]?.address, { host: "127.0.0.1", port: 7443 });
+  assert.equal(
+    upstream.backends.map(({ url }) => url),
+    ["https://a.test:6443"],
+  );
+  assert.equal([upstream.tls?.serverName, listeners[0]?.tls?.identity.clientCerts], ["a.test", "reject"]);
+});
+
+test("a user's certificate is lent to whoever shows ours, from the file it is in", () => {
+  const {
+    listeners,
+    upstreams: [upstream],
+  } = configFor({ pair });
+  assert.is(listeners[0]?.tls?.identity.clientCerts, "lend");
+  assert.is(listeners[0]?.tls?.clientCaFile, join(files.directory, "ca.crt"));
+  assert.equal(upstream.tls?.impersonator?.keyFile, "/k");
+  assert.is(readFileSync(upstream.tls?.impersonator?.certFile ?? "", "utf8"), "C");
+});
+
+test("asked to look for apiservers it does so as the user, and keeps the server as a fallback", () => {
+  const {
+    upstreams: [upstream],
+  } = configFor({ discovers: true });
+  const { discovery, backends } = upstream;
+  assert.equal([backends.length, discovery?.fallback?.url], [0, "https://a.test:6443"]);
+  assert.is(upstream.tls?.serverName, "a.test");
+  const unnamed = configFor({ discovers: true, access: { ...access, serverName: undefined } });
+  assert.is(unnamed.upstreams[0].tls?.serverName, "kubernetes.default.svc");
+  const asked = discovery?.from === "endpointslice" ? (discovery.kubeconfigFile ?? "") : "";
+  assert.match(readFileSync(asked, "utf8"), "https://a.test:6443/p");
+});
+
+type Kubeconfig = {
+  readonly clusters: readonly { readonly cluster: Record<string, string> }[];
+  readonly users: readonly { readonly user: Record<string, string> }[];
+  readonly contexts: readonly { readonly context: Record<string, string> }[];
+};
+
+function kubeconfigFor(more: Partial<Wanted>): Kubeconfig {
+  const file = files.writeKubeconfig({ ...wanted, ...more }, "127.0.0.1:7443");
+  return JSON.parse(readFileSync(file, "utf8")) as Kubeconfig;
+}
+
+test("the kubeconfig leads to us, below the same path, in the same namespace", () => {
+  const { clusters, contexts } = kubeconfigFor({});
+  assert.is(clusters[0]?.cluster["server"], "https://127.0.0.1:7443/p");
+  assert.is(contexts[0]?.context["namespace"], "shop");
+});
+
+test("credentials that pass through stay the client's own; a certificate of ours stands for one that does not", () => {
+  assert.equal(kubeconfigFor({}).users[0]?.user, user);
+  const lent = kubeconfigFor({ pair }).users[0]?.user ?? {};
+  assert.equal(Object.keys(lent).toSorted(), ["as", "client-certificate-data", "client-key-data"]);
+  assert.match(Buffer.from(lent["client-certificate-data"] ?? "", "base64").toString(), /^-----BEGIN CERT/);
+});
+
+test("everything is its owner's alone, and goes at the end", async () => {
+  const own = await TryFiles.make(wallClock);
+  own.writeConfig({ ...wanted, pair, discovers: true });
+  own.writeKubeconfig(wanted, "127.0.0.1:1");
+  own.renew({ certificate: "new", key: "new" });
+  assert.is(statSync(own.directory).mode & 0o777, 0o700);
+  for (const name of readdirSync(own.directory))
+    assert.is(statSync(join(own.directory, name)).mode & 0o777, 0o600, name);
+  own.remove();
+  assert.not.ok(existsSync(own.directory));
+});
+
+test.run();

@@ -1,0 +1,234 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../../src/clock.ts";
+import { createAuthority, type Pair } from "../../../../src/proxy/pki.ts";
+import { testPki } from "../../../support/pki.ts";
+import { within } from "../../../support/within.ts";
+
+const test = suite("cli/check");
+
+const { authority, serving } = await testPki();
+const directory = mkdtempSync(join(tmpdir(), "check-"));
+const file = join(directory, "wk.yaml");
+const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key });
+let status = 200;
+
+test.before(async () => {
+  server.on("stream", (stream) => {
+    stream.respond({ ":status": status });
+    stream.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+test.before.each(() => {
+  status = 200;
+  put(serving);
+  writeFileSync(join(directory, "ca.crt"), authority.certificate);
+  configure((server.address() as AddressInfo).port);
+});
+test.after(() => {
+  server.close();
+  rmSync(directory, { recursive: true });
+});
+
+function put({ certificate, key }: Pair): void {
+  writeFileSync(join(directory, "tls.crt"), certificate);
+  writeFileSync(join(directory, "tls.key"), key);
+}
+
+function configure(port: number): void {
+  const text = `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+listeners:
+  - {name: kube, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key}}
+upstream:
+  backends: [{name: cp-1, url: "https://127.0.0.1:${port}"}]
+  tls: {caFile: ca.crt}
+`;
+  writeFileSync(file, text);
+}
+
+/** What the command says and how it ends; paths and what changes from run to run are cut short. */
+function check(...args: string[]): Promise<{ readonly lines: string[]; readonly code: number | null }> {
+  const child = spawn(process.execPath, ["bin/watchkeeper.js", "check", ...args]);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  return within(10_000, "the check", ended).then((code) => ({ lines: shorten(output), code }));
+}
+
+function shorten(output: string): string[] {
+  return output
+    .replaceAll(`${directory}/`, "")
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, "TIME")
+    .replaceAll(/:\d{4,5}/g, ":PORT")
+    .replaceAll(/\d+ ms/g, "N ms")
+    .trimEnd()
+    .split("\n");
+}
+
+test("a sound configuration in front of a ready backend is all ticks", async () => {
+  const { lines, code } = await check("--config", file);
+  assert.equal(lines, [
+    "✓ wk.yaml: valid, listeners: 1, backends: 1",
+    "✓ upstream CA: certificate good until TIME",
+    "✓ listener kube: certificate good until TIME",
+    "✓ backend cp-1: https://127.0.0.1:PORT answered /readyz with 200 in N ms, certificate good until TIME",
+  ]);
+  assert.is(code, 0);
+});
+
+test("every problem of an invalid file is told, and the exit code is 2", async () => {
+  writeFileSync(file, "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\nlistenrs: []\n");
+  const { lines, code } = await check("--config", file);
+  assert.equal(lines, [
+    "wk.yaml:1:1: listeners is missing",
+    "wk.yaml:1:1: upstream is missing",
+    'wk.yaml:3:1: unknown field "listenrs" (did you mean "listeners"?)',
+    "  see docs/configuration.md",
+  ]);
+  assert.is(code, 2);
+});
+
+test("a backend that is down or not ready is a finding; offline nobody is asked", async () => {
+  status = 500;
+  const unready = await check("-c", file);
+  assert.match(unready.lines.at(-2) ?? "", /^✗ backend cp-1: .* answered \/readyz with 500/);
+  assert.is(unready.lines.at(-1), "  see docs/runbooks/WatchkeeperBackendUnready.md");
+  configure(1);
+  const { lines, code } = await check("--config", file);
+  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendDead.md");
+  assert.match(lines.at(-2) ?? "", /^✗ backend cp-1: https:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
+  assert.equal([unready.code, code], [1, 1]);
+  const offline = await check("--config", file, "--offline");
+  assert.equal([offline.lines.length, offline.code], [3, 0]);
+});
+
+test("an apiserver that refuses anonymous requests is alive", async () => {
+  status = 401;
+  assert.is((await check("--config", file)).code, 0);
+});
+
+test("a certificate that ends soon is a warning, a key that does not fit or a broken CA a finding", async () => {
+  put(authority.issue({ name: "later", notAfter: wallClock.wall() + 8 * 86_400_000 }));
+  assert.match((await check("--config", file, "--offline")).lines.at(-1) ?? "", /^✓ listener kube/u);
+  put(authority.issue({ name: "soon", notAfter: wallClock.wall() + 86_400_000 }));
+  const soon = await check("--config", file, "--offline");
+  assert.equal(soon.lines.slice(-2), [
+    "! listener kube: certificate good until TIME",
+    "  see docs/runbooks/WatchkeeperCertificateExpiringSoon.md",
+  ]);
+  assert.is(soon.code, 0);
+  put({ ...serving, key: authority.issue({ name: "x" }).key });
+  writeFileSync(join(directory, "ca.crt"), "<nil>");
+  const { lines, code } = await check("--config", file);
+  assert.equal(lines.slice(1), [
+    '✗ upstream CA: Cannot use "ca.crt": no certificate among its 5 characters',
+    "  see docs/certificates.md",
+    '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key is not that of the certificate of "CN=watchkeeper"',
+    "  see docs/runbooks/WatchkeeperCertificateRefused.md",
+    "– backend cp-1: not asked (no CA)",
+  ]);
+  assert.is(code, 1);
+  writeFileSync(
+    join(directory, "ca.crt"),
+    (await createAuthority({ name: "other", clock: wallClock })).certificate,
+  );
+  assert.equal((await check("--config", file)).lines.slice(-2), [
+    "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by upstream.tls.caFile ca.crt",
+    "  see docs/runbooks/WatchkeeperBackendUntrusted.md",
+  ]);
+});
+
+test("every pair that it would show is looked at: of each host, of the API, and our own for backends", async () => {
+  const bad = "{certFile: tls.crt, keyFile: other.key}";
+  writeFileSync(join(directory, "other.key"), authority.issue({ name: "other" }).key);
+  const text = readFileSync(file, "utf8")
+    .replace("keyFile: tls.key}}", `keyFile: tls.key}, hosts: [{names: [kube.example.com], tls: ${bad}}]}`)
+    .replace("{caFile: ca.crt}", `{caFile: ca.crt, frontProxy: ${bad}, impersonator: ${bad}}`);
+  writeFileSync(file, `${text}admin: {address: "127.0.0.1:0", tls: ${bad}}\n`);
+  const { lines, code } = await check("--config", file, "--offline");
+  const found = lines.filter((line) => /^[✓✗]/u.test(line)).map((line) => line.split(": ", 1)[0]);
+  assert.equal(found.slice(2), [
+    "✓ listener kube",
+    "✗ host kube/kube.example.com",
+    "✗ front-proxy",
+    "✗ impersonator",
+    "✗ admin",
+  ]);
+  assert.match(lines.at(-2) ?? "", /the private key is not that of the certificate of "CN=watchkeeper"$/);
+  assert.is(code, 1);
+});
+
+test("a host whose certificate has none of its names is a warning: nobody who verifies would come in", async () => {
+  const host = (name: string): string =>
+    `keyFile: tls.key}, hosts: [{names: [${name}], tls: {certFile: tls.crt, keyFile: tls.key}}]}`;
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace("keyFile: tls.key}}", host("kube.example.com")));
+  const strange = await check("--config", file, "--offline");
+  assert.equal(strange.lines.slice(-2), [
+    "! host kube/kube.example.com: its certificate has none of the names kube.example.com",
+    "  see docs/certificates.md",
+  ]);
+  assert.is(strange.code, 0);
+  writeFileSync(file, text.replace("keyFile: tls.key}}", host("localhost")));
+  const { lines } = await check("--config", file, "--offline");
+  assert.is(lines.at(-1), "✓ host kube/localhost: certificate good until TIME");
+});
+
+test("a list in a file is read, and those in it are asked; one that is not there is a finding", async () => {
+  const { port } = server.address() as AddressInfo;
+  const listed = readFileSync(file, "utf8").replace(
+    /backends: .*/,
+    "discovery: {from: file, file: list.yaml}",
+  );
+  writeFileSync(file, listed);
+  const absent = await check("--config", file);
+  assert.equal(absent.lines.slice(2, 4), [
+    '✗ discovery: "list.yaml" does not exist',
+    "  see docs/runbooks/WatchkeeperDiscoveryFailed.md",
+  ]);
+  assert.is(absent.code, 1);
+  writeFileSync(join(directory, "list.yaml"), `[{name: found, url: "https://localhost:${port}"}]`);
+  const { lines, code } = await check("--config", file);
+  assert.is(lines[2], "✓ discovery: backends in list.yaml: 1");
+  assert.match(lines.at(-1) ?? "", /^✓ backend found: https:\/\/localhost:PORT answered/);
+  assert.is(code, 0);
+});
+
+test("one that takes sockets and says nothing has the page of a black hole", async () => {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  configure((silent.address() as AddressInfo).port);
+  const { lines } = await check("--config", file);
+  silent.close();
+  assert.is(lines.at(-1), "  see docs/runbooks/WatchkeeperBackendBlackholed.md");
+});
+
+test("every page that it may name is there", () => {
+  const source = readFileSync("src/cli/serve/check.ts", "utf8");
+  const pages = [...source.matchAll(/runbook\("(\w+)"\)/g)].map(
+    ([, name]) => `docs/runbooks/Watchkeeper${name}.md`,
+  );
+  assert.ok(pages.length >= 6);
+  for (const page of [...pages, "docs/configuration.md", "docs/certificates.md", "docs/faq.md"])
+    assert.ok(existsSync(page), page);
+});
+
+test("wrong usage shows the right one", async () => {
+  const { lines, code } = await check("--confg", "x");
+  assert.is(lines.at(-1), "usage: watchkeeper check --config FILE [--offline]");
+  assert.is(code, 2);
+  assert.is((await check()).code, 2);
+});
+
+test.run();

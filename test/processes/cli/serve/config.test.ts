@@ -1,0 +1,22 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { parseConfig } from "../../../../src/config.ts";
+import { isProblems } from "../../../../src/problem.ts";
+
+const test = suite("cli/config");
+
+test("what is printed is a valid configuration", () => {
+  const printed = execFileSync(process.execPath, ["bin/watchkeeper.js", "config"]).toString();
+  assert.not.ok(isProblems(parseConfig(printed, "printed.yaml")));
+  assert.match(printed, /^# /m);
+  // It is saved somewhere, under the name that README gives it.
+  const [, schema = ""] = /\$schema=(\S+)/.exec(printed) ?? [];
+  assert.ok(isAbsolute(schema) && existsSync(schema), schema);
+  assert.not.match(printed, "static.yaml");
+  assert.match(printed, "watchkeeper check --config watchkeeper.yaml ");
+});
+
+test.run();

@@ -1,0 +1,288 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Handover } from "../../../../src/cli/serve/handover.ts";
+import { wallClock } from "../../../../src/clock.ts";
+import { type Entry, Journal } from "../../../../src/journal.ts";
+import { Load } from "../../../support/load.ts";
+import { testPki } from "../../../support/pki.ts";
+import { within } from "../../../support/within.ts";
+
+const test = suite("cli/handover");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-handover-"));
+const children: ChildProcess[] = [];
+const sessions = new Set<http2.ServerHttp2Session>();
+const servers: http2.Http2SecureServer[] = [];
+const pidFile = join(directory, "pid");
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test.after(() => {
+  for (const child of children) child.kill("SIGKILL");
+  // A successor is nobody's child; one that a failed test has left behind holds on to our pipes.
+  if (existsSync(pidFile) && isAlive(servingPid())) process.kill(servingPid(), "SIGKILL");
+  for (const session of sessions) session.destroy();
+  for (const server of servers) server.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Answers GETs, sends an event every 200 ms on watches (none on `quiet`), and echoes what is upgraded. */
+async function startBackend(): Promise<http2.Http2SecureServer> {
+  const { serving } = await testPki();
+  const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("error", () => {});
+  });
+  server.on("stream", (stream, headers) => {
+    const path = String(headers[":path"]);
+    stream.on("error", () => {});
+    stream.respond({ ":status": 200, "content-type": "application/json" });
+    if (!path.includes("watch")) stream.end("{}\n");
+    const event = '{"type":"MODIFIED","object":{"metadata":{"resourceVersion":"7"}}}\n';
+    const isBusy = path.includes("watch") && !path.includes("quiet");
+    const timer = setInterval(() => isBusy && stream.write(event), 200);
+    stream.on("close", () => clearInterval(timer));
+  });
+  server.on("upgrade", (_request, socket) => {
+    socket.on("error", () => {});
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n");
+    socket.pipe(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  servers.push(server);
+  return server;
+}
+
+async function writeConfig(backend: http2.Http2SecureServer, port: number): Promise<string> {
+  const { authority, serving } = await testPki();
+  writeFileSync(join(directory, "tls.crt"), serving.certificate);
+  writeFileSync(join(directory, "tls.key"), serving.key, { mode: 0o600 });
+  writeFileSync(join(directory, "ca.crt"), authority.certificate);
+  const file = join(directory, "watchkeeper.yaml");
+  writeFileSync(
+    file,
+    `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+listeners: [{name: kube, address: "127.0.0.1:${port}", tls: {certFile: tls.crt, keyFile: tls.key}}]
+upstream:
+  backends: [{name: a, url: "https://localhost:${(backend.address() as AddressInfo).port}"}]
+  tls: {caFile: ca.crt}
+admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
+drain: {readyDelay: 5s, timeout: 4s}
+logging: {format: text}
+`,
+  );
+  return file;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("error", () => resolve(false));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
+type Log = {
+  readonly child: ChildProcess;
+  readonly count: (word: string) => number;
+  readonly text: () => string;
+};
+
+function start(command: readonly string[]): Log {
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  children.push(child);
+  let text = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+  return { child, text: () => text, count: (word) => text.split(word).length - 1 };
+}
+
+async function said({ count, text }: Log, word: string, times = 1): Promise<void> {
+  const look = async (): Promise<void> => {
+    while (count(word) < times) await pause(20);
+  };
+  await within(20_000, `${word} in the log`, look()).catch((error: Error) => {
+    throw new Error(`${error.message}; log:\n${text().slice(-3000)}`);
+  });
+}
+
+const servingPid = (): number => Number(readFileSync(pidFile, "utf8"));
+
+/** One that has ended and that nobody has asked after (a container's first process may not) is not alive. */
+function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}
+
+test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to the drain's end (F17)", async () => {
+  const backend = await startBackend();
+  const { authority } = await testPki();
+  const port = await freePort();
+  const file = await writeConfig(backend, port);
+  const log = start([process.execPath, "bin/watchkeeper.js", "run", "--config", file, "--pid-file", pidFile]);
+  await said(log, "lane.opened", 2);
+  await said(log, "listener.opened", 2);
+  const load = new Load(`https://localhost:${port}`, authority.certificate);
+  load.get(20);
+  load.watch(4, 4, "/api/v1/pods?watch=1");
+  load.watch(2, 2, "/api/v1/quiet?watch=1");
+  await load.tunnel("/api/v1/namespaces/x/pods/y/exec");
+  await load.tunnel("/api/v1/namespaces/x/pods/z/exec");
+  const pids = [servingPid()];
+  try {
+    for (const round of [1, 2]) {
+      await pause(700);
+      const before = servingPid();
+      process.kill(before, "SIGUSR2");
+      await said(log, "successor.ready", round);
+      await pause(300);
+      assert.is.not(servingPid(), before);
+      pids.push(servingPid());
+      // The one before holds on to its tunnels while it drains.
+      if (round === 1) assert.equal([load.felt.cut, isAlive(before)], [0, true]);
+      await said(log, "drain.ended", round);
+    }
+    assert.equal(load.faults, []);
+    const { answered, rewatched, ...faults } = load.felt;
+    assert.equal(faults, { refused: 0, failed: 0, reset: 0, relisted: 0, cut: 2 });
+    assert.ok(answered > 100, `${answered} answers`);
+    assert.ok(rewatched >= 40, `${rewatched} watches came back`);
+    process.stdout.write(`figure: two handovers: ${answered} GETs, ${rewatched} watches again, no fault\n`);
+  } finally {
+    load.stop();
+  }
+  const elsewhere = await freePort();
+  await writeConfig(backend, elsewhere);
+  process.kill(servingPid(), "SIGUSR2");
+  await said(log, "successor.ready", 3);
+  await said(log, "drain.ended", 3);
+  // The socket that was handed over is not where the new configuration wants one, so it is closed.
+  assert.equal(await Promise.all([port, elsewhere].map(isListening)), [false, true]);
+  const last = servingPid();
+  writeFileSync(file, "listeners: [");
+  process.kill(last, "SIGUSR2");
+  await said(log, "successor.failed");
+  assert.is(servingPid(), last);
+  assert.ok(isAlive(last));
+  process.kill(last, "SIGTERM");
+  process.kill(last, "SIGTERM");
+  await said(log, "drain.ended", 4);
+  const ends = async (): Promise<void> => {
+    while (pids.some(isAlive)) await pause(20);
+  };
+  await within(20_000, "all of them to end", ends());
+});
+
+/** A handover whose successor is a script. */
+function played(script: string) {
+  const journal = new Journal(wallClock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const command = [process.execPath, "-e", script];
+  const handover = new Handover({ clock: wallClock, journal, command });
+  let thawed = 0;
+  const listening = createServer();
+  return {
+    handover,
+    entries,
+    thawed: () => thawed,
+    async begin() {
+      await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+      const { _handle } = listening as unknown as { readonly _handle: { readonly fd: number } };
+      handover.apply(() =>
+        Promise.resolve({ descriptors: new Map([["kube", _handle.fd]]), thaw: () => void (thawed += 1) }),
+      );
+      await within(10_000, "the outcome", handover.begin());
+      listening.close();
+      process.removeAllListeners("SIGUSR2");
+    },
+  };
+}
+
+test("a successor gets the sockets under their names, and is let go when it is ready", async () => {
+  const { handover, entries, thawed, begin } = played(
+    `require("node:net").createServer().listen({ fd: 3 }, () => {
+      if (process.env.LISTEN_FDNAMES === "kube") process.send("watchkeeper.ready", () => process.disconnect());
+    });
+    setTimeout(() => process.exit(), 500);`,
+  );
+  await begin();
+  assert.equal(
+    entries.map(({ kind }) => kind),
+    ["successor.started", "successor.ready"],
+  );
+  assert.is(await within(20_000, "the end", handover.done), true);
+  assert.is(thawed(), 0);
+});
+
+test("a successor that ends, or cannot be started, leaves everything as it was", async () => {
+  const dying = played("process.exit(3)");
+  await dying.begin();
+  const failed = dying.entries.at(-1);
+  assert.is(failed?.kind === "successor.failed" ? failed.reason : "", "The successor ended with 3");
+  assert.is(dying.thawed(), 1);
+});
+
+test("without anything to hand over nothing is started", async () => {
+  const { handover, entries } = played("");
+  await handover.begin();
+  assert.equal(entries, []);
+  handover.apply(() => Promise.resolve({ descriptors: new Map(), thaw() {} }));
+  await handover.begin();
+  assert.equal(
+    entries.map(({ kind }) => kind),
+    ["successor.failed"],
+  );
+  process.removeAllListeners("SIGUSR2");
+});
+
+const hasSystemd = spawnSync("systemd-socket-activate", ["--version"]).status === 0;
+if (!hasSystemd) process.stdout.write("skip: socket activation needs systemd-socket-activate\n");
+
+(hasSystemd ? test : test.skip)("systemd's socket is used, whatever has waited in it", async () => {
+  const backend = await startBackend();
+  const { authority } = await testPki();
+  const port = await freePort();
+  const file = await writeConfig(backend, port);
+  const own = [process.execPath, "bin/watchkeeper.js", "run", "--config", file];
+  const log = start(["systemd-socket-activate", "-l", `127.0.0.1:${port}`, "--fdname=kube", ...own]);
+  await said(log, "Listening on");
+  // The first client starts the process, and waits in the socket's queue until a backend is ready.
+  const session = http2.connect(`https://localhost:${port}`, { ca: authority.certificate });
+  const stream = session.request({ ":path": "/api" });
+  const chunks: Buffer[] = [];
+  const read = async (): Promise<void> => {
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+  };
+  await within(15_000, "an answer", read());
+  assert.is(Buffer.concat(chunks).toString(), "{}\n");
+  session.close();
+  log.child.kill("SIGTERM");
+  log.child.kill("SIGTERM");
+});
+
+test.run();

@@ -1,0 +1,238 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { within } from "../../../support/within.ts";
+
+const test = suite("cli/run");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-run-"));
+const children: ChildProcess[] = [];
+
+test.after(() => {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function configFile(name: string, backendPort = 1): string {
+  const file = join(directory, name);
+  writeFileSync(
+    file,
+    `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+metadata: {name: test}
+listeners: [{name: local, address: "127.0.0.1:0"}]
+upstream: {backends: [{name: a, url: "http://127.0.0.1:${backendPort}"}]}
+admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
+drain: {readyDelay: 200ms, timeout: 1s}
+`,
+  );
+  return file;
+}
+
+type Started = { readonly child: ChildProcess; readonly said: (word: string) => Promise<string> };
+
+function start(file: string, flags: readonly string[] = []): Started {
+  const child = spawn(process.execPath, [...flags, "bin/watchkeeper.js", "run", "--config", file], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, MALLOC_TRIM_THRESHOLD_: "2097152" },
+  });
+  children.push(child);
+  let text = "";
+  const waiting = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      for (const look of waiting) look();
+    });
+  }
+  const said = (word: string): Promise<string> =>
+    within(
+      30_000,
+      `${word} in the log`,
+      new Promise((resolve) => {
+        const look = (): void => {
+          const line = text.split("\n").find((one) => one.includes(word));
+          if (line === undefined) return;
+          waiting.delete(look);
+          resolve(line);
+        };
+        waiting.add(look);
+        look();
+      }),
+    );
+  return { child, said };
+}
+
+const exitOf = (child: ChildProcess): Promise<number | null> =>
+  within(10_000, "the exit", new Promise((resolve) => child.once("exit", resolve)));
+
+test("a run has the young heap that was measured, unless its starter asks for another", async () => {
+  const isOurs = async (flags: readonly string[]): Promise<boolean> => {
+    const { child, said } = start(configFile(`heap-${flags.length}.yaml`), flags);
+    await said("listener.opened");
+    return readFileSync(`/proc/${child.pid}/cmdline`, "utf8").includes("--max-semi-space-size=8\0");
+  };
+  assert.equal([await isOurs([]), await isOurs(["--max-semi-space-size=16"])], [true, false]);
+});
+
+test("a run gives freed memory back, unless its starter has other wishes for malloc", async () => {
+  const { child, said } = start(configFile("malloc.yaml"));
+  await said("listener.opened");
+  const env = readFileSync(`/proc/${child.pid}/environ`, "utf8").split("\0");
+  assert.equal(
+    env.filter((one) => one.startsWith("MALLOC_")),
+    ["MALLOC_ARENA_MAX=2", "MALLOC_TRIM_THRESHOLD_=2097152", "MALLOC_MMAP_THRESHOLD_=65536"],
+  );
+});
+
+test("whoever is let in may ask at once how we are: the port of probes is open before clients'", async () => {
+  const { said } = start(configFile("order.yaml"));
+  await said('"listener":"local"');
+  assert.match(await said("listener.opened"), '"listener":"metrics"');
+});
+
+test("where no process may begin anew it runs all the same, as it was started", async () => {
+  const forbidden = "data:text/javascript,process.execPath='/nowhere/node'";
+  const { child, said } = start(configFile("no-execve.yaml"), ["--import", forbidden]);
+  await said("listener.opened");
+  assert.not.match(readFileSync(`/proc/${child.pid}/cmdline`, "utf8"), /semi-space/);
+});
+
+test("a bad file is told with all its problems and exit code 2", () => {
+  const file = join(directory, "bad.yaml");
+  writeFileSync(
+    file,
+    "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\nlisteners: []\nupstrem: {}\n",
+  );
+  const { status, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", "run", "--config", file]);
+  assert.is(status, 2);
+  assert.match(stderr.toString(), /bad\.yaml:4:1: unknown field "upstrem"/);
+  assert.match(stderr.toString(), 'did you mean "upstream"');
+  assert.match(stderr.toString(), /bad\.yaml:3:\d+: listeners/);
+});
+
+test("what cannot start says why and ends, it does not stay behind without serving", () => {
+  const file = join(directory, "no-ca.yaml");
+  const text = readFileSync(configFile("base.yaml"), "utf8").replace(
+    'upstream: {backends: [{name: a, url: "http://127.0.0.1:1"}]}',
+    'upstream: {backends: [{name: a, url: "https://127.0.0.1:1"}], tls: {caFile: absent.crt}}',
+  );
+  writeFileSync(file, text);
+  const { status, signal, stderr } = spawnSync(
+    process.execPath,
+    ["bin/watchkeeper.js", "run", "--config", file],
+    {
+      timeout: 30_000,
+    },
+  );
+  assert.equal([status, signal], [2, null]);
+  assert.match(stderr.toString(), 'absent.crt": does not exist');
+});
+
+test("a port that somebody else has is told in one line, by its listener, before anything is dialled", async () => {
+  const other = net.createServer().listen(0, "127.0.0.1");
+  await within(5000, "the other to listen", once(other, "listening"));
+  const { port } = other.address() as net.AddressInfo;
+  const file = join(directory, "taken.yaml");
+  writeFileSync(
+    file,
+    readFileSync(configFile("base.yaml"), "utf8").replace("127.0.0.1:0", `127.0.0.1:${port}`),
+  );
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["bin/watchkeeper.js", "run", "--config", file],
+    { timeout: 30_000 },
+  );
+  other.close();
+  assert.equal(
+    [status, stderr.toString()],
+    [2, `listener local: cannot listen on 127.0.0.1:${port}: already in use\n`],
+  );
+  const told = stdout.toString().trimEnd().split("\n");
+  assert.equal(
+    told.filter((line) => !/"(listener.opened|probe.changed)"/.test(line)),
+    [],
+  );
+});
+
+test("a certificate that is not there is told with its listener", () => {
+  const file = join(directory, "no-certificate.yaml");
+  const text = readFileSync(configFile("base.yaml"), "utf8").replace(
+    'address: "127.0.0.1:0"}]',
+    'address: "127.0.0.1:0", tls: {certFile: absent.crt, keyFile: absent.key}}]',
+  );
+  writeFileSync(file, text);
+  const { stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", "run", "--config", file], {
+    timeout: 30_000,
+  });
+  assert.match(stderr.toString(), /^listener local: Cannot use "[^"]*absent\.crt": does not exist\n$/m);
+});
+
+test("a fault that nothing caught drains the process, which ends with 1 (D10)", async () => {
+  const preload = join(directory, "fault.mjs");
+  writeFileSync(preload, 'process.once("SIGWINCH", () => { throw new Error("nobody caught this"); });\n');
+  const { child, said } = start(configFile("fault.yaml"), ["--import", preload]);
+  await said("listener");
+  child.kill("SIGWINCH");
+  assert.match(await said("fault.contained"), "nobody caught this");
+  assert.is(await exitOf(child), 1);
+});
+
+test("a wrong flag is named, and every command explains itself", () => {
+  const said = (...args: string[]): string => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", ...args]);
+    return `${String(status)} ${stdout.toString()}${stderr.toString()}`;
+  };
+  assert.match(said("run", "--confg", "x"), /^2 Unknown option '--confg'/);
+  assert.match(said("bogus"), /^2 Unknown command "bogus"/);
+  assert.match(said("config", "extra"), /^2 /);
+  for (const name of ["run", "check", "config", "demo", "pki", "sidecar", "manifest", "try", "version"]) {
+    assert.match(said(name, "--help"), new RegExp(`^0 usage: watchkeeper ${name}`), name);
+  }
+  assert.match(said("--version"), /^0 watchkeeper \d/);
+});
+
+test("no file, and a file that is not there, are usage and config errors", () => {
+  for (const args of [["run"], ["run", "--config", join(directory, "absent.yaml")], ["run", "--nonsense"]]) {
+    const { status, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", ...args]);
+    assert.is(status, 2, args.join(" "));
+    assert.not.match(stderr.toString(), "at ");
+  }
+});
+
+test("it says where it listens, and stops on SIGTERM with 0", async () => {
+  const { child, said } = start(configFile("good.yaml"));
+  assert.match(await said("listener"), /127\.0\.0\.1:\d+/);
+  child.kill("SIGTERM");
+  assert.is(await exitOf(child), 0);
+});
+
+test("a changed file is taken, a broken one is refused and the last good one serves on", async () => {
+  const file = configFile("reload.yaml");
+  const { child, said } = start(file);
+  await said("listener");
+  writeFileSync(file, "upstream: [");
+  await said("config.refused");
+  configFile("reload.yaml", 2);
+  await said("config.reloaded");
+  child.kill("SIGHUP");
+  assert.is(child.exitCode, null);
+  child.kill("SIGTERM");
+  assert.is(await exitOf(child), 0);
+});
+
+test("a second signal ends it at once", async () => {
+  const { child, said } = start(configFile("hurry.yaml"));
+  await said("listener");
+  child.kill("SIGTERM");
+  await said("drain");
+  child.kill("SIGTERM");
+  assert.is(await exitOf(child), 0);
+});
+
+test.run();
