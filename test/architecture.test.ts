@@ -211,7 +211,7 @@ test("every source file has a test of the same name", () => {
     "src/clock.ts",
     "src/limits.ts",
     "src/window-limits.ts",
-    "src/demo/demo-limits.ts",
+    "src/demo/objects/demo-limits.ts",
     "src/cli/cli.ts",
   ]);
   const untested = sources.filter((file) => !exempt.has(file) && hasCode(file) && !hasTest(file));

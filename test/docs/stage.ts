@@ -6,11 +6,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { wallClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config.ts";
-import { Apiserver } from "../../src/demo/apiserver.ts";
-import { newCluster } from "../../src/demo/cluster.ts";
-import { DemoFiles, embeddedAt } from "../../src/demo/files.ts";
-import { Host } from "../../src/demo/host.ts";
-import { Visitor } from "../../src/demo/visitor.ts";
+import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
+import { newCluster } from "../../src/demo/apiserver/cluster.ts";
+import { Host } from "../../src/demo/apiserver/host.ts";
+import { DemoFiles, embeddedAt } from "../../src/demo/story/files.ts";
+import { Visitor } from "../../src/demo/story/visitor.ts";
 import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";

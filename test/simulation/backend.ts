@@ -2,9 +2,9 @@
  * One simulated apiserver: the embedded one for watches and lists, and planned answers for everything tagged. Checks
  * what it is sent as strictly as the client checks what it gets.
  */
-import { Apiserver } from "../../src/demo/apiserver.ts";
-import { answerStream } from "../../src/demo/session.ts";
-import type { Store } from "../../src/demo/store.ts";
+import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
+import { answerStream } from "../../src/demo/apiserver/session.ts";
+import type { Store } from "../../src/demo/objects/store.ts";
 import { Field } from "../../src/h2/field.ts";
 import type { RequestHead } from "../../src/h2/fields.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";

@@ -1,5 +1,5 @@
 /** Simulated clients: they ask what is planned, follow watches, and check every byte that they are given. */
-import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/json.ts";
+import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
 import { Field } from "../../src/h2/field.ts";
 import { errorCode, lost } from "../../src/h2/protocol-error.ts";
 import { Session } from "../../src/h2/session.ts";

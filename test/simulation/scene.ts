@@ -1,7 +1,7 @@
 /** One run: a proxy between clients and backends, in calm or stormy weather, and what must hold at its end. */
-import { newCluster } from "../../src/demo/cluster.ts";
-import type { KubeObject } from "../../src/demo/json.ts";
-import type { Store } from "../../src/demo/store.ts";
+import { newCluster } from "../../src/demo/apiserver/cluster.ts";
+import type { KubeObject } from "../../src/demo/objects/json.ts";
+import type { Store } from "../../src/demo/objects/store.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import type { Entry } from "../../src/journal.ts";
 import { limits } from "../../src/limits.ts";

@@ -3,9 +3,9 @@
  * its own was ended, and counts what it was told of the beat.
  */
 import { wallClock } from "../../src/clock.ts";
-import { Beat, beatOf } from "../../src/demo/beat.ts";
-import type { DemoClient } from "../../src/demo/client.ts";
-import { mapOf, textOf } from "../../src/demo/json.ts";
+import { mapOf, textOf } from "../../src/demo/objects/json.ts";
+import { Beat, beatOf } from "../../src/demo/story/beat.ts";
+import type { DemoClient } from "../../src/demo/story/client.ts";
 
 export class Elder {
   readonly #connect: () => DemoClient;

@@ -1,6 +1,6 @@
 /** What befalls the proxy and its apiservers meanwhile: one thing after the other, until the round is over. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { faultKinds } from "../../src/demo/embedded.ts";
+import { faultKinds } from "../../src/demo/apiserver/embedded.ts";
 import type { Random } from "../support/random.ts";
 import { count } from "./felt.ts";
 import { type Shape, type Stage, whole } from "./stage.ts";

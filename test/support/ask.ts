@@ -1,6 +1,6 @@
 /** Talks to an embedded apiserver without a wire: what it answers is collected here. */
-import type { Apiserver } from "../../src/demo/apiserver.ts";
-import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/json.ts";
+import type { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
+import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
 
 export type Heard = {
   status: number;

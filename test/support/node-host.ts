@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Apiserver } from "../../src/demo/apiserver.ts";
-import { demoLimits } from "../../src/demo/demo-limits.ts";
+import type { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
+import { demoLimits } from "../../src/demo/objects/demo-limits.ts";
 
 /** Answers one request with Node's objects. */
 export function nodeHost(apiserver: Apiserver): (request: IncomingMessage, response: ServerResponse) => void {

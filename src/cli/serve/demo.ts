@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { wallClock } from "../../clock.ts";
-import { Demo } from "../../demo/demo.ts";
-import { type FaultKind, faultKinds } from "../../demo/embedded.ts";
-import { Story } from "../../demo/story.ts";
+import { type FaultKind, faultKinds } from "../../demo/apiserver/embedded.ts";
+import { Demo } from "../../demo/story/demo.ts";
+import { Story } from "../../demo/story/story.ts";
 import { Failure, failureFrom } from "../../failure.ts";
 
 const usage = "usage: watchkeeper demo [--port N] [--once] [--faults LIST]\n";

@@ -2,15 +2,15 @@
 import { wallClock } from "../../clock.ts";
 import { Failure } from "../../failure.ts";
 import { Journal } from "../../journal.ts";
-import { Apiserver, type Encoding } from "../apiserver.ts";
-import { beatInto } from "../beat.ts";
-import { newCluster } from "../cluster.ts";
-import { Embedded } from "../embedded.ts";
-import { type DemoFiles, embeddedAt } from "../files.ts";
-import { Host } from "../host.ts";
-import { mapOf } from "../json.ts";
-import type { Store } from "../store.ts";
-import { type Encode, encodeJson } from "../watch-stream.ts";
+import { Apiserver, type Encoding } from "../apiserver/apiserver.ts";
+import { newCluster } from "../apiserver/cluster.ts";
+import { Embedded } from "../apiserver/embedded.ts";
+import { Host } from "../apiserver/host.ts";
+import { type Encode, encodeJson } from "../apiserver/watch-stream.ts";
+import { mapOf } from "../objects/json.ts";
+import type { Store } from "../objects/store.ts";
+import { beatInto } from "../story/beat.ts";
+import { type DemoFiles, embeddedAt } from "../story/files.ts";
 import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };

@@ -1,6 +1,6 @@
 /** Knocks again and again: a new connection each time, one GET, and whether it was answered. */
 
-import { Visitor } from "../visitor.ts";
+import { Visitor } from "../story/visitor.ts";
 import type { Scene } from "./scene.ts";
 
 const periodMs = 200;

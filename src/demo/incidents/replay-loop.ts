@@ -1,5 +1,5 @@
 /** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
-import { mapOf, textOf } from "../json.ts";
+import { mapOf, textOf } from "../objects/json.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene, Side } from "./scene.ts";
 import type { Wishes } from "./setting.ts";

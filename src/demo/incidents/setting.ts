@@ -4,8 +4,8 @@
  */
 import type { Failure } from "../../failure.ts";
 import type { Pair } from "../../proxy/pki.ts";
-import type { WriteBeat } from "../beat.ts";
-import type { DemoBackend, DemoFiles } from "../files.ts";
+import type { WriteBeat } from "../story/beat.ts";
+import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
 /** What a story wants of its scene beyond what every one has. */
 export type Wishes = {

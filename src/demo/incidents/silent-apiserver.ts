@@ -1,5 +1,5 @@
 /** 004, the founding one: an apiserver says nothing more, and watches hang on it for days. */
-import type { Seen } from "../steady-client.ts";
+import type { Seen } from "../story/steady-client.ts";
 import { brokenOf, type Comparison, inSeconds, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";

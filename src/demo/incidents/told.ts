@@ -1,6 +1,6 @@
 /** What an operator is told: an incident, as watchkeeper's own JSON API shows it to everybody (docs/admin-api.md). */
 import { request } from "node:http";
-import { isList, type JsonMap, mapOf, parseJson, textOf } from "../json.ts";
+import { isList, type JsonMap, mapOf, parseJson, textOf } from "../objects/json.ts";
 
 export type Told = {
   readonly kind: string;

@@ -4,7 +4,7 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { FaultKind } from "../../../src/demo/embedded.ts";
+import type { FaultKind } from "../../../src/demo/apiserver/embedded.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 
 const test = suite("incidents/004-silent-apiserver");

@@ -2,10 +2,10 @@
  * One simulated apiserver: the embedded one behind real HTTP/2 sessions, with a cache of its own and everything that
  * may befall a process. Compares what it is asked with what the client asked the proxy for.
  */
-import { Apiserver } from "../../../src/demo/apiserver.ts";
-import type { Answer, Ask } from "../../../src/demo/ask.ts";
-import { answerStream } from "../../../src/demo/session.ts";
-import type { Store } from "../../../src/demo/store.ts";
+import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
+import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
+import { answerStream } from "../../../src/demo/apiserver/session.ts";
+import type { Store } from "../../../src/demo/objects/store.ts";
 import { Session } from "../../../src/h2/session.ts";
 import { Turn } from "../../../src/h2/turn.ts";
 import type { Attempts } from "./attempts.ts";

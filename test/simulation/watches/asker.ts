@@ -1,5 +1,5 @@
 /** A client that reads and writes all the time: every answer must be one backend's own, and every write happen once. */
-import { type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/json.ts";
+import { type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
 import type { Caller } from "./caller.ts";
 import { type Answer, PlainCall } from "./plain-call.ts";
 import type { Truth } from "./truth.ts";

@@ -3,8 +3,8 @@
  * only from its own start on. A fresh one refuses older versions (watch.md §5.4).
  */
 import type { Clock } from "../../../src/clock.ts";
-import type { KubeObject } from "../../../src/demo/json.ts";
-import type { Change, Source, Store } from "../../../src/demo/store.ts";
+import type { KubeObject } from "../../../src/demo/objects/json.ts";
+import type { Change, Source, Store } from "../../../src/demo/objects/store.ts";
 
 export class Cache implements Source {
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
 /** Watch events as bytes, both ways and in both encodings: what the simulated apiserver writes and a client reads. */
-import { isMap, type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/json.ts";
+import { isMap, type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
 
 export type WatchEvent = {
   readonly type: string;

@@ -2,9 +2,9 @@
  * The scale model: thousands of nodes with ten watches each, and all apiservers restarted one after another, as an
  * upgrade of the control plane does. What is asked is how much of it anybody notices.
  */
-import { newCluster } from "../../../src/demo/cluster.ts";
-import type { KubeObject } from "../../../src/demo/json.ts";
-import type { Store } from "../../../src/demo/store.ts";
+import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import type { KubeObject } from "../../../src/demo/objects/json.ts";
+import type { Store } from "../../../src/demo/objects/store.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { World } from "../world.ts";

@@ -2,7 +2,7 @@
  * One run: watches of every kind through the real path, while apiservers and their connections fail in every way, and
  * what must hold all the time, at each end, and once the faults are over.
  */
-import { newCluster } from "../../../src/demo/cluster.ts";
+import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { World } from "../world.ts";

@@ -3,8 +3,8 @@
  * match, each once, in order, from where the watch began (G1-G6).
  */
 import type { Clock } from "../../../src/clock.ts";
-import type { KubeObject } from "../../../src/demo/json.ts";
-import type { Change, Store } from "../../../src/demo/store.ts";
+import type { KubeObject } from "../../../src/demo/objects/json.ts";
+import type { Change, Store } from "../../../src/demo/objects/store.ts";
 import type { WatchEvent } from "./events.ts";
 import type { Findings } from "./findings.ts";
 

@@ -1,6 +1,6 @@
 /** Writes to the cluster all the time: objects come, change, move between selectors, and go, some of them together. */
-import type { KubeObject } from "../../../src/demo/json.ts";
-import type { Store } from "../../../src/demo/store.ts";
+import type { KubeObject } from "../../../src/demo/objects/json.ts";
+import type { Store } from "../../../src/demo/objects/store.ts";
 import { apps, namespaces, watchedResources } from "./cast.ts";
 import type { Findings } from "./findings.ts";
 import type { Weather } from "./weather.ts";

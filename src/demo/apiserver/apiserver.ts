@@ -1,0 +1,202 @@
+/**
+ * The embedded apiserver: one request in, one answer out, on whatever the host has for a wire. It opens no socket and
+ * takes its time from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
+ */
+import type { Clock } from "../../clock.ts";
+import { demoLimits } from "../objects/demo-limits.ts";
+import { type Form, formOf, offered, renderList, renderObject } from "../objects/form.ts";
+import type { JsonMap } from "../objects/json.ts";
+import { type Target, targetOf } from "../objects/resources.ts";
+import {
+  internalError,
+  methodNotAllowed,
+  noSuchPath,
+  notAcceptable,
+  Refusal,
+  tooLarge,
+} from "../objects/status.ts";
+import type { Source, Store } from "../objects/store.ts";
+import type { Answer, Ask } from "./ask.ts";
+import { documentAt } from "./discovery.ts";
+import { Rest } from "./rest.ts";
+import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
+import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
+
+const json = "application/json";
+/** `--min-request-timeout`: a watch without timeoutSeconds lives for 1800 to 3600 s. */
+const watchFloorMs = 1_800_000;
+
+type Options = {
+  readonly store: Store;
+  /** What this apiserver knows of the store, where that may be less than there is; the store itself by default. */
+  readonly cache?: Source;
+  /** Resources whose watches are served from the store whatever the cache is, as real ones serve `events`. */
+  readonly uncached?: ReadonlySet<string>;
+  /** Another way to write the events of who sends this Accept, or undefined: JSON. */
+  readonly encodingFor?: (accept: string) => Encoding | undefined;
+  readonly mostWatchQueueBytes?: number;
+  readonly clock: Clock;
+  /** Begins the audit ids it gives out, so that an answer tells who made it. */
+  readonly name: string;
+};
+
+export type Encoding = { readonly contentType: string; readonly encode: Encode };
+
+const inJson: Encoding = { contentType: json, encode: encodeJson };
+
+type Reply = { readonly code: number; readonly contentType: string; readonly body: Buffer };
+
+export class Apiserver {
+  readonly #options: Options;
+  readonly #rest: Rest;
+  readonly #watches = new Set<WatchStream>();
+  #askedCount = 0;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#rest = new Rest(options.store, options.clock, options.cache);
+  }
+
+  /** How many requests it was asked so far. */
+  get askedCount(): number {
+    return this.#askedCount;
+  }
+
+  /** How many watches are open now. */
+  get watchCount(): number {
+    return this.#watches.size;
+  }
+
+  handle(ask: Ask, answer: Answer): void {
+    this.#askedCount += 1;
+    // Kept verbatim when the asker brought one, as the real one does: one id through every log.
+    const auditId = fieldOf(ask, "audit-id") || `${this.#options.name}-${this.#askedCount}`;
+    const reply = this.#contained(ask, answer, auditId);
+    if (reply === undefined) return;
+    const { code, contentType, body } = reply;
+    answer.head(code, [...headOf(contentType, auditId), ["content-length", String(body.length)]]);
+    if (ask.method !== "HEAD" && body.length > 0) answer.write(body);
+    answer.end();
+  }
+
+  /** Ends every watch at an event boundary, as a shutdown does. */
+  endWatches(): void {
+    for (const watch of this.#watches) watch.end();
+  }
+
+  #contained(ask: Ask, answer: Answer, auditId: string): Reply | undefined {
+    try {
+      return this.#reply(ask, answer, auditId);
+    } catch (reason) {
+      // JSON nested too deep for the stack, say: it costs its own request, not the server.
+      return refused(internalError(String(reason)));
+    }
+  }
+
+  /** Undefined: a watch has taken the answer over. */
+  #reply(ask: Ask, answer: Answer, auditId: string): Reply | undefined {
+    const [path = "", ...rest] = ask.path.split("?");
+    const plain = plainReply(ask.method, path);
+    if (plain !== undefined) return plain;
+    const target = targetOf(segmentsOf(path));
+    if (target === undefined || target.subresource !== undefined) return refused(noSuchPath());
+    const form = formOf(fieldOf(ask, "accept"));
+    if (form === undefined) return refused(notAcceptable(offered));
+    const query = new URLSearchParams(rest.join("?"));
+    if (!isWatch(ask.method, target, query)) return this.#objects(ask, { target, query, form });
+    const request = watchRequestOf(target, query);
+    if (request instanceof Refusal) return refused(request);
+    const { contentType, encode } = this.#options.encodingFor?.(fieldOf(ask, "accept")) ?? inJson;
+    answer.head(200, headOf(contentType, auditId));
+    this.#watch(request, { form, encode }, answer);
+    return undefined;
+  }
+
+  #objects(ask: Ask, asked: { target: Target; query: URLSearchParams; form: Form }): Reply {
+    const { target, query, form } = asked;
+    if (ask.body.length > demoLimits.bodyBytes) return refused(tooLarge(demoLimits.bodyBytes));
+    const [contentType = ""] = fieldOf(ask, "content-type").split(";");
+    const result = this.#rest.answer({ method: ask.method, target, query, contentType, body: ask.body });
+    if (result instanceof Refusal) return refused(result);
+    const rendering = { resource: target.resource, form, wallMs: this.#options.clock.wall() };
+    switch (result.kind) {
+      case "status":
+        return jsonReply(200, result.status);
+      case "list":
+        return jsonReply(200, renderList(result.objects, result.version, rendering));
+      case "object":
+        return jsonReply(result.code, renderObject(result.object, rendering));
+      default:
+        return result satisfies never;
+    }
+  }
+
+  #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
+    const { store, clock, cache = store, uncached } = this.#options;
+    const isUncached = uncached?.has(request.target.resource.plural) === true;
+    // Spread over the window as the real one's random choice is, but the same in every run.
+    const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
+    const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
+    const watch = new WatchStream(
+      {
+        request,
+        ...written,
+        answer,
+        source: isUncached ? store : cache,
+        hasPeriodicBookmarks: !isUncached,
+        mostQueuedBytes: isUncached
+          ? Number.POSITIVE_INFINITY
+          : (this.#options.mostWatchQueueBytes ?? demoLimits.watchQueueBytes),
+        clock,
+        timeoutMs,
+      },
+      () => this.#watches.delete(watch),
+    );
+    this.#watches.add(watch);
+    answer.onGone(() => watch.stop());
+    watch.start();
+  }
+}
+
+/** What needs no objects: health, discovery, the version. */
+function plainReply(method: string, path: string): Reply | undefined {
+  const isHealth = /^\/(livez|readyz|healthz)(\/|$)/.test(path);
+  const document = isHealth ? undefined : documentAt(path);
+  if (!isHealth && document === undefined) return undefined;
+  if (method !== "GET" && method !== "HEAD") return refused(methodNotAllowed());
+  if (document !== undefined) return jsonReply(200, document);
+  return { code: 200, contentType: "text/plain; charset=utf-8", body: Buffer.from("ok") };
+}
+
+/** Decoded one by one, so that an escaped slash stays inside its segment; undecodable ones match nothing. */
+function segmentsOf(path: string): string[] {
+  try {
+    return path
+      .split("/")
+      .slice(1)
+      .filter((segment) => segment !== "")
+      .map(decodeURIComponent);
+  } catch {
+    return []; // malformed escape: 404, there is nothing of that name
+  }
+}
+
+function fieldOf(ask: Ask, name: string): string {
+  return ask.fields.find(([key]) => key === name)?.[1] ?? "";
+}
+
+function headOf(contentType: string, auditId: string): [string, string][] {
+  return [
+    ["audit-id", auditId],
+    ["cache-control", "no-cache, private"],
+    ["content-type", contentType],
+  ];
+}
+
+function jsonReply(code: number, body: JsonMap): Reply {
+  return { code, contentType: json, body: Buffer.from(`${JSON.stringify(body)}\n`) };
+}
+
+function refused({ code, status }: Refusal): Reply {
+  return jsonReply(code, status);
+}

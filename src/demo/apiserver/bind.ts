@@ -1,0 +1,14 @@
+/** Where the demo's servers are reached: on loopback, each on a port of its own. */
+import type { Server } from "node:net";
+import { type Failure, failureFrom } from "../../failure.ts";
+
+/** Binds a loopback port, any free one if none is named, and returns it. Errors: one that is taken, say. */
+export async function bindLoopback(server: Server, port = 0): Promise<number | Failure> {
+  const failure = await new Promise<Failure | undefined>((resolve) => {
+    server.once("error", (error) => resolve(failureFrom(error, "proxy")));
+    server.listen(port, "127.0.0.1", () => resolve(undefined));
+  });
+  if (failure !== undefined) return failure;
+  const bound = server.address();
+  return typeof bound === "object" && bound !== null ? bound.port : 0;
+}

@@ -1,0 +1,69 @@
+/** One embedded apiserver with all that the demo needs around it: its process, and the hose through which it is reached. */
+import type { Clock } from "../../clock.ts";
+import type { Failure } from "../../failure.ts";
+import type { Pair } from "../../proxy/pki.ts";
+import type { Store } from "../objects/store.ts";
+import { Apiserver, type Encoding } from "./apiserver.ts";
+import { ApiserverProcess } from "./apiserver-process.ts";
+import { Hose } from "./hose.ts";
+
+/** What may befall an apiserver. */
+export const faultKinds = ["hole", "freeze", "restart"] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+export type EmbeddedOptions = {
+  readonly name: string;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly pair: Pair;
+  /** As Apiserver takes it. */
+  readonly encodingFor?: (accept: string) => Encoding | undefined;
+};
+
+export class Embedded {
+  readonly name: string;
+  readonly #apiserver: Apiserver;
+  readonly #process: ApiserverProcess;
+  readonly #hose: Hose;
+
+  constructor({ pair, ...options }: EmbeddedOptions) {
+    this.name = options.name;
+    this.#apiserver = new Apiserver(options);
+    this.#process = new ApiserverProcess({
+      ...pair,
+      handle: (ask, answer) => this.#apiserver.handle(ask, answer),
+    });
+    this.#hose = new Hose(() => this.#process.port);
+  }
+
+  /** How many watches it serves now. */
+  get watchCount(): number {
+    return this.#apiserver.watchCount;
+  }
+
+  /** Returns the loopback port at which it is reached. */
+  async start(): Promise<number | Failure> {
+    const [failure, port] = await Promise.all([this.#process.start(), this.#hose.start()]);
+    return failure ?? port;
+  }
+
+  /** Resolves when the fault is there. */
+  async strike(fault: FaultKind): Promise<void> {
+    if (fault === "hole") this.#hose.pinch();
+    else if (fault === "freeze") this.#process.freeze();
+    else await this.#process.kill();
+  }
+
+  /** Takes the fault away again; a Failure when its process does not come back. */
+  async heal(fault: FaultKind): Promise<Failure | undefined> {
+    if (fault === "hole") this.#hose.release();
+    else if (fault === "freeze") this.#process.thaw();
+    else return this.#process.start();
+    return undefined;
+  }
+
+  async stop(): Promise<void> {
+    this.#hose.stop();
+    await this.#process.kill();
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * One watch as it is served: the state or the history first, then every change as it is committed, a bookmark each
+ * minute, END at the deadline. Timing and order are those measured on kube-apiserver 1.36.
+ */
+import type { Clock } from "../../clock.ts";
+import { type Form, renderObject } from "../objects/form.ts";
+import type { JsonMap, KubeObject } from "../objects/json.ts";
+import { apiVersionOf } from "../objects/resources.ts";
+import { expired, type Refusal, tooLargeVersion } from "../objects/status.ts";
+import type { Change, Source } from "../objects/store.ts";
+import type { Answer } from "./ask.ts";
+import type { WatchRequest } from "./watch-request.ts";
+
+const bookmarkMs = 60_000;
+/** A last bookmark is sent this long before the deadline, so that the client's next watch starts late in history. */
+const lastBookmarkMs = 2_000;
+
+/** How one event is written: JSON in a line of its own, unless somebody knows another way. */
+export type Encode = (type: string, object: JsonMap) => Buffer;
+
+export const encodeJson: Encode = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
+
+type Parts = {
+  readonly request: WatchRequest;
+  readonly form: Form;
+  readonly encode: Encode;
+  readonly answer: Answer;
+  readonly source: Source;
+  /** What is served from etcd itself, as `events` are, has none but the one that ends the state. */
+  readonly hasPeriodicBookmarks: boolean;
+  /** A watcher this far behind is ended. */
+  readonly mostQueuedBytes: number;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+};
+
+export class WatchStream {
+  readonly #parts: Parts;
+  readonly #onStop: () => void;
+  /** Only changes above it are sent, and only once the store is above it are bookmarks. */
+  #start = 0;
+  #hasSentColumns = false;
+  #stops = new Set<() => void>();
+
+  /** `onStop` runs whenever it ends, whoever ended it. */
+  constructor(parts: Parts, onStop: () => void) {
+    this.#parts = parts;
+    this.#onStop = onStop;
+  }
+
+  /** Serves until the deadline, `end()` or `stop()`; the answer's head has been sent. */
+  start(): void {
+    const refusal = this.#open();
+    if (refusal !== undefined) this.#send("ERROR", refusal.status);
+    // A negative timeoutSeconds is an empty stream.
+    if (refusal !== undefined || this.#parts.timeoutMs <= 0) this.end();
+    else this.#live();
+  }
+
+  /** END at an event boundary, and nothing after it. */
+  end(): void {
+    this.stop();
+    this.#parts.answer.end();
+  }
+
+  /** The asker is gone: nothing more can be said. */
+  stop(): void {
+    for (const stop of this.#stops) stop();
+    this.#stops.clear();
+    this.#onStop();
+  }
+
+  #open(): Refusal | undefined {
+    const { source, request } = this.#parts;
+    const { start, target } = request;
+    if (start.from === "version") {
+      this.#start = start.version;
+      const missed = source.since(target.resource.plural, start.version);
+      if (missed === undefined) return expired(start.version, source.oldest);
+      for (const change of missed) this.#change(change);
+      return undefined;
+    }
+    this.#start = source.revision;
+    if (start.from === "now") return undefined;
+    if (start.atLeast > source.revision) return tooLargeVersion(start.atLeast, source.revision);
+    for (const object of source.list(target.resource.plural, target.namespace))
+      if (request.matches(object)) this.#event("ADDED", object);
+    if (request.marksInitialEnd) this.#bookmark({ "k8s.io/initial-events-end": "true" });
+    return undefined;
+  }
+
+  #live(): void {
+    const { source, clock, request, timeoutMs, hasPeriodicBookmarks } = this.#parts;
+    this.#stops.add(source.subscribe((change) => this.#commit(change)));
+    this.#stops.add(clock.after(timeoutMs, () => this.end()));
+    if (!request.wantsBookmarks || !hasPeriodicBookmarks) return;
+    this.#bookmarkEach(bookmarkMs);
+    if (timeoutMs > lastBookmarkMs)
+      this.#stops.add(clock.after(timeoutMs - lastBookmarkMs, () => this.#progress()));
+  }
+
+  #bookmarkEach(periodMs: number): void {
+    const cancel = this.#parts.clock.after(periodMs, () => {
+      this.#stops.delete(cancel);
+      this.#progress();
+      this.#bookmarkEach(periodMs);
+    });
+    this.#stops.add(cancel);
+  }
+
+  #commit(change: Change): void {
+    this.#change(change);
+    // The real one ends a watcher that does not keep up: contiguous events, never a gap.
+    if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
+  }
+
+  /** The first bookmark waits until something has moved past the start; after that they repeat, changed or not. */
+  #progress(): void {
+    if (this.#parts.source.revision > this.#start) this.#bookmark();
+  }
+
+  #change({ type, resource, version, object, previous }: Change): void {
+    const { target, matches } = this.#parts.request;
+    if (version <= this.#start || resource !== target.resource.plural) return;
+    if (target.namespace !== undefined && object.metadata.namespace !== target.namespace) return;
+    const was = previous !== undefined && matches(previous);
+    const is = type !== "DELETED" && matches(object);
+    if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
+    // Who leaves a selector is shown as it was, at the version at which it left.
+    else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
+  }
+
+  #event(type: string, object: KubeObject): void {
+    const { request, form, clock } = this.#parts;
+    const rendering = { resource: request.target.resource, form, wallMs: clock.wall() };
+    this.#send(type, renderObject(object, rendering, !this.#hasSentColumns));
+    this.#hasSentColumns = true;
+  }
+
+  #bookmark(annotations?: JsonMap): void {
+    const { request, source } = this.#parts;
+    const { resource } = request.target;
+    const metadata = {
+      resourceVersion: String(source.revision),
+      ...(annotations === undefined ? {} : { annotations }),
+    };
+    const object = { kind: resource.kind, apiVersion: apiVersionOf(resource), metadata };
+    this.#send("BOOKMARK", this.#parts.form === "table" ? this.#bookmarkTable(object) : object);
+  }
+
+  #bookmarkTable(object: JsonMap): JsonMap {
+    return {
+      kind: "Table",
+      apiVersion: "meta.k8s.io/v1",
+      metadata: { resourceVersion: String(this.#parts.source.revision) },
+      columnDefinitions: null,
+      rows: [{ cells: [], object }],
+    };
+  }
+
+  #send(type: string, object: JsonMap): void {
+    this.#parts.answer.write(this.#parts.encode(type, object));
+  }
+}
+
+function withVersion(object: KubeObject, resourceVersion: string): KubeObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}

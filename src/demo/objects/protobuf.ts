@@ -1,0 +1,162 @@
+/**
+ * The bodies that typed clients send (`kubectl create configmap` is one): Kubernetes protobuf, read into the JSON that
+ * it stands for. Only the kinds served here; answers are always JSON, which those clients accept.
+ */
+import { timestampOf } from "../../clock.ts";
+import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
+
+export const protobufType = "application/vnd.kubernetes.protobuf";
+const magic = Buffer.from("k8s\0");
+
+/** What a field carries on the wire: a varint, or octets. These messages use nothing else. */
+type Value = number | Buffer;
+
+/** Reads one occurrence of a field, given what earlier ones made; undefined: malformed. */
+type Read = (value: Value, before: Json | undefined) => Json | undefined;
+
+const string: Read = (value) => (typeof value === "number" ? undefined : value.toString());
+const blob: Read = (value) => (typeof value === "number" ? undefined : value.toString("base64"));
+const number: Read = (value) => (typeof value === "number" ? value : undefined);
+const boolean: Read = (value) => (typeof value === "number" ? value !== 0 : undefined);
+
+function listOf(read: Read): Read {
+  return (value, before) => {
+    const item = read(value, undefined);
+    return item === undefined ? undefined : [...(isList(before) ? before : []), item];
+  };
+}
+
+function message(fields: Readonly<Record<number, readonly [string, Read]>>): Read {
+  return (value) => {
+    const parts = typeof value === "number" ? undefined : split(value);
+    if (parts === undefined) return undefined;
+    const found = new Map<string, Json>();
+    for (const [tag, part] of parts) {
+      const [name = "", read] = fields[tag] ?? [];
+      const json = read === undefined ? "" : read(part, found.get(name));
+      if (json === undefined) return undefined;
+      // Go's marshallers write empty strings too, for fields that nobody set.
+      if (json !== "") found.set(name, json);
+    }
+    return Object.fromEntries(found);
+  };
+}
+
+/** A map is a list of entries: key 1, value 2. */
+function mapWith(read: Read): Read {
+  const entryOf = message({ 1: ["key", string], 2: ["value", read] });
+  return (value, before) => {
+    const entry = entryOf(value, undefined);
+    if (entry === undefined) return undefined;
+    const key = textOf(mapOf(entry)["key"]);
+    return { ...mapOf(before), [key]: mapOf(entry)["value"] ?? "" };
+  };
+}
+
+const instant = message({ 1: ["seconds", number], 2: ["nanos", number] });
+
+/** MicroTime, as Leases have it. */
+const time: Read = (value) => {
+  const read = instant(value, undefined);
+  const { seconds = 0, nanos = 0 } = mapOf(read);
+  if (read === undefined) return undefined;
+  const micros = String(Math.floor(Number(nanos) / 1_000)).padStart(6, "0");
+  return timestampOf(Number(seconds) * 1_000).replace("Z", `.${micros}Z`);
+};
+
+/** Field numbers are those of k8s.io/api's and apimachinery's generated.proto files. */
+const metadata = message({
+  1: ["name", string],
+  2: ["generateName", string],
+  3: ["namespace", string],
+  5: ["uid", string],
+  6: ["resourceVersion", string],
+  11: ["labels", mapWith(string)],
+  12: ["annotations", mapWith(string)],
+  14: ["finalizers", listOf(string)],
+});
+
+const kinds: ReadonlyMap<string, Read> = new Map([
+  ["Namespace", message({ 1: ["metadata", metadata] })],
+  [
+    "ConfigMap",
+    message({
+      1: ["metadata", metadata],
+      2: ["data", mapWith(string)],
+      3: ["binaryData", mapWith(blob)],
+      4: ["immutable", boolean],
+    }),
+  ],
+  [
+    "Secret",
+    message({
+      1: ["metadata", metadata],
+      2: ["data", mapWith(blob)],
+      3: ["type", string],
+      4: ["stringData", mapWith(string)],
+      5: ["immutable", boolean],
+    }),
+  ],
+  [
+    "Lease",
+    message({
+      1: ["metadata", metadata],
+      2: [
+        "spec",
+        message({
+          1: ["holderIdentity", string],
+          2: ["leaseDurationSeconds", number],
+          3: ["acquireTime", time],
+          4: ["renewTime", time],
+          5: ["leaseTransitions", number],
+        }),
+      ],
+    }),
+  ],
+  [
+    "DeleteOptions",
+    message({
+      2: ["preconditions", message({ 1: ["uid", string], 2: ["resourceVersion", string] })],
+      4: ["propagationPolicy", string],
+    }),
+  ],
+]);
+
+const typeMeta = message({ 1: ["apiVersion", string], 2: ["kind", string] });
+
+/** The JSON that a protobuf body stands for, or undefined when it is malformed or of a kind that is not read here. */
+export function readProtobuf(body: Buffer): JsonMap | undefined {
+  if (!body.subarray(0, magic.length).equals(magic)) return undefined;
+  // runtime.Unknown: 1 is the type, 2 the object's own octets.
+  const parts = new Map(split(body.subarray(magic.length)));
+  const type = mapOf(typeMeta(parts.get(1) ?? 0, undefined));
+  const object = kinds.get(textOf(type["kind"]))?.(parts.get(2) ?? 0, undefined);
+  return object === undefined ? undefined : { ...type, ...mapOf(object) };
+}
+
+/** Field numbers and values in the order they came; undefined when the octets are no message. */
+function split(bytes: Buffer): [number, Value][] | undefined {
+  const parts: [number, Value][] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    const [tag, afterTag] = readVarint(bytes, at);
+    const [word, afterWord] = readVarint(bytes, afterTag);
+    const wireType = tag % 8;
+    at = wireType === 2 ? afterWord + word : afterWord;
+    if ((wireType !== 0 && wireType !== 2) || at > bytes.length) return undefined;
+    parts.push([Math.floor(tag / 8), wireType === 2 ? bytes.subarray(afterWord, at) : word]);
+  }
+  return parts;
+}
+
+/** The value and the position after it, which is beyond the end when the varint is cut or over-long. */
+function readVarint(bytes: Buffer, from: number): [number, number] {
+  let value = 0;
+  for (let at = from; at < bytes.length && at < from + 10; at += 1) {
+    const octet = bytes[at] ?? 0;
+    // Not `<<`, which ends at 32 bits.
+    value += (octet & 0x7f) * 2 ** (7 * (at - from));
+    if (octet < 0x80) return [value, at + 1];
+  }
+  return [0, bytes.length + 1];
+}

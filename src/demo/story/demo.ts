@@ -1,0 +1,151 @@
+/**
+ * Two embedded apiservers on one store, each in a process of its own, and the real proxy in front of them in this one.
+ * On demand also a naive proxy, and the faults that both have to stand.
+ */
+import { wallClock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { Journal } from "../../journal.ts";
+import type { Running } from "../../main.ts";
+import { isProblems, lineOf } from "../../problem.ts";
+import { newCluster } from "../apiserver/cluster.ts";
+import { Embedded, type FaultKind } from "../apiserver/embedded.ts";
+import type { Store } from "../objects/store.ts";
+import { Beat, beatInto } from "./beat.ts";
+import { DemoClient } from "./client.ts";
+import { Faults } from "./faults.ts";
+import { DemoFiles, embeddedAt } from "./files.ts";
+import { NaiveProxy } from "./naive-proxy.ts";
+import { SteadyClient } from "./steady-client.ts";
+
+const backendCount = 2;
+const defaultPort = 8443;
+
+type Parts = {
+  readonly files: DemoFiles;
+  readonly store: Store;
+  readonly apiservers: readonly Embedded[];
+  readonly ports: readonly number[];
+  readonly journal: Journal;
+  readonly running: Running;
+};
+
+export type FaultsRequest = {
+  readonly faults: readonly FaultKind[];
+  /** How long each lasts. */
+  readonly faultMs: number;
+  readonly say: (line: string) => void;
+  readonly signal: AbortSignal;
+};
+
+export class Demo {
+  readonly #parts: Parts;
+  /** Where metrics and probes are. */
+  readonly adminAddress: string;
+  /** Where the admin page is. */
+  readonly pageAddress: string;
+  /** Where the proxy is reached, as host:port. */
+  readonly address: string;
+  readonly kubeconfig: string;
+  readonly backendPorts: readonly number[];
+
+  private constructor(parts: Parts) {
+    this.#parts = parts;
+    this.backendPorts = parts.ports;
+    this.address = parts.running.addresses.get("kube") ?? "";
+    this.adminAddress = parts.running.adminAddress;
+    this.pageAddress = parts.running.apiAddress;
+    this.kubeconfig = parts.files.writeKubeconfig(this.address);
+  }
+
+  /** Serves, or says why not. Without a port it takes the usual one, or any when that is taken. */
+  static async start(port: number | undefined): Promise<Demo | Failure> {
+    const journal = new Journal(wallClock);
+    const files = await DemoFiles.make(wallClock);
+    const store = newCluster(wallClock);
+    const pair = files.issue("apiserver");
+    const apiservers = Array.from(
+      { length: backendCount },
+      (_, index) => new Embedded({ name: `apiserver-${index + 1}`, store, clock: wallClock, pair }),
+    );
+    const clean = async (failure: Failure): Promise<Failure> => {
+      await Promise.all(apiservers.map((one) => one.stop()));
+      files.remove();
+      return failure;
+    };
+    const ports: number[] = [];
+    const starting = apiservers.map((one) => one.start());
+    await loadProxy();
+    for (const bound of await Promise.all(starting)) {
+      if (bound instanceof Failure) return clean(bound);
+      ports.push(bound);
+    }
+    const serve = (at: number): Promise<Running | Failure> =>
+      startProxy(files.writeConfig(embeddedAt(ports), at), journal);
+    const first = await serve(port ?? defaultPort);
+    const running = first instanceof Failure && port === undefined ? await serve(0) : first;
+    if (running instanceof Failure) return clean(running);
+    return new Demo({ files, store, apiservers, ports, journal, running });
+  }
+
+  /** A client of the proxy, as any other would be. */
+  client(): DemoClient {
+    return this.#clientOf(this.address);
+  }
+
+  /**
+   * Plays these faults beside a naive proxy, which lives only that long, until they are over or `signal` aborts. A
+   * Failure: watchkeeper's client felt one, or it could not be played.
+   */
+  async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
+    const { apiservers, files, store, journal } = this.#parts;
+    const beat = new Beat(beatInto(store, wallClock), wallClock);
+    const naive = new NaiveProxy({
+      backends: embeddedAt(this.backendPorts),
+      ca: files.authority.certificate,
+      pair: files.issue("naive"),
+      clock: wallClock,
+      onChange: (...change) => player.naiveChanged(...change),
+    });
+    const port = await naive.start();
+    if (port instanceof Failure) return port;
+    const steady = (address: string): SteadyClient =>
+      new SteadyClient({ connect: () => this.#clientOf(address), beat, clock: wallClock });
+    const clients = { watchkeeper: steady(this.address), naive: steady(`127.0.0.1:${port}`) };
+    const player = new Faults({ apiservers, journal, clients, clock: wallClock, say, faultMs });
+    signal.addEventListener("abort", () => player.end());
+    beat.start();
+    const failure = await player.play(faults);
+    player.end();
+    beat.stop();
+    for (const client of Object.values(clients)) client.stop();
+    naive.stop();
+    return failure;
+  }
+
+  /** Ends everything and takes its files away. */
+  async stop(hurry: AbortSignal): Promise<void> {
+    const { running, apiservers, files } = this.#parts;
+    await running.stop(hurry);
+    await Promise.all(apiservers.map((one) => one.stop()));
+    files.remove();
+  }
+
+  #clientOf(address: string): DemoClient {
+    const [host = "", port] = address.split(":");
+    const ca = this.#parts.files.authority.certificate;
+    return new DemoClient(
+      { name: "demo", host, port: Number(port), tls: { ca, serverName: host } },
+      this.#parts.journal,
+    );
+  }
+}
+
+/** All of the proxy. It takes a while, during which the apiservers' processes come up. */
+const loadProxy = async () => ({ ...(await import("../../config.ts")), ...(await import("../../main.ts")) });
+
+async function startProxy(configFile: string, journal: Journal): Promise<Running | Failure> {
+  const { loadConfig, startWatchkeeper } = await loadProxy();
+  const config = loadConfig(configFile);
+  if (isProblems(config)) return new Failure("bad-file", "proxy", config.map(lineOf).join("\n"));
+  return startWatchkeeper(config, { journal });
+}

@@ -1,0 +1,171 @@
+/**
+ * The story of the faults: one apiserver after the other is black-holed, frozen and restarted, each time the one that
+ * serves most, and each time healed before the next. The same client runs through watchkeeper and through a naive proxy;
+ * what is told was measured by those two clients, and when watchkeeper knew is what its journal says.
+ */
+import type { Clock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import type { Entry, Journal } from "../../journal.ts";
+import type { Embedded, FaultKind } from "../apiserver/embedded.ts";
+import { Pause } from "./pause.ts";
+import type { Seen, SteadyClient } from "./steady-client.ts";
+
+const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
+/** Before the first fault, so that each client has its watches and each lane its round trip times. */
+const warmMs = 1_000;
+/** A backend that fell is let back in slowly; one that takes longer than this is told and ends the story. */
+const returnMs = 20_000;
+/** After each fault: what it has delayed comes now, and verdicts change. */
+const calmMs = 500;
+const lookMs = 20;
+
+const deeds: Record<FaultKind, { readonly begins: string; readonly heals: string }> = {
+  hole: {
+    begins: "falls into a black hole: nothing gets through, either way",
+    heals: "comes out of the hole",
+  },
+  freeze: { begins: "freezes (SIGSTOP): its kernel still acknowledges", heals: "goes on (SIGCONT)" },
+  restart: { begins: "is killed (SIGKILL)", heals: "serves again, on the same port" },
+};
+
+export type FaultsParts = {
+  readonly apiservers: readonly Embedded[];
+  readonly journal: Journal;
+  readonly clients: { readonly watchkeeper: SteadyClient; readonly naive: SteadyClient };
+  readonly clock: Clock;
+  readonly say: (line: string) => void;
+  /** How long each fault lasts. */
+  readonly faultMs: number;
+};
+
+export class Faults {
+  readonly #parts: FaultsParts;
+  /** What watchkeeper holds of each backend, by its journal. */
+  readonly #verdicts = new Map<string, string>();
+  readonly #forget: () => void;
+  #begunAt = 0;
+  #felt: Failure | undefined;
+  #isOver = false;
+  readonly #pause: Pause;
+
+  constructor(parts: FaultsParts) {
+    this.#parts = parts;
+    this.#pause = new Pause(parts.clock);
+    this.#forget = parts.journal.subscribe((entry) => this.#heard(entry));
+  }
+
+  /** Plays them in this order. A Failure says that watchkeeper's client felt one, or what did not come back. */
+  async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
+    const { clients } = this.#parts;
+    await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
+    await this.#pause.of(warmMs);
+    for (const fault of faults) {
+      if (this.#isOver) return undefined;
+      const failure = await this.#one(fault);
+      if (failure !== undefined) return failure;
+    }
+    return this.#felt;
+  }
+
+  /** The naive proxy has taken a backend out, or in. */
+  naiveChanged(backend: string, isUp: boolean, reason: string): void {
+    this.#told(names.naive, `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#forget();
+    this.#pause.wake();
+  }
+
+  async #one(fault: FaultKind): Promise<Failure | undefined> {
+    const { clients, clock, faultMs, say } = this.#parts;
+    const victim = this.#busiest();
+    if (victim === undefined) return undefined;
+    say("");
+    for (const client of Object.values(clients)) client.reset();
+    this.#begunAt = clock.now();
+    this.#told(victim.name, deeds[fault].begins);
+    await victim.strike(fault);
+    await this.#pause.of(faultMs);
+    const failure = await victim.heal(fault);
+    if (failure !== undefined) return failure;
+    this.#told(victim.name, deeds[fault].heals);
+    const isSettled = await this.#settle(victim.name);
+    return isSettled ? this.#sumUp(victim.name) : undefined;
+  }
+
+  /**
+   * Until all that was asked during the fault is answered or given up, and the backend is ready again, or too late. False
+   * when the story was ended meanwhile.
+   */
+  async #settle(victim: string): Promise<boolean> {
+    const { clients, clock } = this.#parts;
+    const until = clock.now() + returnMs;
+    const isSettled = (): boolean =>
+      this.#isReady(victim) && clients.watchkeeper.waiting + clients.naive.waiting === 0;
+    await this.#pause.of(calmMs);
+    while (!this.#isOver && !isSettled() && clock.now() < until) await this.#pause.of(lookMs);
+    return !this.#isOver;
+  }
+
+  #sumUp(victim: string): Failure | undefined {
+    const { clients, say } = this.#parts;
+    const seen = clients.watchkeeper.seen();
+    say(row("its clients saw", titles));
+    say(row("  through watchkeeper", cellsOf(seen)));
+    say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
+    if (!this.#isReady(victim))
+      return new Failure("no-backend", "proxy", `${victim} did not come back within ${returnMs / 1_000} s`);
+    // The other faults are played all the same: what they show is not worth less for it.
+    if (seen.failedGets + seen.wrongEvents > 0)
+      this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client felt what befell ${victim}`);
+    return undefined;
+  }
+
+  /** One that nothing was said of has been ready all the time. */
+  #isReady(backend: string): boolean {
+    return (this.#verdicts.get(backend) ?? "ready") === "ready";
+  }
+
+  /** A tie goes to the first. */
+  #busiest(): Embedded | undefined {
+    return this.#parts.apiservers.toSorted((a, b) => b.watchCount - a.watchCount)[0];
+  }
+
+  #heard(entry: Entry): void {
+    if (entry.kind !== "backend.changed") return;
+    this.#verdicts.set(entry.backend, entry.to);
+    this.#told(names.watchkeeper, `${entry.backend} is ${entry.to}: ${entry.reason}`);
+  }
+
+  #told(who: string, what: string): void {
+    if (this.#begunAt === 0 || this.#isOver) return;
+    const s = (this.#parts.clock.now() - this.#begunAt) / 1_000;
+    this.#parts.say(`${s.toFixed(2).padStart(7)} s  ${who.padEnd(names.watchkeeper.length)}  ${what}`);
+  }
+}
+
+const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
+
+/** Under `titles`. Hung: more than a second late; amiss: events skipped or twice. */
+function cellsOf(seen: Seen): string[] {
+  return [
+    `${seen.failedGets} of ${seen.gets}`,
+    inSeconds(seen.slowestGetMs),
+    `${seen.hung} of ${seen.watches}`,
+    inSeconds(seen.latestEventMs),
+    String(seen.ends),
+    String(seen.relists),
+    String(seen.wrongEvents),
+  ];
+}
+
+function row(name: string, cells: readonly string[]): string {
+  const aligned = cells.map((cell, at) => cell.padStart(titles[at]?.length ?? 0));
+  return `   ${name.padEnd(25)}${aligned.join("  ")}`;
+}
+
+function inSeconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(2)} s`;
+}

@@ -1,0 +1,189 @@
+/**
+ * The proxy that one would write in an afternoon, to stand beside ours in the demo: node:http2's streams, piped. It has
+ * what is usual against ill backends: requests go round robin over those that are up, a lost session is dialled again,
+ * and a check on a fresh socket (HAProxy's defaults: each 2 s, out after 3 failures, in after 2) takes out who fails it.
+ */
+import http2 from "node:http2";
+import { connect } from "node:tls";
+import type { Clock } from "../../clock.ts";
+import type { Failure } from "../../failure.ts";
+import type { Pair } from "../../proxy/pki.ts";
+import { bindLoopback } from "../apiserver/bind.ts";
+import type { DemoBackend } from "./files.ts";
+
+const checkMs = 2_000;
+const checkWithinMs = 2_000;
+const fall = 3;
+const rise = 2;
+const redialMs = 500;
+
+export type NaiveProxyOptions = {
+  readonly backends: readonly DemoBackend[];
+  readonly ca: string;
+  readonly pair: Pair;
+  readonly clock: Clock;
+  /** It takes a backend out, or in again, and says why. */
+  readonly onChange: (backend: string, isUp: boolean, reason: string) => void;
+};
+
+export class NaiveProxy {
+  readonly #server: http2.Http2SecureServer;
+  readonly #backends: readonly NaiveBackend[];
+  readonly #sessions = new Set<http2.ServerHttp2Session>();
+  #turn = 0;
+
+  constructor(options: NaiveProxyOptions) {
+    const { certificate, key } = options.pair;
+    this.#backends = options.backends.map((backend) => new NaiveBackend(backend, options));
+    this.#server = http2.createSecureServer({ cert: certificate, key });
+    this.#server.on("stream", (stream, head) => this.#forward(stream, head));
+    this.#server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("error", () => {}); // "close" follows
+      session.on("close", () => this.#sessions.delete(session));
+    });
+  }
+
+  /** Binds a loopback port, any free one if none is named, and returns it. */
+  start(port = 0): Promise<number | Failure> {
+    for (const backend of this.#backends) backend.start();
+    return bindLoopback(this.#server, port);
+  }
+
+  /** Serves `host` (SNI) with this pair from now on. Throws when it is none, as Node does. */
+  show(host: string, { certificate, key }: Pair): void {
+    this.#server.addContext(host, { cert: certificate, key });
+  }
+
+  stop(): void {
+    this.#server.close();
+    for (const session of this.#sessions) session.destroy();
+    for (const backend of this.#backends) backend.stop();
+  }
+
+  #forward(stream: http2.ServerHttp2Stream, head: http2.IncomingHttpHeaders): void {
+    const session = this.#next();
+    if (session === undefined) {
+      stream.respond({ ":status": 503 }, { endStream: true });
+      return;
+    }
+    const request = session.request({ ...head });
+    stream.pipe(request);
+    request.on("response", (answer) => {
+      if (stream.destroyed) return;
+      stream.respond({ ...answer });
+      request.pipe(stream);
+    });
+    request.on("error", () => fail(stream));
+    stream.on("error", () => {}); // the client's affair; "close" follows
+    stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
+  }
+
+  /** Round robin over those that are up. */
+  #next(): http2.ClientHttp2Session | undefined {
+    for (let tries = 0; tries < this.#backends.length; tries += 1) {
+      this.#turn += 1;
+      const session = this.#backends[this.#turn % this.#backends.length]?.session;
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+}
+
+/** The backend is lost: 502 if the client has heard nothing yet, else the stream breaks off. */
+function fail(stream: http2.ServerHttp2Stream): void {
+  if (stream.destroyed) return;
+  if (stream.headersSent) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+  else stream.respond({ ":status": 502 }, { endStream: true });
+}
+
+class NaiveBackend {
+  readonly #backend: DemoBackend;
+  readonly #options: NaiveProxyOptions;
+  readonly #cancels = new Map<string, () => void>();
+  /** What has been dialled, and how to be rid of it. */
+  readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
+  #session: http2.ClientHttp2Session | undefined;
+  #isUp = true;
+  #isStopped = false;
+  /** Checks in a row that say the contrary of what is held. */
+  #contrary = 0;
+
+  constructor(backend: DemoBackend, options: NaiveProxyOptions) {
+    this.#backend = backend;
+    this.#options = options;
+  }
+
+  /** Undefined: nothing may be sent here now. */
+  get session(): http2.ClientHttp2Session | undefined {
+    return this.#isUp ? this.#session : undefined;
+  }
+
+  start(): void {
+    this.#dial();
+    this.#later("check", checkMs, () => this.#check());
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const cancel of this.#cancels.values()) cancel();
+    for (const drop of this.#drops.values()) drop();
+  }
+
+  #dial(): void {
+    const session = this.#connect();
+    session.on("connect", () => {
+      this.#session = session;
+    });
+    session.on("close", () => {
+      if (this.#session === session) this.#session = undefined;
+      this.#later("dial", redialMs, () => this.#dial());
+    });
+  }
+
+  #check(): void {
+    this.#later("check", checkMs, () => this.#check());
+    const session = this.#connect();
+    let outcome = `no answer to /readyz within ${checkWithinMs / 1_000} s`;
+    const stopWaiting = this.#options.clock.after(checkWithinMs, () => this.#drops.get(session)?.());
+    session.on("error", (error) => (outcome = error.message));
+    session.on("close", () => {
+      stopWaiting();
+      this.#learn(outcome === "ok", outcome);
+    });
+    const request = session.request({ ":path": "/readyz" });
+    request.on("error", () => {}); // the session's "close" judges
+    request.on("response", ({ ":status": status }) => {
+      outcome = status === 200 ? "ok" : `/readyz: ${status ?? 0}`;
+      session.destroy();
+    });
+  }
+
+  #learn(isGood: boolean, reason: string): void {
+    this.#contrary = isGood === this.#isUp ? 0 : this.#contrary + 1;
+    if (this.#contrary < (isGood ? rise : fall)) return;
+    this.#contrary = 0;
+    if (this.#isStopped) return;
+    this.#isUp = isGood;
+    this.#options.onChange(this.#backend.name, isGood, reason);
+  }
+
+  #connect(): http2.ClientHttp2Session {
+    const { host, port } = this.#backend;
+    const socket = connect({ host, port, ca: this.#options.ca, ALPNProtocols: ["h2"] });
+    const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
+    this.#drops.set(session, () => {
+      session.destroy();
+      // Node lets a socket whose SYN is not answered wait for two minutes more, and no "close" comes before.
+      socket.destroy();
+    });
+    session.on("error", () => {}); // "close" follows
+    session.on("close", () => this.#drops.delete(session));
+    return session;
+  }
+
+  #later(what: string, ms: number, run: () => void): void {
+    if (this.#isStopped) return;
+    this.#cancels.set(what, this.#options.clock.after(ms, run));
+  }
+}

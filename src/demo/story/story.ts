@@ -1,0 +1,143 @@
+/**
+ * The live client: writes a configmap through the proxy, watches it through the proxy, and tells how long each write
+ * took to come back as an event. Every number printed was measured; what went wrong is said in the same words.
+ */
+import type { Clock } from "../../clock.ts";
+import { Failure } from "../../failure.ts";
+import { type Json, mapOf, textOf } from "../objects/json.ts";
+import type { DemoClient } from "./client.ts";
+import { Pause } from "./pause.ts";
+
+const configmaps = "/api/v1/namespaces/default/configmaps";
+/** Writes that get a line of their own; after them there is one line per `summaryMs`. */
+const toldWrites = 5;
+const writeMs = 250;
+const calmWriteMs = 2_000;
+const summaryMs = 30_000;
+/** An event that has not come by then is counted as missing. */
+const patienceMs = 5_000;
+
+export type StoryParts = {
+  readonly client: DemoClient;
+  readonly clock: Clock;
+  readonly say: (line: string) => void;
+};
+
+export class Story {
+  readonly #parts: StoryParts;
+  /** When the write that made this count was sent, until its event comes. */
+  readonly #sentAt = new Map<string, number>();
+  #count = 0;
+  #version = "";
+  #slowestMs = 0;
+  #events = 0;
+  #reopened = 0;
+  #isOver = false;
+  /** Cuts the present pause short. */
+  readonly #pause: Pause;
+
+  constructor(parts: StoryParts) {
+    this.#parts = parts;
+    this.#pause = new Pause(parts.clock);
+  }
+
+  /** Tells the first writes one by one; the Failure says what did not work. */
+  async begin(): Promise<Failure | undefined> {
+    const list = await this.#parts.client.ask({ method: "GET", path: configmaps });
+    if (list instanceof Failure) return list;
+    this.#version = textOf(mapOf(mapOf(list.body)["metadata"])["resourceVersion"]);
+    this.#parts.say(`  list    ${list.status}, at version ${this.#version}`);
+    this.#watch();
+    for (let count = 0; count < toldWrites; count += 1) {
+      const failure = await this.#write();
+      if (failure !== undefined) return failure;
+      await this.#pause.of(writeMs);
+    }
+    return this.#settle();
+  }
+
+  /** Goes on writing and watching until `end`, with a line now and then. */
+  async goOn(): Promise<void> {
+    let toldAt = this.#parts.clock.now();
+    for (;;) {
+      await this.#pause.of(calmWriteMs);
+      if (this.#isOver) return;
+      const failure = await this.#write();
+      if (failure !== undefined) this.#parts.say(`  write   failed: ${failure.message}`);
+      if (this.#parts.clock.now() - toldAt < summaryMs) continue;
+      toldAt = this.#parts.clock.now();
+      this.#parts.say(`  so far  ${this.#summary()}`);
+    }
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#pause.wake();
+  }
+
+  #summary(): string {
+    const again = this.#reopened === 0 ? "" : `, the watch asked again ${this.#reopened} times`;
+    return `${this.#count} writes, ${this.#events} events, slowest ${shown(this.#slowestMs)}${again}`;
+  }
+
+  async #write(): Promise<Failure | undefined> {
+    const { client, clock } = this.#parts;
+    this.#count += 1;
+    const count = String(this.#count);
+    this.#sentAt.set(count, clock.now());
+    const reply = await client.ask({
+      method: "PATCH",
+      // Server-side apply: makes the object the first time, changes it after that.
+      path: `${configmaps}/ticker?fieldManager=watchkeeper-demo`,
+      type: "application/apply-patch+yaml",
+      body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ticker" }, data: { count } },
+    });
+    if (reply instanceof Failure) return reply;
+    if (reply.status < 300) return undefined;
+    return new Failure("backend-refused", "backend", `The write was answered with ${reply.status}`);
+  }
+
+  #watch(): void {
+    const path = `${configmaps}?watch=true&allowWatchBookmarks=true&resourceVersion=${this.#version}`;
+    this.#parts.client.watch(path, {
+      event: (event) => this.#heard(event),
+      ended: () => {
+        if (this.#isOver || !this.#parts.client.isOpen) return;
+        this.#reopened += 1;
+        this.#watch();
+      },
+    });
+  }
+
+  #heard(event: Json): void {
+    const { type, object } = mapOf(event);
+    const { metadata, data } = mapOf(object);
+    this.#version = textOf(mapOf(metadata)["resourceVersion"]) || this.#version;
+    const count = textOf(mapOf(data)["count"]);
+    const sentAt = this.#sentAt.get(count);
+    if (sentAt === undefined || textOf(mapOf(metadata)["name"]) !== "ticker") return;
+    this.#sentAt.delete(count);
+    this.#events += 1;
+    const tookMs = this.#parts.clock.now() - sentAt;
+    this.#slowestMs = Math.max(this.#slowestMs, tookMs);
+    if (this.#events > toldWrites) return;
+    const kind = textOf(type).padEnd(8);
+    this.#parts.say(
+      `  watch   ${kind} configmap/ticker, version ${this.#version}, ${shown(tookMs)} after its write`,
+    );
+  }
+
+  /** Waits until every event has come, then sums up. */
+  async #settle(): Promise<Failure | undefined> {
+    const { clock, say } = this.#parts;
+    const until = clock.now() + patienceMs;
+    while (this.#sentAt.size > 0 && clock.now() < until) await this.#pause.of(10);
+    say(`  so far  ${this.#summary()}`);
+    if (this.#sentAt.size === 0) return undefined;
+    return new Failure("backend-lost", "proxy", `${this.#sentAt.size} events did not come`);
+  }
+}
+
+function shown(ms: number): string {
+  return `${ms.toFixed(1)} ms`;
+}

@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import http2 from "node:http2";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/clock.ts";
+import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
+import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import { Host } from "../../../src/demo/apiserver/host.ts";
+import type { DemoBackend } from "../../../src/demo/story/files.ts";
+import { NaiveProxy } from "../../../src/demo/story/naive-proxy.ts";
+import { Failure } from "../../../src/failure.ts";
+import { Journal } from "../../../src/journal.ts";
+import { manualClock } from "../../support/clock.ts";
+import { testPki } from "../../support/pki.ts";
+import { unansweredPort } from "../../support/unanswered.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("demo/naive-proxy");
+const { authority, serving } = await testPki();
+const store = newCluster(wallClock);
+/** Also of a test that fails: what it leaves open would keep this process. */
+const stops: (() => void)[] = [];
+test.after.each(() => {
+  for (const stop of stops.splice(0)) stop();
+});
+
+/** `names` are those of its backends; the proxy's time, and with it its checks, moves by `clock` only. */
+async function scene(names: readonly string[]) {
+  const asked: string[] = [];
+  const hosts: Host[] = [];
+  const backends: DemoBackend[] = [];
+  for (const name of names) {
+    const apiserver = new Apiserver({ store, clock: wallClock, name });
+    const handle: Apiserver["handle"] = (ask, answer) => {
+      asked.push(name);
+      apiserver.handle(ask, answer);
+    };
+    const endWatches = (): void => apiserver.endWatches();
+    const host = new Host({ apiserver: { handle, endWatches }, journal: new Journal(wallClock), ...serving });
+    const port = await host.start();
+    if (port instanceof Failure) throw new Error(port.message);
+    hosts.push(host);
+    backends.push({ name, host: "127.0.0.1", port });
+  }
+  const clock = manualClock();
+  const changes: string[] = [];
+  const onChange = (backend: string, isUp: boolean): void => void changes.push(`${backend} ${isUp}`);
+  const proxy = new NaiveProxy({ backends, ca: authority.certificate, pair: serving, clock, onChange });
+  const port = await proxy.start();
+  if (port instanceof Failure) throw new Error(port.message);
+  const session = http2.connect(`https://127.0.0.1:${port}`, { ca: authority.certificate });
+  session.on("error", () => {});
+  stops.push(() => {
+    session.destroy();
+    proxy.stop();
+    for (const host of hosts) host.stop();
+  });
+  return { asked, hosts, clock, changes, session };
+}
+
+async function get(session: http2.ClientHttp2Session, path: string): Promise<[number, string]> {
+  const stream = session.request({ ":path": path });
+  const [head] = await within(20_000, `a head for ${path}`, once(stream, "response"));
+  let text = "";
+  stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await within(20_000, `the end of ${path}`, once(stream, "end"));
+  return [Number((head as http2.IncomingHttpHeaders)[":status"]), text];
+}
+
+/** Its sessions to the backends come up in real time. */
+async function untilServed(session: http2.ClientHttp2Session): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    const [status] = await get(session, "/livez");
+    if (status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Moves its clock in steps of a check, with real time between for the sockets. */
+async function until(clock: ReturnType<typeof manualClock>, isTrue: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 100 && !isTrue(); tries += 1) {
+    clock.advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test("requests take turns over the backends, and answers come back whole", async () => {
+  const { asked, session } = await scene(["one", "two"]);
+  await untilServed(session);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  asked.length = 0;
+  for (let count = 0; count < 4; count += 1) assert.equal(await get(session, "/livez"), [200, "ok"]);
+  assert.equal(asked.toSorted(), ["one", "one", "two", "two"]);
+});
+
+test("a backend that is gone fails its checks and is taken out", async () => {
+  const { changes, clock, hosts, session } = await scene(["one"]);
+  await untilServed(session);
+  hosts[0]?.stop();
+  await until(clock, () => changes.length > 0);
+  assert.equal(changes, ["one false"]);
+  assert.equal(await get(session, "/livez"), [503, ""]);
+});
+
+test("so is one whose host answers no SYN, and no socket to it outlives the proxy", async () => {
+  const hole = await unansweredPort();
+  const clock = manualClock();
+  const changes: string[] = [];
+  const proxy = new NaiveProxy({
+    backends: [{ name: "one", host: "127.0.0.1", port: hole.port }],
+    ca: authority.certificate,
+    pair: serving,
+    clock,
+    onChange: (backend, isUp) => changes.push(`${backend} ${isUp}`),
+  });
+  stops.push(hole.stop, () => proxy.stop());
+  await proxy.start();
+  const dialled = (): number =>
+    process.getActiveResourcesInfo().filter((one) => one === "TCPSocketWrap").length;
+  const before = dialled();
+  await until(clock, () => changes.length > 0);
+  assert.equal(changes, ["one false"]);
+  proxy.stop();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(dialled() < before, `${dialled()} sockets, ${before} before`);
+});
+
+test("one that passes its checks is left in", async () => {
+  const { changes, clock, asked, session } = await scene(["one"]);
+  await untilServed(session);
+  for (let checks = 0; checks < 8; checks += 1) {
+    const before = asked.length;
+    clock.advance(2_000);
+    // A check may take 2 s of this clock: it stands still until the check is answered, however busy the machine.
+    for (let tries = 0; tries < 1_000 && asked.length === before; tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.equal(changes, []);
+});
+
+test.run();

@@ -1,0 +1,140 @@
+/** A scripted proxy in front of a real store: what the client says that it saw is what was done to it. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type Json, jsonOf } from "../../../src/demo/objects/json.ts";
+import { Store } from "../../../src/demo/objects/store.ts";
+import { Beat, beatInto } from "../../../src/demo/story/beat.ts";
+import type { DemoClient, Reply, Watcher } from "../../../src/demo/story/client.ts";
+import { SteadyClient } from "../../../src/demo/story/steady-client.ts";
+import { Failure } from "../../../src/failure.ts";
+import { type ManualClock, manualClock } from "../../support/clock.ts";
+
+const test = suite("demo/steady-client");
+
+type Scene = {
+  readonly clock: ManualClock;
+  readonly client: SteadyClient;
+  readonly beat: Beat;
+  readonly watchers: Set<Watcher>;
+  readonly asked: string[];
+  answer: () => Reply | Failure;
+};
+
+/** Started, with its four watches open and nothing held against anybody yet. */
+async function started(): Promise<Scene> {
+  const clock = manualClock();
+  const store = new Store();
+  const beat = new Beat(beatInto(store, clock), clock);
+  const watchers = new Set<Watcher>();
+  const asked: string[] = [];
+  const scene = {
+    clock,
+    beat,
+    watchers,
+    asked,
+    answer: (): Reply | Failure => ({ status: 200, body: null }),
+  };
+  const list = (): Json => ({
+    metadata: { resourceVersion: String(store.revision) },
+    items: store.list("configmaps").map(jsonOf),
+  });
+  const connected = {
+    isOpen: true,
+    ask({ path }: { path: string }) {
+      asked.push(path);
+      return Promise.resolve(path === Beat.path ? { status: 200, body: list() } : scene.answer());
+    },
+    watch(path: string, watcher: Watcher) {
+      asked.push(path);
+      watchers.add(watcher);
+    },
+    close() {},
+  };
+  store.subscribe(({ object }) => {
+    for (const watcher of watchers) watcher.event({ type: "MODIFIED", object: jsonOf(object) });
+  });
+  beat.start();
+  const client = new SteadyClient({ connect: () => connected as unknown as DemoClient, beat, clock });
+  await client.start();
+  client.reset();
+  return Object.assign(scene, { client });
+}
+
+/** Time passes in steps, with turns for promises between. */
+async function pass(clock: ManualClock, ms: number): Promise<void> {
+  for (let step = 0; step < ms / 50; step += 1) {
+    clock.advance(50);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test("while all is well nothing fails, hangs or is amiss", async () => {
+  const { clock, client, beat } = await started();
+  await pass(clock, 1_000);
+  const { gets, latestEventMs, slowestGetMs, ...rest } = client.seen();
+  assert.is(gets, 20);
+  assert.equal([latestEventMs, slowestGetMs], [0, 0]);
+  assert.equal(rest, { failedGets: 0, watches: 4, ends: 0, relists: 0, hung: 0, wrongEvents: 0 });
+  client.stop();
+  beat.stop();
+});
+
+test("GETs that fail, and those that are answered with an error, are counted", async () => {
+  const scene = await started();
+  scene.answer = () => new Failure("backend-lost", "proxy", "gone");
+  await pass(scene.clock, 200);
+  scene.answer = () => ({ status: 502, body: null });
+  await pass(scene.clock, 200);
+  assert.is(scene.client.seen().failedGets, 8);
+  scene.client.stop();
+  scene.beat.stop();
+});
+
+test("a watch that says nothing while writes are made is hung, and its lateness is measured", async () => {
+  const { clock, client, beat, watchers } = await started();
+  const [first] = watchers;
+  if (first !== undefined) watchers.delete(first);
+  await pass(clock, 1_500);
+  const { hung, latestEventMs } = client.seen();
+  assert.is(hung, 1);
+  assert.ok(latestEventMs >= 1_400 && latestEventMs <= 1_500, String(latestEventMs));
+  client.stop();
+  beat.stop();
+});
+
+test("a watch that ends is asked for again from its last version, one that breaks off lists first", async () => {
+  const { clock, client, beat, watchers, asked } = await started();
+  await pass(clock, 200);
+  const [first, second] = watchers;
+  asked.length = 0;
+  for (const [watcher, isClean] of [[first, true] as const, [second, false] as const]) {
+    if (watcher !== undefined) watchers.delete(watcher);
+    watcher?.ended(isClean);
+  }
+  await pass(clock, 500);
+  const { ends, relists, wrongEvents } = client.seen();
+  assert.equal([ends, relists, wrongEvents], [1, 1, 0]);
+  const again = asked.filter((path) => path.startsWith(Beat.path));
+  assert.is(again.length, 3);
+  assert.match(again[0] ?? "", /watch=true.*resourceVersion=\d+$/);
+  assert.is(again[1], Beat.path);
+  client.stop();
+  beat.stop();
+});
+
+test("a skipped event and one that comes twice are amiss", async () => {
+  const { clock, client, beat, watchers } = await started();
+  const [first] = watchers;
+  const event = (count: number): Json => ({
+    type: "MODIFIED",
+    object: { metadata: { name: "beat", resourceVersion: "9" }, data: { count: String(count) } },
+  });
+  beat.stop();
+  await pass(clock, 100);
+  first?.event(event(beat.count));
+  first?.event(event(beat.count + 2));
+  assert.is(client.seen().wrongEvents, 2);
+  client.stop();
+});
+
+test.run();

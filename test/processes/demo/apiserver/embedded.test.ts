@@ -1,0 +1,70 @@
+/** Real processes and real signals: what befalls an embedded apiserver is what a client of it meets. */
+import { once } from "node:events";
+import http2 from "node:http2";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../../src/clock.ts";
+import { newCluster } from "../../../../src/demo/apiserver/cluster.ts";
+import { Embedded } from "../../../../src/demo/apiserver/embedded.ts";
+import { Failure } from "../../../../src/failure.ts";
+import { testPki } from "../../../support/pki.ts";
+import { within } from "../../../support/within.ts";
+
+const test = suite("demo/embedded");
+const { authority, serving } = await testPki();
+const store = newCluster(wallClock);
+const embedded = new Embedded({ name: "one", store, clock: wallClock, pair: serving });
+const port = await embedded.start();
+if (port instanceof Failure) throw new Error(port.message);
+const sessions: http2.ClientHttp2Session[] = [];
+test.after(async () => {
+  for (const session of sessions) session.destroy();
+  await embedded.stop();
+});
+
+function dial(): http2.ClientHttp2Session {
+  const session = http2.connect(`https://127.0.0.1:${port as number}`, { ca: authority.certificate });
+  session.on("error", () => {});
+  sessions.push(session);
+  return session;
+}
+
+async function statusOf(session: http2.ClientHttp2Session, path = "/readyz"): Promise<number> {
+  const stream = session.request({ ":path": path });
+  stream.on("error", () => {});
+  const [head] = await within(20_000, `a head for ${path}`, once(stream, "response"));
+  return Number((head as http2.IncomingHttpHeaders)[":status"]);
+}
+
+/** Does a PING stay unanswered for a while? */
+async function isSilent(session: http2.ClientHttp2Session): Promise<boolean> {
+  let hasAnswered = false;
+  session.ping((error) => (hasAnswered = error === null));
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  return !hasAnswered;
+}
+
+for (const fault of ["hole", "freeze"] as const) {
+  test(`under a ${fault} PINGs stay unanswered, and healed the same session goes on`, async () => {
+    const session = dial();
+    assert.equal([await statusOf(session), await isSilent(session)], [200, false]);
+    await embedded.strike(fault);
+    assert.is(await isSilent(session), true);
+    assert.is(await embedded.heal(fault), undefined);
+    assert.is(await statusOf(session), 200);
+  });
+}
+
+test("under a restart its sessions end and its watches are forgotten, and it comes back on its port", async () => {
+  const session = dial();
+  assert.is(await statusOf(session, "/api/v1/configmaps?watch=true"), 200);
+  assert.is(embedded.watchCount, 1);
+  const closed = new Promise<void>((resolve) => void session.on("close", resolve));
+  await embedded.strike("restart");
+  await within(20_000, "the end of the session", closed);
+  assert.is(embedded.watchCount, 0);
+  assert.is(await embedded.heal("restart"), undefined);
+  assert.is(await statusOf(dial()), 200);
+});
+
+test.run();
