@@ -13,6 +13,7 @@ export type FailureCode =
   | "backend-protocol"
   | "client-lost"
   | "overload"
+  | "outcome-unknown"
   | "draining"
   | "bad-file";
 

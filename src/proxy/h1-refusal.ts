@@ -12,6 +12,7 @@ const reasons = {
   405: ["Method Not Allowed", "MethodNotAllowed"],
   413: ["Content Too Large", "RequestEntityTooLarge"],
   431: ["Request Header Fields Too Large", "BadRequest"],
+  504: ["Gateway Timeout", "Timeout"],
 } as const;
 export type RefusalCode = keyof typeof reasons;
 

@@ -3,12 +3,14 @@
  * node:http frames what is written here (length, chunks, or until the end for HTTP/1.0); this file decides when.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Failure } from "../failure.ts";
 import type { Field } from "../h2/field.ts";
 import { role } from "../h2/field.ts";
 import { errorCode } from "../h2/protocol-error.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
 import { limits } from "../limits.ts";
 import { readTrailers } from "./h1-request.ts";
+import { respond } from "./respond.ts";
 
 /** The answer's life: nothing final yet, its body, all of it given to node, or torn down. */
 type State = "waiting" | "answering" | "ended" | "gone";
@@ -24,6 +26,7 @@ export type H1End = {
 };
 
 const nothing = Buffer.alloc(0);
+
 const phrases = new Map([
   [102, "Processing"],
   [103, "Early Hints"],
@@ -110,9 +113,7 @@ export class H1Side implements Side {
   reset(code: number): void {
     this.#owner = undefined;
     if (this.#state === "gone") return;
-    // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have said 400.
-    if (this.#state === "waiting" && code === errorCode.PROTOCOL_ERROR)
-      return this.#socket.refuse("The backend took the request for malformed");
+    if (this.#state === "waiting") return this.#answerReset(code);
     // The answer is whole and the rest of the request is not wanted (Go's server resets so): the socket may live on.
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
@@ -120,6 +121,23 @@ export class H1Side implements Side {
     }
     this.#state = "gone";
     this.#socket.destroy();
+  }
+
+  /**
+   * Answers in place of the reset, which HTTP/1.1 cannot say: some clients (curl) send a request again, a write too, when a
+   * connection that was used before ends without an answer.
+   */
+  #answerReset(code: number): void {
+    // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have said 400.
+    if (code === errorCode.PROTOCOL_ERROR)
+      return this.#socket.refuse("The backend took the request for malformed");
+    const failure =
+      code === errorCode.REFUSED_STREAM
+        ? new Failure("backend-refused", "proxy", "The request was not processed")
+        : new Failure("backend-lost", "backend", "The request was broken off before its answer");
+    // What is still to come of its body is thrown away.
+    this.#request.resume();
+    respond(this, this.#request.method ?? "", failure);
   }
 
   grant(count: number): void {

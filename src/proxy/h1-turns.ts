@@ -68,7 +68,9 @@ export class Turns implements H1End {
   /** A head was parsed. */
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    if (this.#isRefused || this.#socket.destroyed) return stopParsing(this.#socket);
+    // Behind our own end no answer can follow: a request that crossed it is not executed, since its client may repeat it.
+    if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
+      return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
     if (this.#isBusy && this.#hasTooMany) this.#abandon("More requests at once than anyone needs");
     else this.#next();
@@ -83,6 +85,7 @@ export class Turns implements H1End {
 
   upgrade(request: IncomingMessage, head: Buffer): void {
     request.on("error", () => {});
+    if (this.#socket.writableEnded) return this.destroy();
     // Its answer and theirs would meet on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
     this.#isBusy = true;
@@ -107,6 +110,13 @@ export class Turns implements H1End {
     linger(this.#socket, this.#parts.clock);
   }
 
+  /** Ends a request that has no answer: its client is told that the outcome is not known. False if there is none. */
+  cut(): boolean {
+    if (!this.#isBusy || this.#side?.isAnswered !== false) return false;
+    this.refuse("The proxy ended this request before its answer came", 504);
+    return true;
+  }
+
   destroy(): void {
     this.#lose();
     breakOff(this.#socket);
@@ -128,7 +138,7 @@ export class Turns implements H1End {
     } catch (reason) {
       const message = wordsOf(reason);
       this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
-      this.destroy();
+      if (!this.cut()) this.destroy();
     }
   }
 

@@ -11,7 +11,7 @@ import { upgradesOf } from "./h1-request.ts";
 import { type H1Parts, Turns } from "./h1-turns.ts";
 
 /** One socket, as its listener has it. */
-export type H1Client = Pick<Turns, "client" | "isIdle" | "idleSince" | "drain">;
+export type H1Client = Pick<Turns, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
 /** Takes over sockets that speak HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {

@@ -4,6 +4,7 @@
  */
 import type { Failure } from "../failure.ts";
 import type { Field } from "../h2/field.ts";
+import { errorCode } from "../h2/protocol-error.ts";
 import type { Side } from "../h2/side.ts";
 import type { Stream } from "../h2/stream.ts";
 import type { Lane, LaneUser } from "./lane.ts";
@@ -44,8 +45,8 @@ export class Leg implements LaneUser, Waiter {
   owner: LegOwner;
   #lane: Lane | undefined;
   #isSuspect = false;
-  /** When its head went up, in whole ms of the clock: a number that needs no memory of its own. */
-  #sentAt = 0;
+  /** When its head went up, in whole ms of the clock: a number that needs no memory of its own. Below 0: see `mayHaveRun`. */
+  #sentAt = -1;
   /** It has waited for longer than reads of its backend do, though that answers PING. */
   isSlow = false;
   #stream: Stream | undefined;
@@ -62,6 +63,11 @@ export class Leg implements LaneUser, Waiter {
   }
 
   // --- what its exchange does with it ---
+
+  /** True from the moment that its head goes up, unless the backend says that it processed nothing of it. */
+  get mayHaveRun(): boolean {
+    return this.#sentAt >= 0;
+  }
 
   /** How long ago it was sent, in ms. */
   sinceSent(now: number): number {
@@ -123,10 +129,11 @@ export class Leg implements LaneUser, Waiter {
 
   #open(lane: Lane): void {
     const { fields, isBodiless, method } = this.owner.order;
+    // First: a fault in what follows must not make a request that has left look unsent.
+    this.#sentAt = Math.trunc(lane.now);
     const stream = lane.open(fields, isBodiless, this);
     stream.isHead = method === "HEAD";
     this.#stream = stream;
-    this.#sentAt = Math.trunc(lane.now);
     this.owner.legOpened(this, stream);
   }
 
@@ -180,6 +187,8 @@ export class Leg implements LaneUser, Waiter {
 
   reset(code: number): void {
     this.#stream = undefined;
+    // REFUSED_STREAM, or GOAWAY with a last stream id below this one (RFC 9113 §8.7).
+    if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
     this.owner.legGone(this, code);
   }
 

@@ -14,6 +14,8 @@ export class Legs {
   backend = "";
   /** Who was asked in vain. */
   tried: readonly string[] = noBackends;
+  /** A leg that is over may have been executed. */
+  #hasLeft = false;
 
   constructor(owner: LegOwner) {
     this.#owner = owner;
@@ -28,6 +30,7 @@ export class Legs {
 
   /** Asks once more; never of more than two at a time, so a hedge in doubt makes room for a better one. */
   hedge(backend: string): Leg {
+    this.#hasLeft ||= this.other?.mayHaveRun === true;
     this.other?.cancel(false);
     this.other = new Leg(backend, this.#owner);
     return this.other;
@@ -43,6 +46,11 @@ export class Legs {
   /** The backends that have it, or had it in vain. */
   get asked(): readonly string[] {
     return [...this.tried, this.backend, this.other?.backend ?? ""];
+  }
+
+  /** True if any backend may have begun with the request: the client must not be told that none did (D17). */
+  get mayHaveRun(): boolean {
+    return this.#hasLeft || this.first?.mayHaveRun === true || this.other?.mayHaveRun === true;
   }
 
   get hasTwo(): boolean {
@@ -82,6 +90,7 @@ export class Legs {
   /** This one is over. Is there another, whose answer is as good? */
   goesOnWithout(leg: Leg): boolean {
     this.tried = [...this.tried, leg.backend];
+    this.#hasLeft ||= leg.mayHaveRun;
     leg.refusal?.forget();
     if (leg !== this.other) this.first = this.other;
     this.other = undefined;

@@ -196,6 +196,7 @@ export class Listener {
   cut(): void {
     this.#stopChecks();
     for (const downstream of Array.from(this.#downstreams)) downstream.cut();
+    for (const one of Array.from(this.#h1Clients)) one.cut();
     for (const socket of this.#sockets) socket.destroySoon();
   }
 

@@ -12,7 +12,7 @@ import type { Field } from "../h2/field.ts";
 import { errorCode, lost } from "../h2/protocol-error.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
 import { growWindow } from "./grow-window.ts";
-import { honestCode } from "./honest-code.ts";
+import { honestCode, isSentAgain } from "./honest-code.ts";
 import { dropsOf } from "./identity.ts";
 import type { LaneKey } from "./lane-key.ts";
 import type { Leg, LegOwner } from "./leg.ts";
@@ -39,6 +39,8 @@ export type ExchangeOwner = {
   replace(exchange: Exchange, failure: Failure): void;
   /** Nothing is answered and nothing may be sent again: tell the client. */
   failed(exchange: Exchange, failure: Failure): void;
+  /** Answers the client with a Status, and writes nothing to the journal. */
+  answer(exchange: Exchange, failure: Failure): void;
   /** Its answer is a watch: what carries it from here on, or undefined when nobody here can read it. */
   watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): Watching | undefined;
   /** A backend answered with this status, as it was asked for a watch once more. */
@@ -55,6 +57,10 @@ export type AnsweredBy = { readonly leg: Leg; readonly rest: Leg | undefined };
 export type ExchangeEnd = "complete" | "client-gone" | "backend-gone" | "refused";
 
 const noWait = (): void => {};
+
+function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
+  return new Failure("outcome-unknown", origin, `${what}: whether it was executed is not known`);
+}
 
 export class Exchange implements SideOwner, LegOwner, WatchHost {
   readonly order: Order;
@@ -144,13 +150,28 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     return true;
   }
 
-  /** Ends it now, whatever it is: the process is going, or memory is short and this one holds the most of it. */
+  /**
+   * Ends it now, whatever it is: the process or its cluster goes, memory is short, or a fault of ours has cost it. The client
+   * is told "not processed" only if nothing of the request has left (D17): Go's transport sends it again then, a write too.
+   */
   cut(): void {
     // Over, but its answer is not: a slow reader has not taken all of it.
     if (this.#isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watching?.progress.isReadable === true) return this.endsHere(false);
-    this.legs.cancel(this.isAnswered);
-    this.#resetDown(this.isAnswered ? lost : errorCode.REFUSED_STREAM);
+    const { isAnswered } = this;
+    const { mayHaveRun } = this.legs;
+    this.legs.cancel(isAnswered);
+    if (isAnswered) this.#resetDown(lost);
+    else if (mayHaveRun) this.#tellCut();
+    else this.#resetDown(errorCode.REFUSED_STREAM);
+  }
+
+  /** client-go repeats a request after a 503 with Retry-After, so only a safe one is told that. */
+  #tellCut(): void {
+    const failure = isRepeatable(this.order)
+      ? new Failure("draining", "proxy", "The proxy ended this request before its answer came")
+      : unknownOutcome("proxy", "The proxy ended this request before its answer came");
+    this.#owner.answer(this, failure);
   }
 
   // --- what the downstream side tells ---
@@ -260,7 +281,17 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     const failure = new Failure("backend-lost", "backend", message);
     if (this.#maySendAgain(code)) this.#owner.replace(this, failure);
     else if (code === lost) this.#owner.failed(this, failure);
+    else if (this.#isRepeatedInVain(code))
+      this.#owner.failed(
+        this,
+        unknownOutcome("backend", `Backend ${leg.backend} broke off before it answered`),
+      );
     else this.#resetDown(code);
+  }
+
+  /** True if this code would make a client send a write again that a backend may have executed. */
+  #isRepeatedInVain(code: number): boolean {
+    return isSentAgain(code) && this.legs.mayHaveRun && !isRepeatable(this.order);
   }
 
   // --- what it does as a watch ---
@@ -383,7 +414,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   }
 
   #resetDown(code: number): void {
-    this.down.reset(honestCode(code, this.isAnswered));
+    this.down.reset(honestCode(code, this.isAnswered || this.legs.mayHaveRun));
     this.#end("backend-gone");
   }
 

@@ -20,6 +20,7 @@ const replies: Record<FailureCode, Reply> = {
   "backend-lost": { status: 502, reason: "InternalError" },
   "backend-protocol": { status: 502, reason: "InternalError" },
   "client-lost": { status: 499, reason: "Unknown" },
+  "outcome-unknown": { status: 504, reason: "Timeout" },
   overload: { status: 429, reason: "TooManyRequests" },
   "bad-file": { status: 500, reason: "InternalError" },
   draining: { status: 503, reason: "ServiceUnavailable" },

@@ -115,8 +115,13 @@ export function createServe(parts: ServeParts): Serve {
     parts.exchanges.add(exchange);
     exchange.headBytes = longHeadBytes(request.fields);
     parts.buffered.add(exchange.headBytes);
-    if (isRefused) course.refuse(exchange, identified);
-    else course.place(exchange);
+    try {
+      if (isRefused) course.refuse(exchange, identified);
+      else course.place(exchange);
+    } catch (error) {
+      // It may be under way already: left alone it would run on with no stream that could end it.
+      exchange.legFaulted(error);
+    }
     return copied(exchange, copy);
   };
 }
@@ -293,7 +298,7 @@ class Course implements ExchangeOwner {
 
   failed(exchange: Exchange, failure: Failure): void {
     const { code, origin, message } = failure;
-    const { auditId, method, client, fields } = exchange.order;
+    const { auditId, client, fields } = exchange.order;
     this.#parts.journal.write({
       kind: "exchange.failed",
       code,
@@ -304,7 +309,11 @@ class Course implements ExchangeOwner {
       userAgent: userAgentOf(fields),
       backend: exchange.backend,
     });
-    exchange.refuse(respond(exchange.down, method, failure));
+    this.answer(exchange, failure);
+  }
+
+  answer(exchange: Exchange, failure: Failure): void {
+    exchange.refuse(respond(exchange.down, exchange.order.method, failure));
   }
 
   watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): Watching | undefined {

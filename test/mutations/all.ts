@@ -1,6 +1,7 @@
 /** All of them, by what they are faults of. */
 import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
+import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
 import { lanes } from "./areas/lanes.ts";
 import { operator } from "./areas/operator.ts";
@@ -21,6 +22,7 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   lanes,
   health,
   admission,
+  ends,
   operator,
   watch: watches,
   identity,

@@ -179,15 +179,24 @@ test("an answer cut short never looks whole", async () => {
   }
 });
 
-test("a request that the backend's parser resets is answered with 400, any other reset is not answered", async () => {
+test("a request that the backend's parser resets is answered with 400, any other one with a Status (D17)", async () => {
   const answered = await h1.connect();
   answered.send(get("/api/v1/%zz"));
   (await h1.exchange()).side.reset(1);
   assert.match(await answered.ended(), /^HTTP\/1.1 400 .*"reason":"BadRequest"/s);
-  const cut = await h1.connect();
-  cut.send(get("/"));
+  const client = await h1.connect();
+  for (const [code, status] of [
+    [2, /^HTTP\/1.1 502 (?!.*retry-after)/is],
+    [7, /^HTTP\/1.1 503 .*retry-after: 1\r\n/is],
+  ] as const) {
+    client.send(post("Content-Length: 8"));
+    (await h1.exchange()).side.reset(code);
+    client.send("the body");
+    assert.match(await client.expect(`"code":50${code === 2 ? 2 : 3}}\n`), status);
+  }
+  client.send("HEAD / HTTP/1.1\r\nHost: api\r\n\r\n");
   (await h1.exchange()).side.reset(2);
-  assert.is(await cut.closed(), "");
+  assert.match(await client.expect("\r\n\r\n"), /^HTTP\/1.1 502 /);
 });
 
 test("an upload that breaks off is reset, never ended", async () => {

@@ -153,8 +153,33 @@ test("a fault of ours costs its client, not the process", async () => {
     throw new Error("bug");
   };
   client.send("abc");
-  await client.closed();
+  // Without an answer some clients would send it again (D17).
+  assert.match(await client.expect('"code":504}\n'), /^HTTP\/1.1 504 .*connection: close\r\n/s);
+  assert.is(exchange.resetCode, 8);
   assert.ok(h1.entries.some((entry) => entry.kind === "fault.contained" && entry.message === "bug"));
+});
+
+test("a request that crosses the end of an idle socket is not executed: its client sends it again elsewhere (D17)", async () => {
+  let parsed = 0;
+  const count = (): void => {
+    parsed += 1;
+  };
+  for (const crossing of [post("Content-Length: 0"), post("Connection: Upgrade", "Upgrade: SPDY/3.1")]) {
+    const client = await h1.connect();
+    client.send(get("/api"));
+    (await h1.exchange()).answer([":status 204"], true);
+    await client.expect("\r\n\r\n");
+    const { length } = h1.exchanges;
+    for (const drain of h1.drains.splice(0)) drain();
+    const before = client.socket.bytesWritten;
+    subscribe("http.server.request.start", count);
+    client.send(crossing);
+    await client.ended();
+    await until("the crossing", () => parsed > 0 || client.socket.bytesWritten > before);
+    await new Promise<void>((resolve) => setTimeout(resolve, 20));
+    unsubscribe("http.server.request.start", count);
+    assert.equal([h1.exchanges.length, h1.upgrades.length], [length, 0]);
+  }
 });
 
 test.run();

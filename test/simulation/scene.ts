@@ -262,9 +262,12 @@ export class Scene {
 
   /** What was lost must have had a reason; that nothing false was passed on is checked on the way. */
   #mayEndSo(asking: Asking): boolean {
-    const { plan, outcome, resetCode } = asking;
+    const { plan, outcome, status, resetCode } = asking;
     if (outcome === "whole" || outcome === "cancelled") return true;
     if (plan.fate.startsWith("reset") && outcome === "reset" && resetCode === heardCode(plan)) return true;
+    // Go's transport would send a write again on this code (honest-code.ts).
+    const isUnknown = plan.fate === "reset-early" && plan.resetCode === errorCode.PROTOCOL_ERROR;
+    if (isUnknown && outcome === "refused" && status === 504) return true;
     // A body that began to go cannot be sent again: its client is told that it was refused.
     const mayBeRefused = plan.uploadBytes > 0 && (plan.fate === "refuse" || this.#troubles > 0);
     if (mayBeRefused && outcome === "reset") return true;
@@ -307,6 +310,7 @@ function heardCode({ resetCode }: Plan): number {
 /** Does the journal speak ill of a backend? What clients do must never be the cause. */
 function isEvidence(entry: Entry): boolean {
   if (entry.kind === "backend.changed") return entry.to === "suspect" || entry.to === "dead";
+  if (entry.kind === "exchange.failed" && entry.code === "outcome-unknown") return false;
   if (entry.kind === "exchange.failed") return entry.origin === "backend";
   return entry.kind === "lane.closed" && entry.reason !== "ended";
 }

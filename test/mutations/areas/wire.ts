@@ -21,8 +21,9 @@ export const wire: readonly Defect[] = [
     "a refusal of ours pays for control frames",
     {
       file: "proxy/serve.ts",
-      find: "exchange.refuse(respond(exchange.down, method, failure));",
-      replace: "client.answered();\n    exchange.refuse(respond(exchange.down, method, failure));",
+      find: "exchange.refuse(respond(exchange.down, exchange.order.method, failure));",
+      replace:
+        "exchange.order.client.answered();\n    exchange.refuse(respond(exchange.down, exchange.order.method, failure));",
     },
     ["proxy/downstream", "requests that are answered here, or refused, pay for nothing"],
   ),

@@ -1,0 +1,71 @@
+/** Faults in how requests end: what their clients are told, and what their backends. */
+import { type Defect, defect } from "../defect.ts";
+
+export const ends: readonly Defect[] = [
+  defect(
+    "a write that was sent and is cut is told to be unprocessed",
+    { file: "proxy/relay.ts", find: "else if (mayHaveRun) this.#tellCut();", replace: "" },
+    ["proxy/cut", "a request that was sent has an unknown outcome"],
+  ),
+  defect(
+    "a write of unknown outcome may be asked again",
+    {
+      file: "proxy/relay.ts",
+      find: "const failure = isRepeatable(this.order)",
+      replace: "const failure = true",
+    },
+    ["proxy/cut", "a request that was sent has an unknown outcome"],
+  ),
+  defect(
+    "an earlier attempt that may have run is forgotten",
+    { file: "proxy/legs.ts", find: "    this.#hasLeft ||= leg.mayHaveRun;\n", replace: "" },
+    ["proxy/cut", "what an earlier one may have begun with has"],
+  ),
+  defect(
+    "what a backend has refused unprocessed counts as sent",
+    { file: "proxy/leg.ts", find: "if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;", replace: "" },
+    ["proxy/cut", "what a backend has refused unprocessed has not left"],
+  ),
+  defect(
+    "PROTOCOL_ERROR goes on to the client of a write",
+    {
+      file: "proxy/honest-code.ts",
+      find: "code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR",
+      replace: "code === errorCode.REFUSED_STREAM",
+    },
+    ["proxy/cut", "a code after which Go's transport sends a write again"],
+  ),
+  defect(
+    "a fault while a request is placed leaves it as it is",
+    { file: "proxy/serve.ts", find: "exchange.legFaulted(error);", replace: "" },
+    ["proxy/cut", "a fault while a request is placed"],
+  ),
+  defect(
+    "a reset before any answer ends an HTTP/1.1 socket without a word",
+    {
+      file: "proxy/h1-side.ts",
+      find: 'if (this.#state === "waiting") return this.#answerReset(code);',
+      replace: "",
+    },
+    ["proxy/h1-side", "any other one with a Status"],
+  ),
+  defect(
+    "a request that crosses the end of its socket is executed",
+    { file: "proxy/h1-turns.ts", find: " || this.#socket.writableEnded)", replace: ")" },
+    ["proxy/h1-turns", "a request that crosses the end of an idle socket"],
+  ),
+  defect(
+    "an Upgrade that crosses the end of its socket is asked for",
+    {
+      file: "proxy/h1-turns.ts",
+      find: "if (this.#socket.writableEnded) return this.destroy();",
+      replace: "",
+    },
+    ["proxy/h1-turns", "a request that crosses the end of an idle socket"],
+  ),
+  defect(
+    "a fault of ours ends an HTTP/1.1 request without an answer",
+    { file: "proxy/h1-turns.ts", find: "if (!this.cut()) this.destroy();", replace: "this.destroy();" },
+    ["proxy/h1-turns", "a fault of ours costs its client"],
+  ),
+];
