@@ -1,16 +1,16 @@
 /** The admin page: one screen that says what is wrong, since when, and why; then who, what and until when. */
 import { figures, list } from "./api.js";
-import { Backends } from "./backends.js";
-import { Certificates } from "./certificates.js";
-import { Charts } from "./charts.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { Incidents } from "./incidents.js";
 import { usePolled } from "./polled.js";
-import { grown } from "./rates.js";
-import { Clients, Locks } from "./talk.js";
-import { entriesOf, Timeline } from "./timeline.js";
-import { Watches } from "./watches.js";
+import { Backends } from "./views/backends.js";
+import { Certificates } from "./views/certificates.js";
+import { Charts } from "./views/charts.js";
+import { Incidents } from "./views/incidents.js";
+import { grown } from "./views/rates.js";
+import { Clients, Locks } from "./views/talk.js";
+import { entriesOf, Timeline } from "./views/timeline.js";
+import { Watches } from "./views/watches.js";
 
 /** @typedef {import("./table.js").View} View */
 /** @typedef {import("./rows.d.ts").Incident} Incident */
@@ -98,7 +98,7 @@ function CertificatesNow() {
 }
 
 function useRates() {
-  const [points, setPoints] = useState(/** @type {readonly import("./rates.js").Point[]} */ ([]));
+  const [points, setPoints] = useState(/** @type {readonly import("./views/rates.js").Point[]} */ ([]));
   const before = useRef(/** @type {import("./rows.d.ts").Figures | undefined} */ (undefined));
   const { value } = usePolled(figures, often, "");
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { silenceOf } from "../../src/page/watches.js";
+import { silenceOf } from "../../../src/page/views/watches.js";
 
 const test = suite("page/watches");
 

@@ -1,6 +1,6 @@
 /** A quarter of an hour of rates, drawn while the page is open, with one cursor for all. */
 import uPlot from "uplot";
-import { html, useEffect, useRef } from "./html.js";
+import { html, useEffect, useRef } from "../html.js";
 
 /** @typedef {import("./rates.js").Point} Point */
 

@@ -1,12 +1,12 @@
 /** Who talks to the backends, and who holds the leader locks. */
-import { html } from "./html.js";
-import { Mark, Table } from "./table.js";
-import { age, amount, markOf, whoIs } from "./words.js";
+import { html } from "../html.js";
+import { Mark, Table } from "../table.js";
+import { age, amount, markOf, whoIs } from "../words.js";
 
-/** @typedef {import("./rows.d.ts").ClientRow} ClientRow */
-/** @typedef {import("./rows.d.ts").Lock} Lock */
+/** @typedef {import("../rows.d.ts").ClientRow} ClientRow */
+/** @typedef {import("../rows.d.ts").Lock} Lock */
 
-/** @type {readonly import("./table.js").Column<ClientRow>[]} */
+/** @type {readonly import("../table.js").Column<ClientRow>[]} */
 const clientColumns = [
   { title: "who", column: "subject", isLong: true, cell: (row) => html`<${Who} row=${row} />` },
   { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
@@ -30,7 +30,7 @@ function Who({ row }) {
   return html`${whoIs(row)}${unverified} ${odd}`;
 }
 
-/** @type {readonly import("./table.js").Column<Lock>[]} */
+/** @type {readonly import("../table.js").Column<Lock>[]} */
 const lockColumns = [
   { title: "lock", column: "name", cell: ({ namespace, name }) => `${namespace}/${name}` },
   { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
@@ -57,9 +57,9 @@ function Verdict({ lock: { verdict, state, reason } }) {
 /**
  * @template Row
  * @typedef {{
- *   list: import("./rows.d.ts").List<Row> | undefined,
- *   view: import("./table.js").View,
- *   onView: (view: import("./table.js").View) => void,
+ *   list: import("../rows.d.ts").List<Row> | undefined,
+ *   view: import("../table.js").View,
+ *   onView: (view: import("../table.js").View) => void,
  * }} Props
  */
 

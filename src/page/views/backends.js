@@ -1,11 +1,12 @@
 /** The backends: how each is and why, what it carries, and its last hour. */
-import { Drain } from "./drain.js";
-import { html, useState } from "./html.js";
-import { ribbonOf } from "./ribbon.js";
-import { Mark } from "./table.js";
-import { age, amount, clockTime, markOf } from "./words.js";
 
-/** @typedef {import("./rows.d.ts").Backend} Backend */
+import { html, useState } from "../html.js";
+import { Mark } from "../table.js";
+import { age, amount, clockTime, markOf } from "../words.js";
+import { Drain } from "./drain.js";
+import { ribbonOf } from "./ribbon.js";
+
+/** @typedef {import("../rows.d.ts").Backend} Backend */
 
 /**
  * @param {{ backends: readonly Backend[], now: number }} props

@@ -1,8 +1,8 @@
 /** What happened, the latest first: verdicts on backends, and incidents. */
-import { html } from "./html.js";
+import { html } from "../html.js";
+import { Mark } from "../table.js";
+import { clockTime, markOf } from "../words.js";
 import { tollOf } from "./incidents.js";
-import { Mark } from "./table.js";
-import { clockTime, markOf } from "./words.js";
 
 /** More than a screen holds, and few enough to be read. */
 const mostEntries = 60;
@@ -11,8 +11,8 @@ const mostEntries = 60;
 
 /**
  * Pure.
- * @param {readonly import("./rows.d.ts").Backend[]} backends
- * @param {readonly import("./rows.d.ts").Incident[]} incidents
+ * @param {readonly import("../rows.d.ts").Backend[]} backends
+ * @param {readonly import("../rows.d.ts").Incident[]} incidents
  * @returns {readonly Entry[]}
  */
 export function entriesOf(backends, incidents) {

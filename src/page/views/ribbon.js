@@ -5,7 +5,7 @@ const hourMs = 3_600_000;
 /**
  * Segments from an hour ago to now, each with its share of the hour in per cent. Before the first change that is known
  * the state was what that change came from.
- * @param {Pick<import("./rows.d.ts").Backend, "state" | "history">} backend
+ * @param {Pick<import("../rows.d.ts").Backend, "state" | "history">} backend
  * @param {number} now milliseconds since 1970
  */
 export function ribbonOf({ state, history }, now) {

@@ -1,9 +1,9 @@
 /** What is wrong now, and what proves it. Each opens to its evidence: which detector saw what, against which threshold. */
-import { html } from "./html.js";
-import { Mark } from "./table.js";
-import { age, amount, clockTime, markOf } from "./words.js";
+import { html } from "../html.js";
+import { Mark } from "../table.js";
+import { age, amount, clockTime, markOf } from "../words.js";
 
-/** @typedef {import("./rows.d.ts").Incident} Incident */
+/** @typedef {import("../rows.d.ts").Incident} Incident */
 
 /**
  * @param {{ incidents: readonly Incident[] }} props the active ones

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { ribbonOf } from "../../src/page/ribbon.js";
-import { changeAt, now } from "../support/page.ts";
+import { ribbonOf } from "../../../src/page/views/ribbon.js";
+import { changeAt, now } from "../../support/page.ts";
 
 const test = suite("page/ribbon");
 const minute = 60_000;

@@ -1,10 +1,10 @@
 /** Every open watch, by how long ago it last made progress. Idle is calm: silence is not death. */
-import { html } from "./html.js";
-import { Mark, Table } from "./table.js";
-import { age, amount, markOf, whoIs } from "./words.js";
+import { html } from "../html.js";
+import { Mark, Table } from "../table.js";
+import { age, amount, markOf, whoIs } from "../words.js";
 
-/** @typedef {import("./rows.d.ts").Watch} Watch */
-/** @typedef {import("./table.js").Column<Watch>} Column */
+/** @typedef {import("../rows.d.ts").Watch} Watch */
+/** @typedef {import("../table.js").Column<Watch>} Column */
 
 /** @type {readonly Column[]} */
 const columns = [
@@ -48,9 +48,9 @@ function State({ watch: { state, hasShadow } }) {
 
 /**
  * @param {{
- *   list: import("./rows.d.ts").List<Watch> | undefined,
- *   view: import("./table.js").View,
- *   onView: (view: import("./table.js").View) => void,
+ *   list: import("../rows.d.ts").List<Watch> | undefined,
+ *   view: import("../table.js").View,
+ *   onView: (view: import("../table.js").View) => void,
  *   hung: number,
  * }} props
  */

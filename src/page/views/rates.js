@@ -8,8 +8,8 @@ const mostPoints = 900;
 /**
  * The points with one more, made of two readings of the same counters. A counter that went back began anew.
  * @param {readonly Point[]} points
- * @param {import("./rows.d.ts").Figures | undefined} before
- * @param {import("./rows.d.ts").Figures} now
+ * @param {import("../rows.d.ts").Figures | undefined} before
+ * @param {import("../rows.d.ts").Figures} now
  * @returns {readonly Point[]}
  */
 export function grown(points, before, now) {
@@ -28,14 +28,14 @@ export function grown(points, before, now) {
 }
 
 /**
- * @param {import("./rows.d.ts").Figures} figures
+ * @param {import("../rows.d.ts").Figures} figures
  */
 function failed({ requests }) {
   return requests["5xx"] ?? 0;
 }
 
 /**
- * @param {import("./rows.d.ts").Figures} figures
+ * @param {import("../rows.d.ts").Figures} figures
  */
 function total({ requests }) {
   return Object.values(requests).reduce((sum, count) => sum + count, 0);

@@ -1,10 +1,10 @@
 /** Until when every certificate is valid, the first to end first. */
-import { html } from "./html.js";
-import { Mark } from "./table.js";
-import { age, markOf } from "./words.js";
+import { html } from "../html.js";
+import { Mark } from "../table.js";
+import { age, markOf } from "../words.js";
 
 /**
- * @param {{ certificates: readonly import("./rows.d.ts").CertificateRow[] }} props
+ * @param {{ certificates: readonly import("../rows.d.ts").CertificateRow[] }} props
  */
 export function Certificates({ certificates }) {
   return html`<section aria-labelledby="certificates-title">

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { grown, type Point } from "../../src/page/rates.js";
-import { figuresAt } from "../support/page.ts";
+import { grown, type Point } from "../../../src/page/views/rates.js";
+import { figuresAt } from "../../support/page.ts";
 
 const test = suite("page/rates");
 

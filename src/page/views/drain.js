@@ -1,6 +1,6 @@
 /** The button that lets a backend go, or takes it back. It asks once more: a click on the wrong row costs nothing. */
-import { post } from "./api.js";
-import { html, useState } from "./html.js";
+import { post } from "../api.js";
+import { html, useState } from "../html.js";
 
 /**
  * @param {{ name: string, isDrained: boolean }} props

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { entriesOf } from "../../src/page/timeline.js";
-import { backend, changeAt, incident, timeAt } from "../support/page.ts";
+import { entriesOf } from "../../../src/page/views/timeline.js";
+import { backend, changeAt, incident, timeAt } from "../../support/page.ts";
 
 const test = suite("page/timeline");
 
