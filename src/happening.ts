@@ -206,6 +206,25 @@ export type Happening =
       readonly resource: string;
       readonly version: string;
     }
+  /**
+   * `lateMs` after a list had said etcd's version, a backend's cache of that resource had still not come to it: etcd
+   * notifies it rarely, and the list did not make it ask. "cache.notified" when it has, or when no watch needs it.
+   */
+  | {
+      readonly kind: "cache.unnotified";
+      readonly backend: string;
+      readonly resource: string;
+      readonly version: string;
+      readonly etcdVersion: string;
+      readonly lateMs: number;
+    }
+  | {
+      readonly kind: "cache.notified";
+      readonly backend: string;
+      readonly resource: string;
+      readonly version: string;
+      readonly lateMs: number;
+    }
   /** A client was given a state from before what it had seen of the resource; at most once a minute for each. */
   | {
       readonly kind: "answer.outdated";

@@ -369,6 +369,22 @@ export const limits = {
    */
   renewalMs: 3000,
   renewalPauseMs: 5,
+  /**
+   * Before it the backend's cache is made to follow etcd, by a list of one object (docs/watch.md §6.6): one a second at
+   * most for each backend and resource. A cache is waited for 3 s by the apiserver, which then asks etcd itself. A client
+   * that may not list is no proof that none may. Of each pair some 200 bytes are kept.
+   */
+  progressRequestMs: 1000,
+  progressWaitMs: 2500,
+  progressAnswerMs: 4500,
+  progressTries: 4,
+  progressFacts: 2000,
+  /**
+   * An etcd as kubeadm starts it notifies every cache within 5.5 s, asked or not. A cache that has not come so far by then
+   * is looked at again once a minute.
+   */
+  progressCheckMs: 7000,
+  progressAgainMs: 60_000,
   /** A leg that was opened so shortly before may have been given the event in its initial state. */
   sightMs: 2000,
   /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */

@@ -15,14 +15,19 @@ const downKinds: readonly IncidentKind[] = [
   "backend-untrusted",
 ];
 
+type CacheKind = "backend-stale" | "cache-unnotified";
+
 /** What an entry says of whose it is. */
 type Named = { readonly backend: string; readonly cluster?: string };
 
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** Resources with which a backend stands still. */
-  readonly #stale = new Map<string, Set<string>>();
+  /** Resources with which a backend stands still, and those of whose caches etcd tells it late. */
+  readonly #caches = {
+    "backend-stale": new Map<string, Set<string>>(),
+    "cache-unnotified": new Map<string, Set<string>>(),
+  };
 
   constructor(store: IncidentStore) {
     this.#store = store;
@@ -42,7 +47,9 @@ export class BackendFold {
     else if (entry.kind === "backend.met") this.#met(entry, at);
     else if (entry.kind === "backend.removed") this.#removed(entry.backend, at);
     else if (entry.kind === "cache.stalled") this.#stalled(entry, at);
-    else if (entry.kind === "cache.recovered") this.#recovered(entry, at);
+    else if (entry.kind === "cache.recovered") this.#recovered("backend-stale", entry, at);
+    else if (entry.kind === "cache.unnotified") this.#unnotified(entry, at);
+    else if (entry.kind === "cache.notified") this.#recovered("cache-unnotified", entry, at);
     else this.#cost(entry);
   }
 
@@ -66,7 +73,7 @@ export class BackendFold {
     if (course === undefined) return;
     course.changed(entry, at);
     if (entry.to === "ready") this.#endDown(course.name, `Ready again: ${entry.reason}`, at);
-    if (entry.to === "dead") this.#endStale(course.name, "It is dead now", at);
+    if (entry.to === "dead") this.#endCaches(course.name, "It is dead now", at);
     this.#follow(course, at);
   }
 
@@ -151,7 +158,7 @@ export class BackendFold {
     const ending = "It is no backend any more";
     this.#endDown(name, ending, at);
     this.#store.end("backend-flapping", name, ending, at);
-    this.#endStale(name, ending, at);
+    this.#endCaches(name, ending, at);
     this.#judgeAll(cluster, at);
   }
 
@@ -160,7 +167,7 @@ export class BackendFold {
   #stalled(entry: Extract<Entry, { kind: "cache.stalled" }>, at: number): void {
     const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
     const text = `${resource} stands at ${version}, others have shown ${peersVersion}; ${watches} watches go elsewhere`;
-    this.#stale.set(backend, (this.#stale.get(backend) ?? new Set()).add(resource));
+    this.#add("backend-stale", backend, resource);
     this.#store.found(
       {
         kind: "backend-stale",
@@ -174,16 +181,44 @@ export class BackendFold {
     );
   }
 
-  #recovered(entry: Extract<Entry, { kind: "cache.recovered" }>, at: number): void {
-    const { backend, resource, version } = entry;
-    const left = this.#stale.get(backend);
-    left?.delete(resource);
-    if (left?.size === 0) this.#endStale(backend, `${resource} has come to ${version}`, at);
+  #unnotified(entry: Extract<Entry, { kind: "cache.unnotified" }>, at: number): void {
+    const { backend, resource, version, etcdVersion, lateMs } = entry;
+    const text = `etcd notifies progress rarely (its default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches cannot follow two restarts of apiservers within that time`;
+    this.#add("cache-unnotified", backend, resource);
+    const row = { at, detector: "list", value: lateMs, threshold: limits.progressCheckMs, text };
+    this.#store.found(
+      {
+        kind: "cache-unnotified",
+        subject: backend,
+        backend,
+        summary: `${backend}: ${text}`,
+        startedAt: at - lateMs,
+        evidence: [{ ...row, unit: "ms" }],
+      },
+      at,
+    );
   }
 
-  #endStale(backend: string, ending: string, at: number): void {
-    this.#stale.delete(backend);
-    this.#store.end("backend-stale", backend, ending, at);
+  #add(kind: CacheKind, backend: string, resource: string): void {
+    const all = this.#caches[kind];
+    all.set(backend, (all.get(backend) ?? new Set()).add(resource));
+  }
+
+  #recovered(kind: CacheKind, entry: Named & { resource: string; version: string }, at: number): void {
+    const { backend, resource, version } = entry;
+    const left = this.#caches[kind].get(backend);
+    left?.delete(resource);
+    if (left?.size === 0) this.#end(kind, backend, `${resource} has come to ${version}`, at);
+  }
+
+  #endCaches(backend: string, ending: string, at: number): void {
+    this.#end("backend-stale", backend, ending, at);
+    this.#end("cache-unnotified", backend, ending, at);
+  }
+
+  #end(kind: CacheKind, backend: string, ending: string, at: number): void {
+    this.#caches[kind].delete(backend);
+    this.#store.end(kind, backend, ending, at);
   }
 
   // --- what it cost ---

@@ -37,6 +37,12 @@ export const incidentKinds = {
     calmMs: 0,
     about: "The backend answers, and its cache stands still while others go on",
   },
+  "cache-unnotified": {
+    severity: "warning",
+    calmMs: 0,
+    about:
+      "etcd notifies the backend's caches of progress rarely: quiet watches cannot follow two restarts within that time",
+  },
   "backend-flapping": {
     severity: "warning",
     calmMs: limits.flappingMs,

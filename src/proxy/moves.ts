@@ -28,6 +28,8 @@ export type MovesParts = {
   readonly journal: Journal;
   readonly standings: Standings;
   readonly scopes: Standings;
+  /** Renewals, told of a watch whose version the backend that it should go to does not know. */
+  readonly renewals: { refused(watching: Watching): void };
 };
 
 const nobody: readonly string[] = [];
@@ -143,7 +145,7 @@ export class Moves {
     this.#pumpSoon();
   }
 
-  /** Nobody new would know its version: where it is, it is asked for once more, for a bookmark (renewals.ts). */
+  /** It is asked for once more where it is, for a bookmark; renewals.ts says when. */
   renew(watching: Watching): void {
     const { leg, legs } = watching;
     if (leg === undefined || legs.other !== undefined || !watching.mayHaveTwo) return;
@@ -295,7 +297,7 @@ export class Moves {
 
   #leave(watching: Watching, from: string, reason: LeaveReason): void {
     const { rebound } = watching.client;
-    if (this.where.refusing(watching).includes(rebound ?? "")) return this.renew(watching);
+    if (this.where.refusing(watching).includes(rebound ?? "")) return this.#parts.renewals.refused(watching);
     if (reason === "balance" && rebound !== undefined)
       return this.#send(watching.ask(rebound, reason), undefined);
     const mayStay = reason === "leaving" && this.where.stateOf(from) === "ready";
@@ -305,7 +307,7 @@ export class Moves {
   }
 
   #stayForNow(watching: Watching): void {
-    if (this.where.refusing(watching).length > 0) this.renew(watching);
+    if (this.where.refusing(watching).length > 0) this.#parts.renewals.refused(watching);
     this.leaveLater(watching);
   }
 

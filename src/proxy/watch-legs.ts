@@ -10,6 +10,7 @@ import type { Fate, Progress } from "../watch/progress.ts";
 import { isHung, isRewound, wouldShow } from "../watch/sight.ts";
 import type { Doubt } from "../watch/stale.ts";
 import { isStalled } from "../watch/standing.ts";
+import { compareVersions } from "../watch/version.ts";
 import type { Complaints, Plaintiff } from "./complaints.ts";
 import type { Leg } from "./leg.ts";
 import type { Order } from "./order.ts";
@@ -114,9 +115,22 @@ export class WatchLegs implements EventTaker {
     return this.isRenewing ? { ...this.times, leftMs: limits.renewalMs } : this.times;
   }
 
-  /** Has nothing shown since `at` (a clock reading) that it is complete up to there, and could a bookmark? */
-  isOlderThan(at: number): boolean {
-    return this.#parts.progress.lastEventAt < at && this.mayBeRenewed;
+  /**
+   * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
+   * `version` is etcd's at that time, undefined while that is not known and "" when it cannot be. A bookmark that came
+   * since proves no more than its version says: a cache that etcd does not notify sends old ones.
+   */
+  isOlderThan(at: number, version: string | undefined): boolean {
+    const { lastEventAt, lastBookmarkAt } = this.#parts.progress;
+    const isSilent = lastEventAt < at || (lastEventAt === lastBookmarkAt && version !== "");
+    return (
+      isSilent && this.mayBeRenewed && (version === undefined || version === "" || this.isBehind(version))
+    );
+  }
+
+  /** True if it has not come to this version. */
+  isBehind(version: string): boolean {
+    return compareVersions(this.#parts.progress.resumeVersion ?? "", version) < 0;
   }
 
   /** Would it have a bookmark if it were asked for once more, and the time for that? */

@@ -4,7 +4,7 @@ import { limits } from "../limits.ts";
 import { clipped } from "../own-text.ts";
 import { firstValue } from "../watch/query.ts";
 import { type WatchRequest, watchRequestOf } from "../watch/request.ts";
-import { type Answer, bookmarkedTarget, replayTarget, resumeTarget } from "../watch/resume.ts";
+import { type Answer, bookmarkedTarget, listTarget, replayTarget, resumeTarget } from "../watch/resume.ts";
 import { aggregatedGroups, versionsOf } from "../watch/versions-of.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Order } from "./order.ts";
@@ -150,6 +150,21 @@ export function orderAt(order: Order, asked: WatchOrder, version: string | undef
       ? replayTarget(target, leftMs)
       : resumeTarget(target, { version, hasBookmarks, ageMs, leftMs });
   return { ...order, fields: withPath(order.fields, path) };
+}
+
+const bare: readonly Field[] = [
+  new Field("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),
+];
+
+/**
+ * A list of what is watched, of which only the version is wanted (`listTarget`), with the same identity; undefined when
+ * it cannot be asked for.
+ */
+export function listOrder(order: Order, { target }: WatchOrder, least?: string): Order | undefined {
+  const path = listTarget(target, least);
+  if (path === undefined) return undefined;
+  const kept = order.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
+  return { ...order, fields: [...withPath(kept, path), ...bare] };
 }
 
 /** Will a request of ours for it have bookmarks? */

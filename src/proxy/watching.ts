@@ -29,7 +29,7 @@ import { WatchEnd } from "./watch-end.ts";
 import type { WatchHost } from "./watch-host.ts";
 import { WatchLeg } from "./watch-leg.ts";
 import { WatchLegs } from "./watch-legs.ts";
-import { answerOf, orderAt, type WatchOrder } from "./watch-order.ts";
+import { answerOf, listOrder, orderAt, type WatchOrder } from "./watch-order.ts";
 import { type AskReason, type EndReason, endReason, moveReason } from "./watch-reasons.ts";
 
 export type WatchParts = {
@@ -137,6 +137,17 @@ export class Watching implements LegOwner {
   /** Is its client's token over, or its certificate? Then the client has to show its new one itself (watch.md §8). */
   get #isExpired(): boolean {
     return isCredentialOver(this.#parts.host.order, this.#parts.moves.clock.wall());
+  }
+
+  /** A list of what it watches, under its own identity (`listOrder`). */
+  listed(least?: string): Order | undefined {
+    const { host, asked } = this.#parts;
+    return listOrder(host.order, asked, least);
+  }
+
+  /** A backend answered a request with its identity. */
+  learnt(status: number): void {
+    this.#parts.host.learnt(status);
   }
 
   /** The next leg, to be dialled. */

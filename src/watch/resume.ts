@@ -48,6 +48,22 @@ export function bookmarkedTarget(target: string): string {
   return targetWith(target, new Set(["allowWatchBookmarks"]), ["allowWatchBookmarks=true"]);
 }
 
+const listed = new Set([...replaced, "watch"]);
+/** The deprecated form of a watch, of which the list has another path (watch.md §1.1). */
+const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
+
+/**
+ * A list of at most one object of what `target` watches, as new as etcd is; with `least`, a version, as the cache has it
+ * if that is at least so new. The selectors stay: some clients may list only with them. Undefined for a path of the
+ * deprecated form.
+ */
+export function listTarget(target: string, least?: string): string | undefined {
+  if (watchPath.test(target)) return undefined;
+  // `limit` alone with a version would be an exact read, and one of version 0 has no limit (delegator.go, cacher.go).
+  const from = least === undefined ? [] : [`resourceVersion=${least}`, "resourceVersionMatch=NotOlderThan"];
+  return targetWith(target, listed, [...from, "limit=1"]);
+}
+
 const floored = new Set(["resourceVersion", "resourceVersionMatch"]);
 
 /** The client's own request for any state, but not for one older than this (watch.md §3.1). */

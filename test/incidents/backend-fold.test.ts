@@ -23,6 +23,15 @@ const stalled = {
   watches: 3,
 } as const;
 
+const unnotified = {
+  kind: "cache.unnotified",
+  backend: "a",
+  resource: "/pods",
+  version: "7",
+  etcdVersion: "90",
+  lateMs: 7010,
+} as const;
+
 test("a black hole is told by name when its doubt has lasted, with what proves it and what it cost", () => {
   const played = scene();
   played.clock.advance(10_000);
@@ -198,6 +207,28 @@ test("who was affected is named: a tunnel that ended, a request that failed; nob
     "neither evening nor a CRD that was deleted",
   );
   assert.equal(affected.names, ["10.0.0.7 kubectl/v1", "10.0.0.9"]);
+});
+
+test("a cache that etcd does not notify is told, and over when all of them have been, or the backend is dead", () => {
+  const played = scene();
+  played.clock.advance(60_000);
+  played.write(unnotified, { ...unnotified, resource: "/secrets" });
+  assert.equal(played.told, ["+ cache-unnotified a"]);
+  assert.is(played.only.startedAt, 60_000 - 7010);
+  assert.match(
+    played.only.summary,
+    /default: every 10 min.*7 s after etcd was at 90 the cache of \/pods was at 7/,
+  );
+  const notified = { kind: "cache.notified", backend: "a", version: "95", lateMs: 540_000 } as const;
+  played.write({ ...notified, resource: "/pods" });
+  assert.is(played.active.length, 1);
+  played.write({ ...notified, resource: "/secrets" });
+  assert.is(played.active.length, 0);
+  played.write(unnotified, changed("a", "ready", "suspect"), changed("a", "suspect", "dead"));
+  assert.equal(
+    played.active.map(({ kind }) => kind).filter((kind) => kind === "cache-unnotified"),
+    [],
+  );
 });
 
 test("a backend that is configured no more takes its incidents along", () => {

@@ -3,26 +3,28 @@ import * as assert from "uvu/assert";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
-import { blackHole, linesOf, ok, PlayedWatch } from "../support/watch-path.ts";
+import { blackHole, json, linesOf, listOf, ok, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/renewals");
 
-type Bookmarks = "always" | "as-asked";
-
-/** A watch from which its other backend went, and came back with a cache that begins now. */
-function returned(query = "resourceVersion=7&allowWatchBookmarks=true", bookmarks: Bookmarks = "always") {
-  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks }), query });
+/** A watch from which its other backend went, and came back with a cache that begins now; etcd is at 20. */
+function returned(query = "resourceVersion=7&allowWatchBookmarks=true") {
+  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), query });
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
   watch.advance(1000);
   watch.to.isDown = false;
   watch.advance(1000);
+  if (watch.from.asked.length > 1) watch.list(watch.from, "20");
   return watch;
 }
 
 test("a backend has come back: a watch elsewhere is asked for once more where it is, and can go there then", () => {
   const watch = returned();
-  assert.is(watch.from.asked.length, 2);
+  const list = watch.from.asked[1]?.request;
+  assert.is(list?.path, "/api/v1/configmaps?limit=1", "etcd is asked for progress");
+  assert.is(list?.fields.find(({ name }) => name === "authorization")?.value, "Bearer t");
+  assert.is(watch.from.asked.length, 3);
   assert.is(watch.queryOf(watch.from), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
   const renewal = watch.serve(watch.from, "=20");
   assert.is(renewal.resetCode, errorCode.CANCEL, "it has done what it was for");
@@ -52,9 +54,10 @@ test("nor does one that began with a state, whose own leg has none and is not mi
   live.advance(1000);
   live.to.isDown = false;
   live.advance(1000);
+  live.list(live.from, "20");
   live.serve(live.from, "=20");
   live.advance(limits.hungMs + limits.patrolMs);
-  assert.equal([live.from.asked.length, live.to.asked.length], [2, 0], "silent, and not hung");
+  assert.equal([live.from.asked.length, live.to.asked.length], [3, 0], "silent, and not hung");
   live.has("+8a ~9a");
 });
 
@@ -104,6 +107,7 @@ test("a second leg that ends in order, as ours do, is no end of a watch that is 
   }
   watch.path.renewals.returned(watch.to === watch.path.backend("a") ? "a" : "b");
   watch.advance(1000);
+  watch.list(watch.from, "9000000");
   assert.match(watch.queryOf(watch.from), "timeoutSeconds=3", "it is asked for once more");
   const asked = watch.from.asked.length;
   watch.serve(watch.from);
@@ -113,7 +117,7 @@ test("a second leg that ends in order, as ours do, is no end of a watch that is 
   watch.advance(100);
   assert.match(watch.ear.body, /"9000000"/);
   assert.equal([watch.ear.isEnded, watch.ear.resetCode], [false, undefined]);
-  assert.is(watch.from.asked.length, asked);
+  assert.is(watch.from.asked.length, asked + 1, "and its cache is looked at");
 });
 
 test("many are asked for one after the other", () => {
@@ -127,11 +131,15 @@ test("many are asked for one after the other", () => {
   path.settle();
   path.clock.advance(10);
   path.renewals.returned("b");
+  path.clock.advance(3 * limits.renewalPauseMs);
+  const asked = (): number => watch.from.asked.length - 40;
+  assert.is(asked(), 2, "a list of each resource");
+  for (const list of watch.from.asked.slice(40)) list.answer(200, listOf("20"), [json]);
+  path.settle();
   path.clock.advance(20 * limits.renewalPauseMs);
-  const asked = watch.from.asked.length - 40;
-  assert.ok(asked >= 18 && asked <= 21, String(asked));
+  assert.ok(asked() >= 20 && asked() <= 23, String(asked()));
   path.clock.advance(40 * limits.renewalPauseMs);
-  assert.is(watch.from.asked.length, 80);
+  assert.is(asked(), 42);
 });
 
 test("its backend falls meanwhile: it goes on elsewhere, and not with the leg that was for a bookmark", () => {
@@ -152,7 +160,7 @@ test("the first leg alone is lost: the watch is asked for anew, for all of its t
   first?.fail();
   watch.path.settle();
   assert.is(renewal.resetCode, errorCode.CANCEL);
-  const asked = [...watch.from.asked.slice(2), ...watch.to.asked];
+  const asked = [...watch.from.asked.slice(3), ...watch.to.asked];
   assert.is(asked.length, 1);
   assert.match(asked[0]?.request.path ?? "", /timeoutSeconds=359\d$/);
 });
@@ -174,7 +182,7 @@ test("no bookmark comes: after its time nothing is left of it", () => {
   watch.from.asked[0]?.say(linesOf("~9a"));
   watch.path.settle();
   watch.has("+8a ~9a");
-  assert.is(watch.from.asked.length, 2);
+  assert.is(watch.from.asked.length, 3);
 });
 
 test("a cache that lists anew shows by its refusal: watches of that resource elsewhere are asked for, if they are older", () => {
@@ -199,6 +207,8 @@ test("a cache that lists anew shows by its refusal: watches of that resource els
   const before = watch.from.asked.length;
   path.clock.advance(limits.standingsMs + 100);
   assert.is(watch.from.asked.length, before + 1);
+  watch.list(watch.from, "20");
+  assert.is(watch.from.asked.length, before + 2);
   assert.match(watch.queryOf(watch.from), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
 });
 
@@ -216,7 +226,9 @@ for (const [what, resource, query, count] of [
     const watch = new PlayedWatch({ resource, query: `resourceVersion=7${query}` });
     watch.serve(watch.from, "+8a ~9a");
     const [exchange] = watch.path.exchanges.live;
-    if (exchange?.watching !== undefined) watch.path.moves.renew(exchange.watching);
+    if (exchange?.watching !== undefined) watch.path.renewals.refused(exchange.watching);
+    watch.advance(10);
+    if (count > 0) watch.list(watch.from, "20");
     assert.is(watch.path.moves.renewals, count);
   });
 }

@@ -7,6 +7,7 @@ import type { Order } from "../../src/proxy/order.ts";
 import {
   answerOf,
   firstFields,
+  listOrder,
   mayHaveBookmarks,
   orderAt,
   resourceOf,
@@ -49,6 +50,25 @@ function asked(more: Partial<WatchOrder> = {}): WatchOrder {
     ...more,
   };
 }
+
+test("a list for its version only has the watch's identity, and neither its form nor its packing", () => {
+  const fields = [
+    new Field(":path", target),
+    new Field("accept", "application/vnd.kubernetes.protobuf;stream=watch"),
+    new Field("accept-encoding", "gzip"),
+    new Field("authorization", "Bearer t"),
+    new Field("impersonate-user", "jane"),
+  ];
+  const order = listOrder(watchOf(fields), asked());
+  const told = order?.fields.map(({ name, value }) => `${name}: ${value}`);
+  assert.equal(told, [
+    ":path: /api/v1/pods?labelSelector=a%3Db&limit=1",
+    "authorization: Bearer t",
+    "impersonate-user: jane",
+    "accept: application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+  ]);
+  assert.is(listOrder(watchOf(fields), asked({ target: "/api/v1/watch/pods" })), undefined);
+});
 
 const times = { ageMs: 0, leftMs: 9000, liveMs: 0 };
 

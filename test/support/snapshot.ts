@@ -19,6 +19,7 @@ export const idle: Snapshot = {
     ends: new Map(),
     shadows: 0,
     renewals: 0,
+    progressRequests: { answered: 0, refused: 0, unanswered: 0 },
     violations: 0,
     stalls: 0,
     timeTravel: { outdated: 0, demanded: 0, refused: 0 },

@@ -28,6 +28,11 @@ export function linesOf(words: string): string {
     .join("");
 }
 
+/** An empty list of this version, as an apiserver writes it. */
+export function listOf(version: string): string {
+  return `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"${version}"},"items":[]}`;
+}
+
 export type WatchOptions = {
   readonly query?: string;
   readonly resource?: string;
@@ -74,6 +79,15 @@ export class PlayedWatch {
   say(backend: PlayedBackend, words: string): void {
     if (words !== "") backend.last.say(linesOf(words));
     this.path.settle();
+  }
+
+  /** Answers the list that it was asked last: etcd is at `version`. "" refuses it. */
+  list(backend: PlayedBackend, version: string): void {
+    const { path } = backend.last.request;
+    assert.match(path, /[?&]limit=1$/);
+    backend.last.answer(version === "" ? 403 : 200, version === "" ? "" : listOf(version), [json]);
+    this.path.settle();
+    this.advance(10);
   }
 
   end(backend: PlayedBackend): void {

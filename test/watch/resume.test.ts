@@ -7,6 +7,7 @@ import {
   acceptanceOf,
   acceptanceOfError,
   bookmarkedTarget,
+  listTarget,
   replayTarget,
   resumeTarget,
 } from "../../src/watch/resume.ts";
@@ -55,6 +56,22 @@ const targets: readonly (readonly [string, string])[] = [
     "/api/v1/watch/pods?resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
 ];
+
+test("the list of what a watch watches: one object, etcd's version or the cache's, its selectors as they are", () => {
+  const target =
+    "/api/v1/pods?allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300&watch=true";
+  assert.is(listTarget(target), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn&limit=1");
+  assert.is(
+    listTarget(target, "1"),
+    "/api/v1/pods?fieldSelector=spec.nodeName%3Dn&resourceVersion=1&resourceVersionMatch=NotOlderThan&limit=1",
+  );
+  assert.is(
+    listTarget("/apis/g/v1/namespaces/watch/watch?watch"),
+    "/apis/g/v1/namespaces/watch/watch?limit=1",
+  );
+  for (const old of ["/api/v1/watch/pods", "/apis/g/v1/watch/namespaces/n/x/y?a=b", "//api/v1//watch/pods"])
+    assert.is(listTarget(old), undefined);
+});
 
 test("a resume asks for the same from another version on, octet by octet (row 14)", () => {
   for (const [asked, resumed] of targets) assert.is(resumeTarget(asked, at42), resumed);

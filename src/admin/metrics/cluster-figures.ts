@@ -13,7 +13,7 @@ export type LiveCluster = {
   readonly label: string;
   readonly path: Pick<
     Path,
-    "backends" | "upstreams" | "exchanges" | "hedges" | "hold" | "moves" | "timeTravel" | "talk"
+    "backends" | "upstreams" | "exchanges" | "hedges" | "hold" | "moves" | "renewals" | "timeTravel" | "talk"
   > &
     Pick<Path, "standings" | "detectors">;
   readonly splices: { readonly openCount: number };
@@ -78,7 +78,12 @@ function backendIn(label: string, backend: string): string {
   return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
 }
 
-function watchesOf({ exchanges, moves: all, timeTravel }: LiveCluster["path"]): Snapshot["watches"] {
+function watchesOf({
+  exchanges,
+  moves: all,
+  timeTravel,
+  renewals: bookmarks,
+}: LiveCluster["path"]): Snapshot["watches"] {
   const { states, violations } = exchanges.watched;
   const { moves, ends, shadows, renewals, waiting, stalls } = all;
   return {
@@ -88,6 +93,7 @@ function watchesOf({ exchanges, moves: all, timeTravel }: LiveCluster["path"]): 
     ends,
     shadows,
     renewals,
+    progressRequests: bookmarks.progressRequests,
     violations,
     stalls,
     timeTravel: timeTravel.counts,
@@ -162,6 +168,11 @@ function watchesIn(all: readonly Snapshot["watches"][]): Snapshot["watches"] {
     ends: added(all.map(({ ends }) => ends)),
     shadows: add(({ shadows }) => shadows),
     renewals: add(({ renewals }) => renewals),
+    progressRequests: {
+      answered: add(({ progressRequests }) => progressRequests.answered),
+      refused: add(({ progressRequests }) => progressRequests.refused),
+      unanswered: add(({ progressRequests }) => progressRequests.unanswered),
+    },
     violations: add(({ violations }) => violations),
     stalls: add(({ stalls }) => stalls),
     timeTravel: {

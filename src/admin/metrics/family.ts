@@ -48,6 +48,11 @@ export type Snapshot = {
     readonly ends: ReadonlyMap<string, number>;
     readonly shadows: number;
     readonly renewals: number;
+    readonly progressRequests: {
+      readonly answered: number;
+      readonly refused: number;
+      readonly unanswered: number;
+    };
     readonly violations: number;
     /** Of the time-travel guard: answers from the past, requests that demanded none, refusals of those. */
     readonly timeTravel: { readonly outdated: number; readonly demanded: number; readonly refused: number };

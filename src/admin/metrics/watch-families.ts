@@ -64,6 +64,17 @@ export const watchFamilies: readonly Family[] = [
   },
   {
     type: "counter",
+    name: "watch_progress_requests_total",
+    help: "Lists of one object, under a watch's own identity, that make an apiserver ask etcd how far it is, by result: answered, refused (by RBAC, say) or unanswered",
+    labels: ["result"],
+    rows: ({ watches: { progressRequests } }) => [
+      [["answered"], progressRequests.answered],
+      [["refused"], progressRequests.refused],
+      [["unanswered"], progressRequests.unanswered],
+    ],
+  },
+  {
+    type: "counter",
     name: "watch_violations_total",
     help: "Events older than what the same backend had shown before: such a watch is never moved",
     labels: [],

@@ -101,6 +101,13 @@ export const alerts: readonly Alert[] = [
     summary: "Apiserver {{ $labels.backend }} answers from a cache that stands still",
   }),
   ofIncident({
+    name: "WatchkeeperCacheUnnotified",
+    severity: "warning",
+    kinds: ["cache-unnotified"],
+    summary:
+      "etcd notifies apiserver {{ $labels.backend }} of progress rarely: quiet watches cannot follow two restarts",
+  }),
+  ofIncident({
     name: "WatchkeeperBackendFlapping",
     severity: "warning",
     kinds: ["backend-flapping"],

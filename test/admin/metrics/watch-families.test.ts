@@ -33,6 +33,12 @@ test("what needs no reason is one number", () => {
   assert.equal(rows("watches_waiting", { waiting: 3 }), [[[], 3]]);
   assert.equal(rows("watch_shadows_total", { shadows: 4 }), [[[], 4]]);
   assert.equal(rows("watch_renewals_total", { renewals: 5 }), [[[], 5]]);
+  const progressRequests = { answered: 3, refused: 2, unanswered: 1 };
+  assert.equal(rows("watch_progress_requests_total", { progressRequests }), [
+    [["answered"], 3],
+    [["refused"], 2],
+    [["unanswered"], 1],
+  ]);
   const timeTravel = { outdated: 6, demanded: 8, refused: 7 };
   assert.equal(rows("outdated_answers_total", { timeTravel }), [[[], 6]]);
   assert.equal(rows("floor_demands_total", { timeTravel }), [

@@ -12,6 +12,56 @@ export const watches: readonly Defect[] = [
     ["watch/json-events", "a line without end is given up"],
   ),
   defect(
+    "watches are renewed without asking etcd for progress",
+    {
+      file: "proxy/renewals.ts",
+      find: "const version = this.#progress.versionFor(renewal, leg.backend);",
+      replace: 'const version = "";',
+    },
+    ["proxy/renewals", "a watch elsewhere is asked for once more where it is, and can go there then"],
+  ),
+  defect(
+    "an old bookmark counts as news",
+    {
+      file: "proxy/watch-legs.ts",
+      find: 'lastEventAt < at || (lastEventAt === lastBookmarkAt && version !== "")',
+      replace: "lastEventAt < at",
+    },
+    ["proxy/progress-requests", "a bookmark that came since, from before etcd's version, proves nothing"],
+  ),
+  defect(
+    "a list from before the return proves that the cache follows",
+    {
+      file: "proxy/progress-requests.ts",
+      find: "const isNew = !fact.isAsked && fact.askedAt >= since;",
+      replace: "const isNew = !fact.isAsked && fact.askedAt > 0;",
+    },
+    ["proxy/progress-requests", "one a second at most for each backend and resource"],
+  ),
+  defect(
+    "one client that may not list speaks for all",
+    {
+      file: "proxy/progress-requests.ts",
+      find: "tries > 0 && tries < limits.progressTries",
+      replace: "tries > limits.progressTries",
+    },
+    ["proxy/progress-requests", "a client that may not list: another's is tried"],
+  ),
+  defect(
+    "a list with a version is an exact read",
+    { file: "watch/resume.ts", find: ', "resourceVersionMatch=NotOlderThan"];', replace: "];" },
+    ["watch/resume", "the list of what a watch watches"],
+  ),
+  defect(
+    "caches that etcd does not notify are not told",
+    {
+      file: "proxy/progress-requests.ts",
+      find: "if (!fact.isMissing) this.#miss(fact, cached);",
+      replace: "",
+    },
+    ["proxy/progress-requests", "a cache that has not come to etcd's version in seven seconds"],
+  ),
+  defect(
     "versions are compared as texts",
     { file: "watch/version.ts", find: "if (a.length !== b.length) return a.length - b.length;", replace: "" },
     ["watch/version", "versions are compared as numbers of any size"],

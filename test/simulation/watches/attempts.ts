@@ -111,9 +111,10 @@ export class Attempts {
     this.count += 1;
     const attempt = new Attempt(backend, ask.path, () => this.#findings.world.now());
     this.#findings.tell(() => `${backend} is asked ${auditId} ${ask.method} ${ask.path}`);
+    const call = this.#calls.get(auditId);
+    if (call !== undefined && isList(ask.path)) return this.#list(call, ask, attempt);
     this.#all.set(auditId, [...earlier, attempt]);
     this.#judge(auditId, ask, earlier);
-    const call = this.#calls.get(auditId);
     if (call !== undefined) this.#judgeWatch(call, ask);
     if (call !== undefined && !isLate && ask.path !== call.path) this.#judgeMove(call, ask, attempt, earlier);
     return attempt;
@@ -127,6 +128,17 @@ export class Attempts {
     // A refusal before execution may be tried elsewhere; anything else may have been done.
     if (isWrite && earlier.some(({ code }) => code < 400))
       this.#findings.wrong("once", `${auditId} ${ask.method} was sent ${earlier.length + 1} times`);
+  }
+
+  /** A question of the proxy's own, for the version alone: by the same client, of the same objects, and no part of the watch. */
+  #list(call: WatchCall, ask: Ask, attempt: Attempt): Attempt {
+    this.#judge(call.auditId, ask, []);
+    this.#findings.count("lists for progress");
+    const [asked, watched] = [ask.path, call.path].map((path) =>
+      fixedPart(path).replace(/[?&](watch=true)?$/, ""),
+    );
+    if (asked !== watched) this.#wrong(call, ask, "another question");
+    return attempt;
   }
 
   #judgeWatch(call: WatchCall, ask: Ask): void {
@@ -173,6 +185,10 @@ export class Attempts {
       asked > 0 && asked <= Math.max(1, left) + toleranceSeconds && asked >= left - toleranceSeconds;
     if (!isRight) wrong(`${left.toFixed(1)} s are left of its time`);
   }
+}
+
+function isList(path: string): boolean {
+  return path.includes("limit=1") && !path.includes("watch=true");
 }
 
 /** Asked of the backend that serves it, for a bookmark and not for the rest of its time; its end may be on its way. */

@@ -1,5 +1,6 @@
 // informer runs real client-go informers on one namespace and says in JSON lines what they saw; with -watches it
-// holds as many raw watches instead, of every form there is, over several namespaces (watches.go).
+// holds as many raw watches instead, of every form there is, over several namespaces (watches.go), and with -all informers
+// on every built-in resource (all.go).
 //
 // It ends by itself after -for, so a killed test leaves nothing behind, and its last line is the summary: every
 // object as the store knows it, how many events came, how often it listed and how often it watched. A watch that
@@ -86,6 +87,7 @@ func main() {
 	namespace := flag.String("namespace", "default", "namespace to watch")
 	content := flag.String("content", "json", "json or protobuf")
 	count := flag.Int("watches", 0, "hold so many watches instead; -namespace may then be a list with commas")
+	every := flag.Bool("all", false, "informers on every built-in resource instead")
 	length := flag.Duration("for", time.Minute, "how long to run at most; SIGTERM ends it sooner")
 	flag.Parse()
 
@@ -106,6 +108,10 @@ func main() {
 	if *count > 0 {
 		config.QPS = -1
 		watches(ctx, config, strings.Split(*namespace, ","), *count)
+		return
+	}
+	if *every {
+		all(ctx, config)
 		return
 	}
 	config.AcceptContentTypes = accept

@@ -1,0 +1,122 @@
+/**
+ * Quiet resources through a rolling restart of both apiservers and a kill soon after, with etcd's own default of 10
+ * minutes between progress notifications and with kubeadm's 5 s: informers on every built-in resource list once and never
+ * again. QUIET_SECONDS asks for another pause before the kill than 8 s.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { within } from "../support/within.ts";
+import type { Apiserver } from "./rig/apiserver.ts";
+import { ask, order } from "./rig/ask.ts";
+import { type Cluster, startCluster } from "./rig/cluster.ts";
+import { onLeave } from "./rig/leave.ts";
+import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
+import { Proxy } from "./rig/proxy.ts";
+
+const test = suite("real/quiet");
+const real = testWith(test, [...clusterNeeds, "informer"]);
+const pauseMs = 1_000 * Number(process.env["QUIET_SECONDS"] ?? 8);
+
+type Told = { readonly kind: string; readonly path?: string; readonly resources?: number };
+
+/** Informers on all built-in resources, and what they listed again. */
+class Informers {
+  readonly relists: string[] = [];
+  resources = 0;
+  readonly #process: ChildProcess;
+  readonly #synced = Promise.withResolvers<void>();
+
+  constructor(kubeconfig: string) {
+    const args = ["--pdeathsig", "KILL", pathOf("informer"), `-kubeconfig=${kubeconfig}`, "-all", "-for=1h"];
+    this.#process = spawn("setpriv", args, { stdio: ["ignore", "pipe", "ignore"] });
+    onLeave(() => this.#process.kill("SIGKILL"));
+    if (this.#process.stdout === null) return;
+    createInterface({ input: this.#process.stdout }).on("line", (line) =>
+      this.#take(JSON.parse(line) as Told),
+    );
+  }
+
+  #take({ kind, path = "", resources = 0 }: Told): void {
+    if (kind === "relist") this.relists.push(path);
+    if (kind !== "synced") return;
+    this.resources = resources;
+    this.#synced.resolve();
+  }
+
+  synced(): Promise<void> {
+    return within(60_000, "the informers to list", this.#synced.promise);
+  }
+
+  stop(): void {
+    this.#process.kill("SIGKILL");
+  }
+}
+
+const place = "/api/v1/namespaces/default/configmaps";
+
+/** Moves etcd's version on, ten times a second, through the proxy. */
+function startWriter(cluster: Cluster, proxy: Proxy): () => void {
+  const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
+  let count = 0;
+  const timer = setInterval(() => {
+    const body = { metadata: { name: "busy" }, data: { count: String(count++) } };
+    // One that meets a fault is one write less.
+    ask(server, { method: "PUT", path: `${place}/busy`, body }).catch(() => undefined);
+  }, 100);
+  return () => clearInterval(timer);
+}
+
+async function metric(proxy: Proxy, name: string): Promise<number> {
+  const text = await (await fetch(`${proxy.metricsUrl}/metrics`)).text();
+  const rows = text.split("\n").filter((row) => row.startsWith(`watchkeeper_${name}`));
+  return rows.reduce((sum, row) => sum + Number(row.split(" ").at(-1)), 0);
+}
+
+async function restart(apiserver: Apiserver, proxy: Proxy): Promise<void> {
+  await apiserver.kill();
+  await sleep(1_000);
+  await apiserver.restart();
+  await proxy.settled(2, 30_000);
+}
+
+async function play(etcdFlags: readonly string[]): Promise<void> {
+  const cluster = await startCluster({ apiservers: 2, etcdFlags });
+  let informers: Informers | undefined;
+  let stopWriting = (): void => undefined;
+  try {
+    const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+    const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+    await order(cluster.admin, { method: "POST", path: place, body: { metadata: { name: "busy" } } });
+    stopWriting = startWriter(cluster, proxy);
+    informers = new Informers(cluster.kubeconfig(proxy.url));
+    await informers.synced();
+    for (const apiserver of cluster.apiservers) {
+      await restart(apiserver, proxy);
+      await sleep(pauseMs);
+    }
+    await cluster.apiserver(0).kill();
+    await sleep(8_000);
+    const { relists, resources } = informers;
+    const unnotified = await metric(proxy, 'incidents_total{kind="cache-unnotified"');
+    figure(
+      `${resources} informers, ${await metric(proxy, "watch_moves_total")} moves, ${await metric(proxy, "watch_renewals_total")} renewals, ${await metric(proxy, "watch_progress_requests_total")} progress requests, ${relists.length} relists`,
+    );
+    assert.ok(resources > 40, `${resources} resources are followed`);
+    assert.equal(relists, [], "nothing is listed again");
+    assert.is(unnotified, 0, "caches that follow are no incident");
+    await proxy.stop();
+  } finally {
+    informers?.stop();
+    stopWriting();
+    await cluster.stop();
+  }
+}
+
+real("with etcd's default, 10 minutes between notifications, nothing quiet is listed again", () => play([]));
+
+real("with kubeadm's 5 s, neither", () => play(["--watch-progress-notify-interval=5s"]));
+
+test.run();
