@@ -385,6 +385,22 @@ export const limits = {
    */
   progressCheckMs: 7000,
   progressAgainMs: 60_000,
+  /**
+   * Between two looks at whether each resource has its sentinel; how many are asked for in one look, and how many watches of
+   * a resource are tried. A backend that refused one is asked again after the pause: a cache that is being filled takes a
+   * second (Retry-After). One stream a resource, and as many resources as are compared.
+   */
+  sentinelLookMs: 500,
+  sentinelsAtOnce: 100,
+  sentinelTries: 500,
+  sentinelPauseMs: 1000,
+  sentinels: 1000,
+  /**
+   * What a sentinel's second leg may show before the first does: a large list of pods being written, in the half second
+   * after which the first is in doubt. Beyond that it is asked anew when it is needed.
+   */
+  aheadEvents: 1000,
+  aheadBytes: 1024 * 1024,
   /** A leg that was opened so shortly before may have been given the event in its initial state. */
   sightMs: 2000,
   /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */

@@ -9,16 +9,13 @@ import { limits } from "../limits.ts";
 import { Looks } from "../looks.ts";
 import type { Doubt, Standings } from "../watch/stale.ts";
 import { isStalled } from "../watch/standing.ts";
-import type { Exchanges } from "./exchanges.ts";
 import type { Moves } from "./moves.ts";
 import type { Renewals } from "./renewals.ts";
-import type { Watching } from "./watching.ts";
 
 export type CachesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly standings: Standings;
-  readonly exchanges: Exchanges;
   readonly moves: Moves;
   readonly renewals: Pick<Renewals, "forgotten">;
 };
@@ -53,17 +50,15 @@ export class Caches {
     this.#ask(doubts.filter((doubt) => !doubt.isTold && mayBeShown(doubt)));
   }
 
-  /** Is there a watch that would have shown it? All of them are gone through once, and only in such a doubt. */
+  /** Is there a watch that would have shown it? */
   #ask(doubts: readonly Doubt[]): void {
-    const open = new Set(doubts);
-    for (const watching of open.size > 0 ? this.#watchings : []) {
-      for (const doubt of open) {
-        if (!watching.legs.testifies(doubt)) continue;
-        open.delete(doubt);
+    const { watchings } = this.#parts.moves;
+    for (const doubt of doubts)
+      for (const { legs } of watchings.of(doubt.standing.resource)) {
+        if (!legs.testifies(doubt)) continue;
         this.#convict(doubt, "watch");
+        break;
       }
-      if (open.size === 0) return;
-    }
   }
 
   #convict(doubt: Doubt, detector: "bookmark" | "watch"): void {
@@ -81,12 +76,8 @@ export class Caches {
       detector,
       watches,
     });
-    for (const watching of this.#watchings)
+    for (const watching of moves.watchings.of(resource))
       if (watching.legs.first?.standing === standing) moves.flee(watching);
-  }
-
-  get #watchings(): readonly Watching[] {
-    return this.#parts.exchanges.live.flatMap(({ watching }) => (watching === undefined ? [] : [watching]));
   }
 }
 

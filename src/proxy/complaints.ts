@@ -19,6 +19,12 @@ export class Complaints {
   /** When each was told last; the oldest first. */
   readonly #told = new Map<string, number>();
 
+  /**
+   * Called when two backends that one watch is asked for at do not show the same events: `ours` has shown the client
+   * `version`, `theirs` was beyond it and had not, or had something else before it.
+   */
+  onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
+
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
     this.#journal = journal;
@@ -51,6 +57,11 @@ export class Complaints {
       version,
       seen,
     });
+  }
+
+  /** In a turn of its own: what follows may end the leg whose bytes are being read. */
+  unlike({ resource, backend }: Plaintiff, theirs: string, version: string): void {
+    this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }
 
   #isNews(key: string): boolean {

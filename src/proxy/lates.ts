@@ -8,7 +8,6 @@ import { limits } from "../limits.ts";
 import { Looks } from "../looks.ts";
 import { LateCaches } from "../watch/late.ts";
 import type { Doubt, Standings } from "../watch/stale.ts";
-import type { Exchanges } from "./exchanges.ts";
 import type { Moves } from "./moves.ts";
 import { resourceOf } from "./watch-order.ts";
 import type { Watching } from "./watching.ts";
@@ -17,7 +16,6 @@ export type LatesParts = {
   readonly clock: Clock;
   /** How far each backend has come, scope by scope. */
   readonly scopes: Standings;
-  readonly exchanges: Exchanges;
   readonly moves: Moves;
   /** When silence is suspicious, as far away as the backend is, in ms; undefined when it is none of ours. */
   readonly afterMs: (backend: string) => number | undefined;
@@ -26,7 +24,6 @@ export type LatesParts = {
 /** One backend's cache of one resource. */
 type Cache = { readonly backend: string; readonly resource: string };
 type Told = Cache & { readonly since: number };
-type WatchingsOf = (cache: Cache) => readonly Watching[];
 
 export class Lates {
   readonly #parts: LatesParts;
@@ -65,12 +62,8 @@ export class Lates {
 
   #act(doubts: readonly Doubt[]): void {
     const late = Map.groupBy(doubts, ({ standing }) => nameOf(cacheOf(standing)));
-    const watchings = this.#watchingsOf([
-      ...doubts.map(({ standing }) => cacheOf(standing)),
-      ...this.#told.values(),
-    ]);
-    for (const [name, told] of this.#told) if (!late.has(name)) this.#clear(name, watchings(told), told);
-    for (const of of late.values()) this.#tell(of, watchings, doubts);
+    for (const [name, told] of this.#told) if (!late.has(name)) this.#clear(name, told);
+    for (const of of late.values()) this.#tell(of, doubts);
   }
 
   /** Of one that is no backend any more, or is suspected as a whole, nothing more is to be found out. */
@@ -82,49 +75,41 @@ export class Lates {
   }
 
   /** `all`: what is doubted anywhere. Who is late too is not asked instead. */
-  #tell(doubts: readonly Doubt[], watchingsOf: WatchingsOf, all: readonly Doubt[]): void {
+  #tell(doubts: readonly Doubt[], all: readonly Doubt[]): void {
     const [first] = doubts;
     if (first === undefined) return;
     const { clock, moves } = this.#parts;
     const cache = cacheOf(first.standing);
-    const watchings = watchingsOf(cache);
     const name = nameOf(cache);
     if (!this.#told.has(name)) {
-      if (this.#pauses.has(name) || !this.#isShown(doubts, watchings)) return;
+      if (this.#pauses.has(name) || !this.#isShown(doubts, moves.watchings.of(cache.resource))) return;
       this.#told.set(name, { ...cache, since: clock.now() });
     }
     const others = all.map(({ standing }) => cacheOf(standing));
     const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
-    for (const watching of watchings) moves.shadowElsewhere(watching, names);
+    for (const watching of this.#watchingsOf(cache)) moves.shadowElsewhere(watching, names);
   }
 
   /** Is there a watch that would have shown it? */
-  #isShown(doubts: readonly Doubt[], watchings: readonly Watching[]): boolean {
-    return doubts.some((doubt) => {
-      const afterMs = this.#afterMs(doubt.standing.backend);
-      return watchings.some(({ legs }) => legs.isLate(doubt, afterMs));
-    });
+  #isShown(doubts: readonly Doubt[], watchings: Iterable<Watching>): boolean {
+    for (const { legs } of watchings)
+      for (const doubt of doubts) if (legs.isLate(doubt, this.#afterMs(doubt.standing.backend))) return true;
+    return false;
   }
 
-  #clear(name: string, watchings: readonly Watching[], { backend, since }: Told): void {
+  #clear(name: string, told: Told): void {
+    const { backend, since } = told;
     const { clock, moves } = this.#parts;
     const now = clock.now();
     this.#told.delete(name);
     // Suspected by now: it was no moment's weakness, and its lanes say what its watches are to do.
     if (moves.where.isDoubtful(backend)) return;
     if (now - since < limits.lateMomentMs) this.#pauses.set(name, now + limits.latePauseMs);
-    for (const { leg } of watchings) if (leg?.isSuspect === false) leg.cleared();
+    for (const { leg } of this.#watchingsOf(told)) if (leg?.isSuspect === false) leg.cleared();
   }
 
-  /** One pass through all: there may be 50,000, and every resource of a backend is late at once. */
-  #watchingsOf(caches: readonly Cache[]): WatchingsOf {
-    const resources = new Set(caches.map(({ resource }) => resource));
-    const concerned: Watching[] = [];
-    for (const { watching } of this.#parts.exchanges.live)
-      if (watching !== undefined && resources.has(watching.legs.resource)) concerned.push(watching);
-    const byResource = Map.groupBy(concerned, ({ legs }) => legs.resource);
-    return ({ backend, resource }) =>
-      (byResource.get(resource) ?? []).filter(({ leg }) => leg?.backend === backend);
+  #watchingsOf({ backend, resource }: Cache): readonly Watching[] {
+    return Array.from(this.#parts.moves.watchings.of(resource)).filter(({ leg }) => leg?.backend === backend);
   }
 }
 

@@ -19,6 +19,7 @@ import type { WatchLeg } from "./watch-leg.ts";
 import type { WatchOrder } from "./watch-order.ts";
 import type { AskReason, EndReason, LeaveReason } from "./watch-reasons.ts";
 import type { Watching } from "./watching.ts";
+import { Watchings } from "./watchings.ts";
 import { Waves } from "./waves.ts";
 
 export type MovesParts = {
@@ -43,6 +44,8 @@ export class Moves {
   /** What single watches show to be wrong. */
   readonly complaints: Complaints;
   readonly where: Destinations;
+  /** The watches that live, by resource. */
+  readonly watchings = new Watchings<Watching>();
   readonly #parts: MovesParts;
   readonly #pace: Pace;
   readonly #waves: Waves;
@@ -62,6 +65,7 @@ export class Moves {
   readonly ends = new Map<EndReason, number>();
   shadows = 0;
   renewals = 0;
+  sentinels = 0;
 
   constructor(parts: MovesParts) {
     this.#parts = parts;
@@ -120,6 +124,7 @@ export class Moves {
   /** Its leg's lane answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
   shadowElsewhere(watching: Watching, others: readonly string[]): void {
     const { leg } = watching;
+    if (watching.heeds(others)) return;
     if (!this.#pace.isOpen || leg === undefined || !watching.mayHaveTwo) return;
     const backend = this.where.elsewhereFor(watching, [leg.backend, ...others]);
     if (backend === undefined || !this.#pace.take()) return;
@@ -152,6 +157,17 @@ export class Moves {
     if (this.where.isDoubtful(leg.backend) || !legs.mayBeRenewed) return;
     this.renewals += 1;
     this.#send(watching.ask(leg.backend, "renewed"), undefined);
+  }
+
+  /** The watch is the sentinel of its resource: `backend` is asked for it as well, for as long as it answers (sentinels.ts). */
+  post(watching: Watching, backend: string): void {
+    this.sentinels += 1;
+    this.#send(watching.ask(backend, "sentinel"), undefined);
+  }
+
+  /** True if a watch that is in no hurry may be asked for elsewhere now. */
+  get hasRoom(): boolean {
+    return this.#pace.isOpen;
   }
 
   /** A backend said that it is too much. */
@@ -279,9 +295,11 @@ export class Moves {
     this.#leaving.delete(watching);
     const { leg } = watching;
     // One that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
-    if (leg === undefined || !watching.mayHaveTwo) return;
+    if (leg === undefined || !(watching.mayHaveTwo || watching.legs.isSentinel)) return;
     this.#contain(watching, () => {
-      if (this.#mayLeave(watching, leg, reason)) this.#leave(watching, leg.backend, reason);
+      if (!this.#mayLeave(watching, leg, reason)) return;
+      if (this.#isPostedWell(watching, reason)) watching.promote(reason);
+      else if (watching.mayHaveTwo) this.#leave(watching, leg.backend, reason);
     });
   }
 
@@ -304,6 +322,15 @@ export class Moves {
     const backend = mayStay ? this.where.choose(watching, []) : this.where.better(watching, from);
     if (backend !== undefined) this.#send(watching.ask(backend, reason), undefined);
     else if (reason === "leaving") this.#stayForNow(watching);
+  }
+
+  /** Does a sentinel's second leg stand where the watch is to go, so that it is the watch at once? */
+  #isPostedWell({ legs, client }: Watching, reason: LeaveReason): boolean {
+    const { other, isSentinel, isOtherSettled } = legs;
+    if (!isSentinel || !isOtherSettled || other === undefined || !legs.hasCompany) return false;
+    const { backend } = other.leg;
+    if (reason === "balance") return backend === client.rebound;
+    return this.where.stateOf(backend) === "ready" && !this.where.isLeaving(other.leg);
   }
 
   #stayForNow(watching: Watching): void {

@@ -28,6 +28,7 @@ import { Patrol } from "./patrol.ts";
 import type { PulseTimes } from "./pulse.ts";
 import type { Relief } from "./relief.ts";
 import { Renewals } from "./renewals.ts";
+import { Sentinels } from "./sentinels.ts";
 import { createServe, type Serve } from "./serve.ts";
 import { SlowStart } from "./slow-start.ts";
 import { Talk } from "./talk.ts";
@@ -47,6 +48,8 @@ export type PathOptions = {
   readonly sharing: "lanes" | "none";
   /** "always" unless said otherwise. */
   readonly bookmarks?: "always" | "as-asked";
+  /** True unless a test says otherwise: is one watch of each resource asked for at a second backend (D13)? */
+  readonly hasSentinels?: boolean;
   /** "observe" unless said otherwise. */
   readonly timeTravelGuard?: GuardMode;
   /** Which requests are told of when they are over; "off" unless said otherwise. */
@@ -94,34 +97,21 @@ export class Path {
   readonly #slowStart: SlowStart;
   readonly #leaveRelief: () => void;
   readonly renewals: Renewals;
+  readonly sentinels: Sentinels;
 
   constructor(options: PathOptions) {
-    const { journal, connect, lanes, ping, sharing } = options;
+    const { journal, sharing } = options;
     const clock = guarded(options.clock, journal);
     const turn = new Turn(clock);
     const { buffered } = options.relief;
     const trust = new Trust(clock);
     const backends = new Backends([], { clock, journal, rules: options.probes ? probed : unprobed });
-    const lanesFor = (backend: string): Lanes =>
-      new Lanes({
-        ...lanes,
-        backend,
-        clock,
-        turn,
-        buffered,
-        journal,
-        ping,
-        learn: (evidence) => {
-          backends.learn(backend, evidence);
-          // Nobody waits for the next probe's time when all lanes are silent or lost.
-          if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
-        },
-        known: () => knownOf(backends.held(backend)),
-        connect: (owner, of) => connect(backend, owner, of),
-        vouched: options.vouched ?? [],
-      });
     const slowStart = new SlowStart(clock);
-    const upstreams = new Upstreams({ lanesFor, sharing, shareOf: (name) => slowStart.shareOf(name) });
+    const upstreams = new Upstreams({
+      lanesFor: (backend) => this.#lanesFor(backend, options),
+      sharing,
+      shareOf: (name) => slowStart.shareOf(name),
+    });
     this.clock = clock;
     this.journal = journal;
     this.turn = turn;
@@ -136,7 +126,8 @@ export class Path {
     this.#slowStart = slowStart;
     this.moves = new Moves(this);
     this.renewals = new Renewals(this);
-    this.#rounds = this.#createRounds();
+    this.sentinels = new Sentinels(this);
+    this.#rounds = [...this.#createRounds(), ...(options.hasSentinels === false ? [] : [this.sentinels])];
     backends.onVerdict = (view) => this.#judged(view);
     backends.onNeed = (name, isNeeded) => upstreams.lanesOf(name)?.judged(isNeeded);
     this.probers = options.probes && this.#createProbers(options.probes);
@@ -145,6 +136,27 @@ export class Path {
     this.talk = new Talk(clock, journal);
     this.exchanges.onEnd = accessTeller(options.accessLog ?? "off", journal);
     this.serve = createServe(this);
+  }
+
+  #lanesFor(backend: string, { connect, lanes, ping, vouched = [] }: PathOptions): Lanes {
+    const { clock, turn, buffered, journal, backends } = this;
+    return new Lanes({
+      ...lanes,
+      backend,
+      clock,
+      turn,
+      buffered,
+      journal,
+      ping,
+      learn: (evidence) => {
+        backends.learn(backend, evidence);
+        // Nobody waits for the next probe's time when all lanes are silent or lost.
+        if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
+      },
+      known: () => knownOf(backends.held(backend)),
+      connect: (owner, of) => connect(backend, owner, of),
+      vouched,
+    });
   }
 
   #createHedges(): Hedges {
@@ -162,11 +174,10 @@ export class Path {
     const { clock, journal, standings, exchanges, moves, renewals } = this;
     return [
       new Patrol(clock, exchanges),
-      new Caches({ clock, journal, standings, exchanges, moves, renewals }),
+      new Caches({ clock, journal, standings, moves, renewals }),
       new Lates({
         clock,
         scopes: this.scopes,
-        exchanges,
         moves,
         afterMs: (name) => this.upstreams.lanesOf(name)?.deadlines.suspectAfterMs,
       }),

@@ -12,6 +12,8 @@ export class Pursuit {
   /** The backend that is to be left, or was lost. */
   from = "";
   #since = 0;
+  /** Did the last loss of a backend come as an end in good order? Second legs beside a first are no loss. */
+  #hasEnded = false;
   #tried: readonly string[] = nobody;
   #triedAt = 0;
   /** Most watches never have one. */
@@ -30,6 +32,7 @@ export class Pursuit {
 
   begin(reason: AskReason, from: string): void {
     this.reason = reason;
+    if (reason !== "sentinel" && reason !== "renewed") this.#hasEnded = reason === "ended";
     this.from = from;
     this.#notServing = nobody;
     this.#since = this.#clock.now();
@@ -68,6 +71,11 @@ export class Pursuit {
     this.#attempts?.uncount();
     this.#unsentCount += 1;
     return (this.#unsentCount - 1) * limits.unsentPauseMs;
+  }
+
+  /** The one that was counted last is not to count: its backend fills the cache that was asked for. */
+  uncount(): void {
+    this.#attempts?.uncount();
   }
 
   /** The one that was counted last was lost with its connection, before anybody answered it. */
@@ -129,7 +137,7 @@ export class Pursuit {
 
   /** Did its backend end it without a reason, and did nothing new come of asking anew? Other moves do not count. */
   get hasEndedInVain(): boolean {
-    return this.reason === "ended" && this.isFruitless;
+    return this.#hasEnded && this.isFruitless;
   }
 
   /** A second leg was refused: for so long no other is asked for. */

@@ -60,6 +60,11 @@ export class Renewals {
     this.#add([{ watching, since: this.#parts.clock.now() + 1 }]);
   }
 
+  /** A cache of this backend was filled just now: no watch elsewhere that has shown nothing since could go on there. */
+  warmed({ backend, resource }: Pick<Standing, "backend" | "resource">): void {
+    this.#begin(this.#elsewhere(backend).filter(({ legs }) => legs.resource === resource));
+  }
+
   #elsewhere(backend: string): Watching[] {
     return this.#parts.exchanges.live.flatMap(({ watching }) =>
       watching === undefined || watching.leg?.backend === backend ? [] : [watching],

@@ -3,6 +3,8 @@
  * came together; half an event is held back until it is whole, so that a backend may die at any byte.
  */
 import type { Buffered } from "../h2/buffered.ts";
+import { limits } from "../limits.ts";
+import { Ahead, type Waiting } from "../watch/ahead.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../watch/event.ts";
 import type { Fate } from "../watch/progress.ts";
 import { Reading } from "../watch/reading.ts";
@@ -31,6 +33,9 @@ export class WatchLeg {
   readonly leg: Leg;
   readonly #taker: EventTaker;
   readonly #held: Held;
+  readonly #buffered: Buffered;
+  /** Of a sentinel's second leg: what the first has not shown. Most watches never have one. */
+  #ahead: Ahead | undefined;
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
@@ -48,6 +53,7 @@ export class WatchLeg {
     this.leg = leg;
     this.#taker = taker;
     this.#held = new Held(buffered);
+    this.#buffered = buffered;
   }
 
   /** Its request goes up: only now it is known from which version. */
@@ -93,9 +99,38 @@ export class WatchLeg {
     return this.#decoder?.code ?? 0;
   }
 
-  /** Half an event. */
+  /** Half an event, and what waits for the first leg to show it. */
   get heldBytes(): number {
-    return this.#held.length;
+    return this.#held.length + (this.#ahead?.bytes ?? 0);
+  }
+
+  // --- what waits for the first leg ---
+
+  get isAhead(): boolean {
+    return this.#ahead?.next !== undefined;
+  }
+
+  get nextAhead(): Waiting | undefined {
+    return this.#ahead?.next;
+  }
+
+  /** True if no more may wait: the first leg is so far behind that this one is asked anew when it is needed. */
+  get isTooFarAhead(): boolean {
+    const { count = 0, bytes = 0 } = this.#ahead ?? {};
+    return count >= limits.aheadEvents || bytes >= limits.aheadBytes;
+  }
+
+  shiftAhead(): Waiting | undefined {
+    const waiting = this.#ahead?.shift();
+    if (waiting !== undefined) this.#buffered.add(-waiting.bytes.length);
+    return waiting;
+  }
+
+  #keepAhead(event: WatchEvent, bytes: Buffer, start: number, end: number): void {
+    this.#ahead ??= new Ahead();
+    const before = this.#ahead.bytes;
+    this.#ahead.push(event, Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]));
+    this.#buffered.add(this.#ahead.bytes - before);
   }
 
   pass(bytes: Buffer, start: number, end: number): Passed {
@@ -116,9 +151,10 @@ export class WatchLeg {
       if (fate !== "forward") {
         this.#send(bytes, from, at);
         if (fate === "refused") this.#keepRefusal(bytes, at, behind);
+        if (fate === "hold") this.#keepAhead(decoder, bytes, at, behind);
         this.#drop(behind - at);
         from = behind;
-        if (fate !== "drop") return fate;
+        if (fate !== "drop" && fate !== "hold") return fate;
       }
       at = behind;
     }
@@ -143,6 +179,7 @@ export class WatchLeg {
     this.scope?.leave(true);
     this.standing = undefined;
     this.scope = undefined;
+    while (this.shiftAhead() !== undefined);
     this.forget();
   }
 

@@ -9,7 +9,7 @@ import type { WatchEvent } from "../watch/event.ts";
 import type { Fate, Progress } from "../watch/progress.ts";
 import { isHung, isRewound, wouldShow } from "../watch/sight.ts";
 import type { Doubt } from "../watch/stale.ts";
-import { isStalled } from "../watch/standing.ts";
+import { isStalled, type Standing } from "../watch/standing.ts";
 import { compareVersions } from "../watch/version.ts";
 import type { Complaints, Plaintiff } from "./complaints.ts";
 import type { Leg } from "./leg.ts";
@@ -37,6 +37,8 @@ export class WatchLegs implements EventTaker {
   moves = 0;
   first: WatchLeg | undefined;
   other: WatchLeg | undefined;
+  /** True if the other was asked as a sentinel (sentinels.ts), even while it serves as a shadow. */
+  isPosted = false;
   /** The one whose bytes are being read. */
   #read: WatchLeg | undefined;
 
@@ -55,13 +57,27 @@ export class WatchLegs implements EventTaker {
 
   /** Does the first have company that was asked and taken? Then every event may come twice. */
   get isMerged(): boolean {
-    return this.first !== undefined && this.other?.isAccepted === true;
+    return this.first !== undefined && this.other?.isAccepted === true && !this.isSentinel;
+  }
+
+  /**
+   * True while the other is only compared with the first: it goes on to the client from the first alone, so that no event
+   * of another history does.
+   */
+  get isSentinel(): boolean {
+    return (
+      this.isPosted &&
+      this.first !== undefined &&
+      this.other !== undefined &&
+      this.#parts.pursuit.reason === "sentinel"
+    );
   }
 
   /** May the first have company? Not one that reads slowly: whatever serves it would give it up (watch.md §5.5). */
   get mayBeTwo(): boolean {
     const { progress, outlet } = this.#parts;
-    const isAlone = this.first !== undefined && (this.other === undefined || this.isRenewing);
+    const isFree = this.other === undefined || this.isRenewing || this.isSentinel;
+    const isAlone = this.first !== undefined && isFree;
     return isAlone && progress.resumeVersion !== undefined && !outlet.isBlocked;
   }
 
@@ -87,10 +103,15 @@ export class WatchLegs implements EventTaker {
     // A client that has become slow meanwhile keeps the leg that speaks, and no more.
     const { isBlocked } = this.#parts.outlet;
     if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
-    if (side === other) return this.#hasSucceeded(other) ? "first" : "stays";
-    // What the other was to be asked from may not be known any more.
-    const isVain = other.isAccepted ? isBlocked : this.#parts.progress.resumeVersion === undefined;
-    return isVain ? "drop" : "stays";
+    if (side === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
+    return this.#isVain(other) ? "drop" : "stays";
+  }
+
+  /** What the other was to be asked from, or is compared with, may not be known any more. */
+  #isVain(other: WatchLeg): boolean {
+    const { outlet, progress } = this.#parts;
+    if (other.isAccepted && outlet.isBlocked) return true;
+    return (!other.isAccepted || this.isSentinel) && progress.resumeVersion === undefined;
   }
 
   #hasSucceeded({ reading }: WatchLeg): boolean {
@@ -168,6 +189,10 @@ export class WatchLegs implements EventTaker {
     return this.#parts.asked.resource;
   }
 
+  #isStalledAt(standing: Standing | undefined): boolean {
+    return standing !== undefined && isStalled(standing, this.#parts.clock.now());
+  }
+
   /** For how long it has been known that the first's backend stands still, in ms; -1 when it is not. */
   get stalledMs(): number {
     const standing = this.first?.standing;
@@ -193,40 +218,58 @@ export class WatchLegs implements EventTaker {
   /** The first's backend stands still: is there another with which its client can go on at once? */
   get hasCompany(): boolean {
     const { reason } = this.#parts.pursuit;
-    return this.isOtherSettled && (reason === "stale" || reason === "suspected");
+    if (this.isSentinel && this.#isStalledAt(this.other?.standing)) return false;
+    return this.isOtherSettled && (reason === "stale" || reason === "suspected" || this.isSentinel);
   }
 
-  /** Has the first, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
+  /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
   isLate(doubt: Doubt, afterMs: number): boolean {
-    const { first } = this;
     const { progress, outlet, clock, asked } = this.#parts;
     const hasState =
       progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
-    if (first?.scope !== doubt.standing || !hasState || outlet.isBlocked) return false;
-    const sight = { from: first.reading.from, since: first.acceptedAt, isWhole: true, hasBookmarks: false };
+    const leg = this.#witnesses.find(({ scope }) => scope === doubt.standing);
+    if (leg === undefined || !hasState || outlet.isBlocked) return false;
+    const sight = { from: leg.reading.from, since: leg.acceptedAt, isWhole: true, hasBookmarks: false };
     return wouldShow(sight, doubt, clock.now(), afterMs);
   }
 
-  /** Does the first show that its backend has not what others have shown? */
+  /** Does a leg show that its backend has not what others have shown? */
   testifies(doubt: Doubt): boolean {
-    const { first } = this;
     const { asked, progress, outlet } = this.#parts;
-    if (first?.standing !== doubt.standing || progress.phase === "opaque" || outlet.isBlocked) return false;
+    const leg = this.#witnesses.find(({ standing }) => standing === doubt.standing);
+    if (leg === undefined || progress.phase === "opaque" || outlet.isBlocked) return false;
     const { isWhole, isInjected, isRepeating, request } = asked;
     // Those that its client did not want it has since it moved, or if they could be asked for at once.
-    const hasOurs = isInjected && (first.reading.isOurs || request.start === "exact");
+    const hasOurs = isInjected && (leg.reading.isOurs || request.start === "exact");
     const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
-    const sight = { from: first.reading.from, since: first.acceptedAt, isWhole, hasBookmarks };
+    const sight = { from: leg.reading.from, since: leg.acceptedAt, isWhole, hasBookmarks };
     return wouldShow(sight, doubt, this.#parts.clock.now());
   }
 
-  /** The other is the first from now on. */
-  promote(): void {
+  /** The legs by which a backend's cache is judged: the first, and a sentinel's second. */
+  get #witnesses(): readonly WatchLeg[] {
+    return [this.first, this.isSentinel ? this.other : undefined].filter((leg) => leg !== undefined);
+  }
+
+  /** The other is the first from now on. What it has shown that the first had not goes on; false if that does not fit. */
+  promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
     this.other = undefined;
+    this.isPosted = false;
     this.moves += 1;
     this.#parts.outlet.change();
+    return this.first === undefined || this.releaseAhead(this.first);
+  }
+
+  /** What waited for the first leg to show it goes on to the client; false if it does not fit what the client has. */
+  releaseAhead(side: WatchLeg): boolean {
+    for (let next = side.shiftAhead(); next !== undefined; next = side.shiftAhead()) {
+      const fate = this.take(next.event, side);
+      if (fate === "forward") this.release(next.bytes);
+      else if (fate !== "drop") return false;
+    }
+    return true;
   }
 
   dropFirst(): void {
@@ -237,6 +280,7 @@ export class WatchLegs implements EventTaker {
   dropOther(): void {
     this.other?.cancel();
     this.other = undefined;
+    this.isPosted = false;
   }
 
   read(side: WatchLeg, bytes: Buffer, start: number, end: number): Passed {
@@ -247,17 +291,77 @@ export class WatchLegs implements EventTaker {
   take(event: WatchEvent, from: WatchLeg): Fate {
     const { progress, clock, asked, complaints } = this.#parts;
     const now = clock.now();
-    const { lastBookmarkAt, violations, cursor } = progress;
-    const fate = progress.take(event, from.reading, this.isMerged, now);
-    // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
-    if (from === this.other && this.isRenewing) progress.lastBookmarkAt = lastBookmarkAt;
+    const { violations, cursor } = progress;
+    const isCompared = this.isSentinel;
+    const fate = this.#fateOf(event, from, now);
     if (progress.violations !== violations) complaints.outdated(this.#plaintiff(from), event, cursor);
     const { type, version } = event;
     if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
     else from.show(version, now);
     if (fate === "forward") asked.recall?.raise(version);
+    if (isCompared && from === this.first) this.#confirm(now);
     this.#countProgress(fate, cursor);
     return fate;
+  }
+
+  #fateOf(event: WatchEvent, from: WatchLeg, now: number): Fate {
+    const { progress } = this.#parts;
+    if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
+    const { lastBookmarkAt } = progress;
+    const fate = progress.take(event, from.reading, this.isMerged, now);
+    // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
+    if (from === this.other && this.isRenewing) progress.lastBookmarkAt = lastBookmarkAt;
+    return fate;
+  }
+
+  /** An event of a sentinel's second leg: the client has it already, or has to be shown it by the first leg. */
+  #compare(event: WatchEvent, from: WatchLeg, now: number): Fate {
+    const { progress } = this.#parts;
+    if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
+      // It is beyond what was delivered last: it has shown that, or never will.
+      if (!from.isAhead && !progress.isShownBy(from.reading)) this.#tellUnlike(progress.cursor);
+      else if (!from.isTooFarAhead) return "hold";
+      return "broken";
+    }
+    // What only the second leg shows says nothing of the silence of the first.
+    const { lastEventAt, lastBookmarkAt } = progress;
+    const fate = progress.take(event, from.reading, true, now);
+    progress.lastEventAt = lastEventAt;
+    progress.lastBookmarkAt = lastBookmarkAt;
+    return fate;
+  }
+
+  /** The first leg has shown something: what the second has shown up to there has to be the same. */
+  #confirm(now: number): void {
+    const { other } = this;
+    const { progress } = this.#parts;
+    if (other === undefined) return;
+    const { lastEventAt, lastBookmarkAt } = progress;
+    let isUnlike = false;
+    for (
+      let next = other.nextAhead;
+      next !== undefined && !progress.isAhead(next.event, other.reading);
+      next = other.nextAhead
+    ) {
+      const { event } = next;
+      isUnlike ||= event.type !== "BOOKMARK" && compareVersions(event.version, progress.cursor) < 0;
+      progress.take(event, other.reading, true, now);
+      other.shiftAhead();
+    }
+    progress.lastEventAt = lastEventAt;
+    progress.lastBookmarkAt = lastBookmarkAt;
+    isUnlike ||= other.isAhead && !progress.isShownBy(other.reading);
+    if (!isUnlike) return;
+    this.#tellUnlike(progress.cursor);
+    this.dropOther();
+  }
+
+  /** Only a leg that sees a whole scope proves it: selectors may be read differently by apiservers of two versions. */
+  #tellUnlike(version: string): void {
+    const { asked, complaints } = this.#parts;
+    const isProof = asked.scope !== "" && !asked.isRepeating;
+    if (isProof && this.first !== undefined && this.other !== undefined)
+      complaints.unlike(this.#plaintiff(this.first), this.other.leg.backend, version);
   }
 
   /** A bookmark that only we asked for is news as well: it proves more than was known (watch.md §5.2). */

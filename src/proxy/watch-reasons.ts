@@ -15,8 +15,11 @@ export type MoveReason =
   | "asked"
   | "expired";
 
-/** Why a watch has a second leg, or looks for its next; `renewed`: for a bookmark (renewals.ts), and never to stay. */
-export type AskReason = MoveReason | "renewed";
+/**
+ * Why a watch has a second leg, or looks for its next; `renewed`: for a bookmark (renewals.ts), and never to stay;
+ * `sentinel`: to be compared with the first for as long as two backends are ready (sentinels.ts).
+ */
+export type AskReason = MoveReason | "renewed" | "sentinel";
 
 /** Why a watch is to leave a leg that serves it. */
 export type LeaveReason = "leaving" | "hung" | "balance" | "asked";

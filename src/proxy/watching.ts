@@ -16,7 +16,13 @@ import { isDeadline, type Over, verdictOn } from "../watch/ending.ts";
 import { decoderFor } from "../watch/framing.ts";
 import { Progress } from "../watch/progress.ts";
 import { Reading } from "../watch/reading.ts";
-import { type Acceptance, acceptanceOf, acceptanceOfError } from "../watch/resume.ts";
+import {
+  type Acceptance,
+  type Answer,
+  acceptanceOf,
+  acceptanceOfError,
+  isInitialising,
+} from "../watch/resume.ts";
 import type { Client } from "./client.ts";
 import { isCredentialOver } from "./credential-expiry.ts";
 import type { LaneKey } from "./lane-key.ts";
@@ -64,6 +70,7 @@ export class Watching implements LegOwner {
     this.#accept(first);
     this.legs.first = first;
     leg.owner = this;
+    moves.watchings.add(this, asked);
     // It may have been told to go before it had an answer.
     if (moves.where.isLeaving(leg)) moves.leave(this, "leaving");
   }
@@ -112,6 +119,8 @@ export class Watching implements LegOwner {
 
   /** Nobody wants it any more. */
   cancel(): void {
+    const { moves, asked } = this.#parts;
+    moves.watchings.remove(this, asked);
     this.#pursuit.stop();
     this.legs.dropFirst();
     this.legs.dropOther();
@@ -152,11 +161,12 @@ export class Watching implements LegOwner {
 
   /** The next leg, to be dialled. */
   ask(backend: string, reason: AskReason): Leg {
-    if (this.legs.isRenewing) this.legs.dropOther();
+    if (this.legs.isRenewing || this.legs.isSentinel) this.legs.dropOther();
     const leg = new Leg(backend, this);
     const other = new WatchLeg(leg, this.legs, this.#parts.buffered);
     const { first } = this.legs;
     this.legs.other = other;
+    this.legs.isPosted = reason === "sentinel";
     if (first === undefined) this.#await(other);
     else this.#pursuit.begin(reason, first.leg.backend);
     return leg;
@@ -222,14 +232,17 @@ export class Watching implements LegOwner {
     if (side === this.legs.other) {
       this.#lostUnanswered(side);
       this.#giveUp(side);
-    } else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.promote();
+    } else if (this.heeds([])) return;
+    else if (this.legs.isMerged && this.#pursuit.ms >= limits.shadowMs) this.promote();
     else this.#parts.moves.shadow(this, leg);
   }
 
   legCleared(leg: Leg): void {
     if (leg !== this.leg) return;
     this.#pursuit.declined(0);
-    if (this.#pursuit.reason === "suspected") this.legs.dropOther();
+    if (this.#pursuit.reason !== "suspected") return;
+    if (this.legs.isPosted && this.legs.first !== undefined) this.#pursuit.begin("sentinel", leg.backend);
+    else this.legs.dropOther();
   }
 
   legLeaving(leg: Leg): void {
@@ -243,10 +256,10 @@ export class Watching implements LegOwner {
   // --- what a second leg comes to ---
 
   #judge(side: WatchLeg, fields: readonly Field[], end: boolean): void {
-    const { host, moves, contentType } = this.#parts;
+    const { host, contentType } = this.#parts;
     const answer = answerOf(fields);
     host.learnt(answer.status);
-    if (answer.status === 429) moves.slowDown();
+    if (answer.status === 429) this.#busy(answer);
     if (answer.status === 404 && this.legs.first === undefined && this.#isGone(side.leg.backend))
       return this.#turnDown(side, { kind: "end" }, "not-found");
     const acceptance = acceptanceOf(answer, contentType);
@@ -255,6 +268,12 @@ export class Watching implements LegOwner {
     this.#accept(side);
     // A successor has to show first that it knows the version: what it sends next may be an ERROR.
     if (this.legs.first === undefined) this.promote();
+  }
+
+  /** A cache that is being filled is waited for as long as a watch is tried, and is one resource's business. */
+  #busy(answer: Answer): void {
+    if (!isInitialising(answer)) this.#parts.moves.slowDown();
+    else if (this.legs.first === undefined) this.#pursuit.uncount();
   }
 
   /** The last leg was answered 404: does no backend serve the resource any more? */
@@ -276,17 +295,40 @@ export class Watching implements LegOwner {
     else if (fate === "drop") this.legs.dropOther();
   }
 
+  /**
+   * The first leg is in doubt: does a sentinel's second leg, at none of the backends in `except`, serve as its shadow
+   * from now on? What it has shown before the first goes on at once.
+   */
+  heeds(except: readonly string[]): boolean {
+    const { first, other, isSentinel } = this.legs;
+    if (!isSentinel || first === undefined || other?.isAccepted !== true) return false;
+    const { backend } = other.leg;
+    if (except.includes(backend) || this.#parts.moves.where.isDoubtful(backend)) return false;
+    this.#pursuit.begin("suspected", first.leg.backend);
+    if (!this.legs.releaseAhead(other)) this.legs.dropOther();
+    return true;
+  }
+
   /** The other is the watch from now on. */
-  promote(reason: AskReason = this.#pursuit.reason): void {
+  promote(asked: AskReason = this.#pursuit.reason): void {
     const { moves, host } = this.#parts;
+    const reason = asked === "sentinel" ? "lost" : asked;
+    this.#leavePost(reason);
     const { from, ms } = this.#pursuit;
-    this.legs.promote();
+    const isFit = this.legs.promote();
     // The new leg has had no bookmark yet, and may have none for long.
     this.progress.lastBookmarkAt = -1;
     this.#pursuit.found();
     const backend = this.leg?.backend ?? "";
     host.goesOn(backend);
     if (reason !== "renewed") moves.moved(reason, from, backend, ms);
+    if (!isFit && this.legs.first !== undefined) this.#broken(this.legs.first);
+  }
+
+  /** A sentinel's first leg is lost, or left: the search for the next begins now, and not when the second was asked. */
+  #leavePost(reason: AskReason): void {
+    if (this.#pursuit.reason === "sentinel")
+      this.#pursuit.begin(reason, this.leg?.backend ?? this.#pursuit.from);
   }
 
   /** The bytes of the first leg are not what they claimed to be: they go on as they come, from here and nowhere else. */
@@ -310,16 +352,22 @@ export class Watching implements LegOwner {
   }
 
   #turnDown(side: WatchLeg, acceptance: Acceptance, reason: EndReason): void {
+    const isCompared = this.legs.isSentinel && side === this.legs.other;
+    const isPassing = acceptance.kind === "elsewhere";
     this.#drop(side);
-    if (this.legs.first !== undefined) return this.#decline(acceptance.kind === "elsewhere");
+    // A sentinel that is refused for now stands in no shadow's way.
+    if (this.legs.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#pursuit.inVain(side.leg.backend);
-    if (acceptance.kind === "elsewhere") this.#resume(acceptance.inMs);
+    if (isPassing) this.#resume(acceptance.inMs);
     else this.#end(reason);
   }
 
   /** It shows what it was not asked for, or leaves out what the other has shown. */
   #broken(side: WatchLeg): void {
+    const isCompared = this.legs.isSentinel && side === this.legs.other;
     this.#drop(side);
+    // The client was shown nothing of a sentinel's second leg.
+    if (isCompared) return;
     if (this.legs.first === undefined) this.#end("out-of-order");
     else this.#decline(false);
   }
@@ -382,7 +430,10 @@ export class Watching implements LegOwner {
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#pursuit.inVain(leg.backend);
     const { other } = this.legs;
-    if (kind === "resume" && other !== undefined) return this.#goOnWithOther(other);
+    if (kind === "resume" && other !== undefined) {
+      this.#leavePost(moveReason(over, isDraining));
+      return this.#goOnWithOther(other);
+    }
     this.legs.dropOther();
     this.#pursuit.begin(moveReason(over, isDraining), leg.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);

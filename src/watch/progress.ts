@@ -13,10 +13,11 @@ import { compareVersions } from "./version.ts";
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
 /**
- * What becomes of an event. `drop`: the client has it, or never asked for it. `refused`: an ERROR that answers our own
+ * What becomes of an event. `drop`: the client has it, or never asked for it. `hold`: the other leg has to show it first
+ * (ahead.ts). `refused`: an ERROR that answers our own
  * request, or one backend's 410 to the client's, when another may know better. `broken`: the leg is not what it was asked to be.
  */
-export type Fate = "forward" | "drop" | "refused" | "broken";
+export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
 export type ProgressOptions = {
   readonly start: Start;
@@ -96,6 +97,18 @@ export class Progress {
   /** The stream is not what it claimed to be. */
   lose(): void {
     if (this.phase !== "ended") this.phase = "opaque";
+  }
+
+  /** True if the client does not have this event of a leg yet. */
+  isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
+    const ahead = compareVersions(version, this.#cursor);
+    if (ahead !== 0) return ahead > 0;
+    return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
+  }
+
+  /** True if a leg has shown all that was delivered: one that is beyond that and has not never will. */
+  isShownBy(reading: Reading): boolean {
+    return reading.hasReached(this.#delivered);
   }
 
   /** The next whole event of a leg. `isMerged`: does another leg deliver this watch, too? */

@@ -108,6 +108,14 @@ export type Acceptance =
   | { readonly kind: "go" | "end" }
   | { readonly kind: "elsewhere"; readonly inMs: number };
 
+/**
+ * True if the storage itself says that its watch cache is not filled yet ("storage is (re)initializing", watch.md §5.4): one
+ * resource's business. Whoever stands before all storage (priority and fairness, shutdown) says 429 in plain text.
+ */
+export function isInitialising({ status, contentType }: Answer): boolean {
+  return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
+}
+
 /** `contentType` is that of the answer which the client was given. */
 export function acceptanceOf(answer: Answer, contentType: string): Acceptance {
   const { status } = answer;

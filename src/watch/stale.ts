@@ -77,6 +77,11 @@ export class Standings {
     return standing;
   }
 
+  /** True if a watch of this resource was taken by the backend, since it was forgotten last. */
+  knows(backend: string, resource: string): boolean {
+    return this.#courses.get(resource)?.standings.has(backend) === true;
+  }
+
   /** A resource that nobody watches makes room. */
   #hasRoom(): boolean {
     if (this.#courses.size < limits.standingResources) return true;

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/failure.ts";
+import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../support/path.ts";
@@ -82,6 +83,18 @@ test("a backend that is overloaded slows them down", () => {
   const before = path.moves.waiting;
   path.clock.advance(100);
   assert.ok(before - path.moves.waiting <= 60, String(before - path.moves.waiting));
+});
+
+test("five caches that are being filled slow no watch of another resource down", () => {
+  const { path, from, to } = many(300);
+  from.kill();
+  path.settle();
+  const json = new Field("content-type", "application/json");
+  for (const asked of to.asked.slice(-5)) asked.answer(429, '{"kind":"Status","code":429}', [json]);
+  path.settle();
+  const before = path.moves.waiting;
+  path.clock.advance(100);
+  assert.ok(before - path.moves.waiting >= 90, String(before - path.moves.waiting));
 });
 
 test("a backend that falls lane by lane is asked once, and again only after a pause", () => {

@@ -36,6 +36,22 @@ test("no Retry-After keeps a watch waiting beyond its fifteen seconds", () => {
   watch.has("+8a", "ended");
 });
 
+test("a cache that is being filled is waited for as long as a watch is tried, and slows no other move", () => {
+  const json = new Field("content-type", "application/json");
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  for (let turn = 1; turn <= 10; turn += 1) {
+    assert.is(watch.to.asked.length, turn);
+    watch.to.last.answer(429, '{"kind":"Status","code":429}', [json, retryAfter("1")]);
+    watch.path.settle();
+    assert.ok(watch.path.moves.hasRoom);
+    watch.advance(1000);
+  }
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
 test("a backend that has no room for three seconds is waited for when there is no other", () => {
   const path = new PlayedPath(["a", "b"], { down: ["b"] });
   const watch = new PlayedWatch({ path });

@@ -253,6 +253,8 @@ export class PlayedPath extends Path {
       /** As asked unless the test says so: most say frame by frame what goes up. */
       bookmarks?: "always" | "as-asked";
       timeTravelGuard?: "observe" | "enforce" | "off";
+      /** Not unless the test says so: most say which backend is asked for what. */
+      hasSentinels?: boolean;
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
@@ -270,6 +272,7 @@ export class PlayedPath extends Path {
       sharing: options.sharing ?? "lanes",
       bookmarks: options.bookmarks ?? "as-asked",
       timeTravelGuard: options.timeTravelGuard ?? "observe",
+      hasSentinels: options.hasSentinels === true,
       relief: new Relief(clock, options.bufferBytes ?? 64 * 1024 * 1024),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
       ...(options.isProbed === true

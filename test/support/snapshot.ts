@@ -20,6 +20,8 @@ export const idle: Snapshot = {
     shadows: 0,
     renewals: 0,
     progressRequests: { answered: 0, refused: 0, unanswered: 0 },
+    sentinels: 0,
+    sentinelLegs: 0,
     violations: 0,
     stalls: 0,
     timeTravel: { outdated: 0, demanded: 0, refused: 0 },

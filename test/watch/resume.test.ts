@@ -7,6 +7,7 @@ import {
   acceptanceOf,
   acceptanceOfError,
   bookmarkedTarget,
+  isInitialising,
   listTarget,
   replayTarget,
   resumeTarget,
@@ -158,6 +159,15 @@ test("a version too old is asked for elsewhere, until nobody is left who may kno
   assert.is(word(acceptanceOfError(410, true)), "end");
   for (const code of [500, 504, 429, 0]) assert.is(word(acceptanceOfError(code, true)), "elsewhere");
   for (const code of [401, 403]) assert.is(word(acceptanceOfError(code, false)), "end");
+});
+
+test("a 429 of storage that fills its cache is told from one of the filters before it", () => {
+  const answer = { status: 429, contentEncoding: "", retryAfterMs: 1000 };
+  assert.ok(isInitialising({ ...answer, contentType: "application/json" }));
+  assert.ok(isInitialising({ ...answer, contentType: "application/vnd.kubernetes.protobuf" }));
+  assert.not(isInitialising({ ...answer, contentType: "text/plain; charset=utf-8" }));
+  assert.not(isInitialising({ ...answer, contentType: "" }));
+  assert.not(isInitialising({ ...answer, status: 503, contentType: "application/json" }));
 });
 
 test.run();

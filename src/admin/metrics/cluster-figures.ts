@@ -13,7 +13,16 @@ export type LiveCluster = {
   readonly label: string;
   readonly path: Pick<
     Path,
-    "backends" | "upstreams" | "exchanges" | "hedges" | "hold" | "moves" | "renewals" | "timeTravel" | "talk"
+    | "backends"
+    | "upstreams"
+    | "exchanges"
+    | "hedges"
+    | "hold"
+    | "moves"
+    | "sentinels"
+    | "renewals"
+    | "timeTravel"
+    | "talk"
   > &
     Pick<Path, "standings" | "detectors">;
   readonly splices: { readonly openCount: number };
@@ -83,6 +92,7 @@ function watchesOf({
   moves: all,
   timeTravel,
   renewals: bookmarks,
+  sentinels,
 }: LiveCluster["path"]): Snapshot["watches"] {
   const { states, violations } = exchanges.watched;
   const { moves, ends, shadows, renewals, waiting, stalls } = all;
@@ -94,6 +104,8 @@ function watchesOf({
     shadows,
     renewals,
     progressRequests: bookmarks.progressRequests,
+    sentinels: sentinels.count,
+    sentinelLegs: all.sentinels,
     violations,
     stalls,
     timeTravel: timeTravel.counts,
@@ -173,6 +185,8 @@ function watchesIn(all: readonly Snapshot["watches"][]): Snapshot["watches"] {
       refused: add(({ progressRequests }) => progressRequests.refused),
       unanswered: add(({ progressRequests }) => progressRequests.unanswered),
     },
+    sentinels: add(({ sentinels }) => sentinels),
+    sentinelLegs: add(({ sentinelLegs }) => sentinelLegs),
     violations: add(({ violations }) => violations),
     stalls: add(({ stalls }) => stalls),
     timeTravel: {

@@ -53,6 +53,9 @@ export type Snapshot = {
       readonly refused: number;
       readonly unanswered: number;
     };
+    /** Resources whose sentinel stands, and the second legs that were asked for them. */
+    readonly sentinels: number;
+    readonly sentinelLegs: number;
     readonly violations: number;
     /** Of the time-travel guard: answers from the past, requests that demanded none, refusals of those. */
     readonly timeTravel: { readonly outdated: number; readonly demanded: number; readonly refused: number };

@@ -63,6 +63,20 @@ export const watchFamilies: readonly Family[] = [
     rows: ({ watches }) => [[[], watches.renewals]],
   },
   {
+    type: "gauge",
+    name: "watch_sentinels",
+    help: "Resources of which one watch is served by two backends, which are compared",
+    labels: [],
+    rows: ({ watches }) => [[[], watches.sentinels]],
+  },
+  {
+    type: "counter",
+    name: "watch_sentinel_legs_total",
+    help: "Second legs that were asked for such watches",
+    labels: [],
+    rows: ({ watches }) => [[[], watches.sentinelLegs]],
+  },
+  {
     type: "counter",
     name: "watch_progress_requests_total",
     help: "Lists of one object, under a watch's own identity, that make an apiserver ask etcd how far it is, by result: answered, refused (by RBAC, say) or unanswered",

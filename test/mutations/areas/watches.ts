@@ -141,4 +141,63 @@ export const watches: readonly Defect[] = [
     { file: "watch/framing.ts", find: 'if (contentEncoding !== "") return undefined;', replace: "" },
     ["watch/framing", "a compressed answer is opaque"],
   ),
+  defect(
+    "a sentinel's second leg goes on to the client before the first has shown it",
+    {
+      file: "proxy/watch-legs.ts",
+      find: 'else if (!from.isTooFarAhead) return "hold";',
+      replace: "else return progress.take(event, from.reading, true, now);",
+    },
+    ["proxy/sentinels", "what both show goes on once"],
+  ),
+  defect(
+    "what a sentinel's second leg has shown is lost with the first",
+    {
+      file: "proxy/watch-legs.ts",
+      find: "return this.first === undefined || this.releaseAhead(this.first);",
+      replace: "while (this.first?.shiftAhead() !== undefined);\n    return true;",
+    },
+    ["proxy/sentinels", "when the first is lost the second is the watch at once"],
+  ),
+  defect(
+    "a false alarm takes the sentinel away",
+    {
+      file: "proxy/watching.ts",
+      find: "if (this.legs.isPosted && this.legs.first !== undefined)",
+      replace: "if (this.legs.isPosted && this.legs.first === undefined)",
+    },
+    ["proxy/sentinels", "a false alarm leaves the sentinel where it is"],
+  ),
+  defect(
+    "any watch is as good a sentinel as one that sees all of the resource",
+    {
+      file: "proxy/sentinels.ts",
+      find: "return whole.has(present) ? undefined : this.#firstOf(whole, post, ready);",
+      replace: "return undefined;",
+    },
+    ["proxy/sentinels", "a watch that sees all of it is preferred"],
+  ),
+  defect(
+    "a cache that is being filled slows all moves down",
+    {
+      file: "proxy/watching.ts",
+      find: "answer.status === 429 && !isFilling",
+      replace: "answer.status === 429",
+    },
+    ["proxy/moves", "five caches that are being filled slow no watch"],
+  ),
+  defect(
+    "a cache that is being filled is tried three times",
+    { file: "proxy/watching.ts", find: "isFilling && this.legs.first === undefined", replace: "false" },
+    ["proxy/watching-patience", "a cache that is being filled is waited for"],
+  ),
+  defect(
+    "two histories are taken for one",
+    {
+      file: "proxy/watch-legs.ts",
+      find: "if (!isUnlike) return;",
+      replace: "if (isUnlike || !isUnlike) return;",
+    },
+    ["proxy/sentinels", "of two histories the first goes on: the first is beyond"],
+  ),
 ];
