@@ -47,6 +47,8 @@ export class Client {
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
   readonly ends: Ends | undefined;
+  /** For those who remember whether it is still there, longer than they need the rest. */
+  readonly connection = { isOpen: true };
   /** Lets it finish what it has, and come again: whoever holds its socket says how. */
   sendAway: () => void = () => {};
   /** A backend answered one of its requests: an HTTP/2 session pays for control frames with that. */

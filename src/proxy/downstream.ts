@@ -65,6 +65,7 @@ export class Downstream implements WireOwner {
   }
 
   closed(_failure: Failure | undefined): void {
+    this.client.connection.isOpen = false;
     this.session.lose();
   }
 

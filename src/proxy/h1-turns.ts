@@ -55,7 +55,10 @@ export class Turns implements H1End {
     this.idleSince = parts.clock.now();
     // From its first moment: an 'error' that nobody hears ends the process (A52).
     socket.on("error", () => {});
-    socket.on("close", () => this.#lose());
+    socket.on("close", () => {
+      client.connection.isOpen = false;
+      this.#lose();
+    });
     socket.on("end", () => this.#receiveEnd());
     this.#awaitHead(limits.idleSessionMs, true);
   }

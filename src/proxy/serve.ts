@@ -89,13 +89,14 @@ export function createServe(parts: ServeParts): Serve {
     const identified = identify(request, client, parts.clock.wall());
     const isRefused = identified instanceof Failure;
     const { fields, auditId, vouched } = isRefused ? unknown(request) : identified;
-    const asking = { info, target: request.path, client, fields };
+    const credential = credentialOf(parts, request, client, vouched);
+    const caller = parts.talk.callerOf(client, request.fields, vouched ?? credential);
+    const asking = { info, target: request.path, client, caller, fields };
     const recall = isRefused || !end ? undefined : parts.timeTravel.recall(asking);
     const asked = end ? watchAsked(parts, asking, recall) : undefined;
-    const credential = credentialOf(parts, request, client, vouched);
     const order: Order = {
       client,
-      caller: parts.talk.callerOf(client, request.fields, vouched ?? credential),
+      caller,
       at: parts.clock.now(),
       resource: asked === undefined ? "" : asked.resource,
       method: request.method,

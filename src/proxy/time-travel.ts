@@ -7,15 +7,16 @@
 import type { Clock } from "../clock.ts";
 import type { Field } from "../h2/field.ts";
 import type { Journal } from "../journal.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { limits } from "../limits.ts";
-import { type Floor, Floors } from "../watch/floor.ts";
+import { type Connection, type Floor, Floors } from "../watch/floor.ts";
 import { firstValue, flagIn } from "../watch/query.ts";
 import { flooredTarget } from "../watch/resume.ts";
 import { compareVersions } from "../watch/version.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
 import { clientKey } from "./client-key.ts";
-import { isForeignResource, resourceKey } from "./watch-order.ts";
+import { isForeignResource, isRepeatingResource, resourceKey } from "./watch-order.ts";
 
 export type GuardMode = "observe" | "enforce" | "off";
 
@@ -27,13 +28,17 @@ export type Asking = {
   /** The client's own `:path`. */
   readonly target: string;
   readonly client: Client;
+  readonly caller: Pick<Caller, "subject">;
   readonly fields: readonly Field[];
 };
+
+type Asker = { readonly floor: Floor; readonly connection: Connection };
 
 /** Of one request: what its client had seen of the resource when it asked, and what it is shown now. */
 export class Recall {
   readonly #guard: TimeTravel;
   readonly #floor: Floor;
+  readonly #connection: Connection;
   /** The floor when it asked: what it sees meanwhile on another stream is no measure for this answer. */
   readonly #before: string;
   /** As it goes up; the client's own unless the floor is demanded. */
@@ -42,30 +47,31 @@ export class Recall {
   /** Who answers it. */
   backend = "";
 
-  constructor(guard: TimeTravel, floor: Floor, target: string, isDemanded: boolean) {
+  constructor(guard: TimeTravel, { floor, connection }: Asker, target: string, isDemanded: boolean) {
     this.#guard = guard;
     this.#floor = floor;
-    this.#before = floor.version;
+    this.#connection = connection;
+    this.#before = floor.seenBy(connection);
     this.isDemanded = isDemanded;
     this.target = isDemanded ? flooredTarget(target, floor.version) : target;
   }
 
   /** An event, or a bookmark, went to the client. */
   raise(version: string): void {
-    this.#floor.raise(version);
+    this.#floor.raise(version, this.#connection);
   }
 
   /** The state that it is given is that of this version. */
   shown(version: string): void {
     this.#floor.refusals = 0;
-    this.#floor.raise(version);
+    this.#floor.raise(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
     this.#guard.outdated(this.#floor, { backend: this.backend, version, seen: this.#before });
   }
 
   /** The backend has not come that far in its 3 s (504, watch.md §3.1). */
   refused(): void {
-    if (this.isDemanded) this.#guard.refused(this.#floor, this.#before);
+    if (this.isDemanded) this.#guard.refused(this.#floor, this.#floor.version);
   }
 }
 
@@ -80,14 +86,17 @@ export class TimeTravel {
   }
 
   /** Undefined when its answer says nothing about what its client may see. */
-  recall({ info, target, client, fields }: Asking): Recall | undefined {
+  recall({ info, target, client, caller, fields }: Asking): Recall | undefined {
     const { mode } = this.#parts;
-    const isAsked = info.kind === "watch" || (info.kind === "plain" && info.verb === "list");
-    if (mode === "off" || !isAsked || !info.isResource || isForeignResource(info)) return undefined;
-    const floor = this.#floors.of(clientKey(client, fields), resourceKey(info));
+    if (mode === "off" || !showsState(info, target) || isForeignResource(info)) return undefined;
+    const { name, namespace, pod } = caller.subject;
+    const identity = `${name} ${namespace}/${pod}`;
+    const floor = this.#floors.of(clientKey(client, fields), identity, resourceKey(info));
+    const { connection } = client;
+    floor.meet(connection);
     const isDemanded = mode === "enforce" && floor.version !== "" && takesAnyState(info, target);
     if (isDemanded) this.counts.demanded += 1;
-    return new Recall(this, floor, target, isDemanded);
+    return new Recall(this, { floor, connection }, target, isDemanded);
   }
 
   outdated(
@@ -112,15 +121,41 @@ function whose({ client, resource }: Floor): { client: string; userAgent: string
   return { client: client.slice(0, space), userAgent: client.slice(space + 1), resource };
 }
 
+function queryOf(target: string): string {
+  return target.slice(target.indexOf("?") + 1);
+}
+
+/** True of a watch, and of a list but for one that shows the past on demand. */
+function showsState(info: RequestInfo, target: string): boolean {
+  if (!info.isResource) return false;
+  const isList = info.kind === "plain" && info.verb === "list";
+  return info.kind === "watch" || (isList && !asksForPast(queryOf(target)));
+}
+
 /**
- * Version 0 is served from the cache as it is. A watch can only be held to more when it asks for the state itself: servers
- * before 1.34 refuse `sendInitialEvents` to those who do not know it.
+ * True if the client itself asks a list for the state of a certain time, by apiserver's ShouldDelegateList (storage/cacher/delegator):
+ * a later page, an exact version, and a version with a limit and without a match, which means exact too.
  */
-function takesAnyState({ kind }: RequestInfo, target: string): boolean {
-  if (target.length > limits.changedTargetBytes) return false;
-  const query = target.slice(target.indexOf("?") + 1);
-  if (!/^0+$/.test(firstValue(query, "resourceVersion") ?? "")) return false;
+function asksForPast(query: string): boolean {
+  if ((firstValue(query, "continue") ?? "") !== "") return true;
   const match = firstValue(query, "resourceVersionMatch") ?? "";
-  if (match !== "" && match !== "NotOlderThan") return false;
-  return kind === "plain" || flagIn(query, "sendInitialEvents") === true;
+  const version = firstValue(query, "resourceVersion") ?? "";
+  const limit = firstValue(query, "limit") ?? "";
+  return match === ""
+    ? version !== "" && version !== "0" && limit !== "" && limit !== "0"
+    : match === "Exact";
+}
+
+/**
+ * Version 0, written so and no other way, is served from the cache as it is. A watch can only be held to more when it asks
+ * for the state itself: servers before 1.34 refuse `sendInitialEvents` to those who do not know it, and all refuse it
+ * without a match. Of events, which have no cache, etcd gives the present state.
+ */
+function takesAnyState(info: RequestInfo, target: string): boolean {
+  const query = queryOf(target);
+  if (target.length > limits.changedTargetBytes || isRepeatingResource(info)) return false;
+  if (firstValue(query, "resourceVersion") !== "0") return false;
+  const match = firstValue(query, "resourceVersionMatch") ?? "";
+  if (info.kind === "plain") return match === "" || match === "NotOlderThan";
+  return match === "NotOlderThan" && flagIn(query, "sendInitialEvents") === true;
 }

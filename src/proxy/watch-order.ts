@@ -86,6 +86,11 @@ export function isForeignResource({ group, resource }: Pick<RequestInfo, "group"
   return versionsOf(group, resource, aggregated).isForeign;
 }
 
+/** Do several of its events share one version? Such a resource has no watch cache. */
+export function isRepeatingResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
+  return versionsOf(group, resource, aggregated).isRepeating;
+}
+
 /** Versions are compared within one of these only. It is remembered, so what is no resource's name is cut. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);

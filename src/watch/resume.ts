@@ -64,9 +64,12 @@ export function listTarget(target: string, least?: string): string | undefined {
   return targetWith(target, listed, [...from, "limit=1"]);
 }
 
-const floored = new Set(["resourceVersion", "resourceVersionMatch"]);
+const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
-/** The client's own request for any state, but not for one older than this (watch.md §3.1). */
+/**
+ * The client's own request for any state, but not for one older than this (watch.md §3.1). Without its limit: a cache
+ * ignores that for version 0 and gives the whole list, but would cut this one to a page (apiserver storage/cacher, computeListLimit).
+ */
 export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
 }

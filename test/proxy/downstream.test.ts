@@ -16,6 +16,8 @@ test("a session without a stream is sent away after five minutes, one with a wat
     watching.downstream.check();
   }
   assert.equal([idle.isGone, watching.isGone], [true, false]);
+  const isOpen = [idle, watching].map(({ downstream }) => downstream.client.connection.isOpen);
+  assert.equal(isOpen, [false, true]);
 });
 
 test("drain is two steps: what the client opened before it heard of it is still served", () => {

@@ -20,6 +20,7 @@ test("a client that leaves cancels its exchange, by closing or by half-closing",
     exchange.answer([":status 200"]);
     client.socket[leave]();
     await exchange.until("the reset", () => exchange.resetCode === 8);
+    await until("the close", () => h1.clients.at(-1)?.client.connection.isOpen === false);
   }
 });
 

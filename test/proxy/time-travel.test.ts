@@ -3,8 +3,9 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { limits } from "../../src/limits.ts";
 import type { GuardMode } from "../../src/proxy/time-travel.ts";
-import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../support/path.ts";
-import { json, PlayedWatch } from "../support/watch-path.ts";
+import { jwt } from "../support/jwt.ts";
+import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "../support/path.ts";
+import { json, linesOf, PlayedWatch } from "../support/watch-path.ts";
 
 /** A client that has seen version 9 at one backend, and asks another one, whose cache is behind (k/k 59848). */
 const test = suite("proxy/time-travel");
@@ -15,7 +16,7 @@ const any = "/api/v1/configmaps?resourceVersion=0";
 type Scene = {
   path: PlayedPath;
   seen: PlayedWatch;
-  /** The client comes again, on another socket, and asks the other backend. */
+  /** Its connection closes; then it comes again, on another one, and asks the other backend. */
   ask(target?: string): Asked;
   list(asked: Asked, version: string): void;
 };
@@ -24,12 +25,16 @@ function scene(timeTravelGuard: GuardMode = "observe"): Scene {
   const path = new PlayedPath(["a", "b"], { timeTravelGuard });
   const seen = new PlayedWatch({ path, fields });
   seen.serve(seen.from, "+8a ~9a");
+  let last = seen.client;
   return {
     path,
     seen,
     ask(target = any) {
       const other: PlayedBackend = seen.to;
+      last.hangUp();
+      path.settle();
       const client = path.client();
+      last = client;
       client.downstream.client.backend = other === path.backend("a") ? "a" : "b";
       client.ask("GET", target, fields);
       path.settle();
@@ -85,15 +90,70 @@ test("one as new as that, of another resource, of another client or of another s
 });
 
 test("what comes on the watch while a list is under way is no measure for that list", () => {
-  const { path, seen, ask, list } = scene();
-  const asked = ask();
-  seen.say(seen.from, "~12a");
+  const { path, seen, list } = scene();
+  seen.client.ask("GET", any, fields);
+  path.settle();
+  const asked = seen.from.last;
+  seen.from.asked[0]?.say(linesOf("~12a"));
+  path.settle();
   list(asked, "10");
+  assert.is(path.timeTravel.counts.outdated, 0);
+});
+
+test("an answer from the past that was asked for is none: a later page, an exact version", () => {
+  const { path, ask, list } = scene();
+  for (const own of [
+    "limit=500&continue=abc",
+    "continue=abc",
+    "resourceVersion=7&resourceVersionMatch=Exact",
+    "resourceVersion=7&limit=500",
+  ]) {
+    list(ask(`/api/v1/configmaps?${own}`), "7");
+    assert.is(path.timeTravel.counts.outdated, 0, own);
+  }
+  for (const own of ["resourceVersion=0&limit=500", "limit=500", "resourceVersion=7", "continue=&limit=0"]) {
+    const { outdated } = path.timeTravel.counts;
+    list(ask(`/api/v1/configmaps?${own}`), "7");
+    assert.is(path.timeTravel.counts.outdated, outdated + 1, own);
+  }
+});
+
+test("clients behind one address are told apart: one that is there at the same time is another", () => {
+  const { path, seen, list } = scene();
+  const listed = (client: PlayedClient, version: string): number => {
+    client.downstream.client.backend = "b";
+    client.ask("GET", any, fields);
+    path.settle();
+    list(path.backend("b").last, version);
+    return path.timeTravel.counts.outdated;
+  };
+  const [second, third] = [path.client(), path.client()];
+  assert.is(listed(second, "7"), 0, "it has seen nothing yet");
+  assert.is(listed(third, "6"), 0);
+  assert.is(listed(second, "6"), 1, "and now it has");
+  second.hangUp();
+  seen.client.hangUp();
+  path.settle();
+  assert.is(listed(path.client(), "3"), 1, "nobody knows which of them comes again");
+});
+
+test("and so are those who say that they are somebody else", () => {
+  const { path, seen, list } = scene();
+  seen.client.hangUp();
+  path.settle();
+  const client = path.client();
+  client.downstream.client.backend = "b";
+  const token = jwt({ sub: "system:serviceaccount:kube-system:other" });
+  client.ask("GET", any, [bearer(token), new Field("user-agent", "kubelet/v1.36")]);
+  path.settle();
+  list(path.backend("b").last, "7");
   assert.is(path.timeTravel.counts.outdated, 0);
 });
 
 test("an initial state from before that is told by its marker", () => {
   const { path, seen } = scene();
+  seen.client.hangUp();
+  path.settle();
   const client = path.client();
   client.downstream.client.backend = "b";
   const query =
@@ -118,8 +178,13 @@ test("enforced, any state means none older than what its client has seen, and no
     `/api/v1/configmaps?${state}&${demanded}`,
   );
   assert.is(path.timeTravel.counts.demanded, 3);
+  // From version 0 a cache gives all, whatever the limit (apiserver storage/cacher, computeListLimit): with one it would give a page.
+  assert.is(ask(`${any}&limit=500`).request.path, `/api/v1/configmaps?${demanded}`);
   for (const own of [
     "/api/v1/configmaps",
+    "/api/v1/configmaps?resourceVersion=0&limit=500&continue=abc",
+    "/api/v1/configmaps?resourceVersion=00",
+    "/api/v1/configmaps?watch=true&sendInitialEvents=true&resourceVersion=0",
     "/api/v1/configmaps?resourceVersion=5",
     "/api/v1/configmaps?resourceVersion=0&resourceVersionMatch=Exact",
     "/api/v1/configmaps?watch=true&resourceVersion=0",
@@ -127,6 +192,17 @@ test("enforced, any state means none older than what its client has seen, and no
     "/api/v1/pods?resourceVersion=0",
   ])
     assert.is(ask(own).request.path, own);
+});
+
+test("of events, which no cache has, nothing is demanded: etcd has them, a page at a time", () => {
+  const path = new PlayedPath(["a", "b"], { timeTravelGuard: "enforce" });
+  const resource = "/api/v1/namespaces/n/events";
+  const seen = new PlayedWatch({ path, fields, resource });
+  seen.serve(seen.from, "+8a");
+  const target = "/api/v1/namespaces/n/events?resourceVersion=0&limit=500";
+  seen.client.ask("GET", target, fields);
+  path.settle();
+  assert.is(seen.from.last.request.path, target);
 });
 
 test("who cannot answer from there is not asked again, and after three refusals any state will do", () => {

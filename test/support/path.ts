@@ -16,7 +16,7 @@ import { Client, type ClientOptions } from "../../src/proxy/client.ts";
 import { Downstream } from "../../src/proxy/downstream.ts";
 import { Path } from "../../src/proxy/path.ts";
 import { Relief } from "../../src/proxy/relief.ts";
-import type { WireOwner } from "../../src/proxy/wire.ts";
+import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 
@@ -183,6 +183,7 @@ export class PlayedClient {
   readonly downstream: Downstream;
   readonly cable: Cable;
   isGone = false;
+  readonly #far: Wire;
 
   constructor(path: PlayedPath, options: Partial<ClientOptions>) {
     this.cable = cable(path.clock);
@@ -220,6 +221,14 @@ export class PlayedClient {
       },
     });
     this.session = session;
+    this.#far = far;
+  }
+
+  /** Closes its connection. */
+  hangUp(): void {
+    this.session.goAway();
+    this.session.flush();
+    this.#far.end();
   }
 
   /** Asks; `end` false leaves the body open. */

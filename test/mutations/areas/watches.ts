@@ -137,6 +137,29 @@ export const watches: readonly Defect[] = [
     ["proxy/watching-patience", "a resource that no backend serves any more ends at once"],
   ),
   defect(
+    "clients behind one address are one",
+    { file: "watch/floor.ts", find: "if (before?.isOpen === true)", replace: "if (before === undefined)" },
+    ["proxy/time-travel", "clients behind one address are told apart"],
+  ),
+  defect(
+    "a later page is an answer from the past",
+    {
+      file: "proxy/time-travel.ts",
+      find: 'if ((firstValue(query, "continue") ?? "") !== "") return true;',
+      replace: "",
+    },
+    ["proxy/time-travel", "an answer from the past that was asked for is none"],
+  ),
+  defect(
+    "a floor cuts a list to a page",
+    {
+      file: "watch/resume.ts",
+      find: 'new Set(["resourceVersion", "resourceVersionMatch", "limit"])',
+      replace: 'new Set(["resourceVersion", "resourceVersionMatch"])',
+    },
+    ["proxy/time-travel", "enforced, any state means none older"],
+  ),
+  defect(
     "a compressed answer is read as events",
     { file: "watch/framing.ts", find: 'if (contentEncoding !== "") return undefined;', replace: "" },
     ["watch/framing", "a compressed answer is opaque"],
