@@ -183,10 +183,11 @@ function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined
 
 /** A lane must be suspect before it is dead, and asked before it is suspect (design D6). */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
-  const [interval = 0, suspectAfter = 0, deadAfter = 0] = [
+  const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterAll = 0] = [
     ping.interval,
     ping.suspectAfter,
     ping.deadAfter,
+    ping.deadAfterAll,
   ].map((text) => parseDuration(text));
   const breaches: Breach[] = [];
   if (suspectAfter < interval)
@@ -198,6 +199,11 @@ function pingBreaches({ health: { ping } }: Written): Breach[] {
     breaches.push({
       pointer: "/health/ping/deadAfter",
       message: `is ${quote(ping.deadAfter)}, not longer than suspectAfter's ${quote(ping.suspectAfter)}`,
+    });
+  if (deadAfterAll < deadAfter)
+    breaches.push({
+      pointer: "/health/ping/deadAfterAll",
+      message: `is ${quote(ping.deadAfterAll)}, shorter than deadAfter's ${quote(ping.deadAfter)}`,
     });
   return breaches;
 }

@@ -21,7 +21,12 @@ export type Written = {
     readonly timeTravelGuard: "observe" | "enforce" | "off";
   };
   readonly health: {
-    readonly ping: { readonly interval: string; readonly suspectAfter: string; readonly deadAfter: string };
+    readonly ping: {
+      readonly interval: string;
+      readonly suspectAfter: string;
+      readonly deadAfter: string;
+      readonly deadAfterAll: string;
+    };
     readonly probe: { readonly path: string; readonly interval: string; readonly timeout: string };
     readonly keepalive: { readonly idle: string; readonly interval: string; readonly count: number };
   };

@@ -51,6 +51,7 @@ export type Config = {
       readonly intervalMs: number;
       readonly suspectAfterMs: number;
       readonly deadAfterMs: number;
+      readonly deadAfterAllMs: number;
     };
     readonly probe: { readonly path: string; readonly intervalMs: number; readonly timeoutMs: number };
     readonly keepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
@@ -170,6 +171,7 @@ function configOf(written: Written, file: string): Config {
         intervalMs: msOf(health.ping.interval),
         suspectAfterMs: msOf(health.ping.suspectAfter),
         deadAfterMs: msOf(health.ping.deadAfter),
+        deadAfterAllMs: msOf(health.ping.deadAfterAll),
       },
       probe: {
         path: health.probe.path,

@@ -163,6 +163,11 @@ export const limits = {
    * its kernel to send again, 0.2 s doubled each time: 3.0 s after a hole of 1.5 s, 3.4 s as measured for one of 2 s.
    */
   lanePatienceMs: 5000,
+  /**
+   * Backends that fall silent within this time of each other have one cause, most likely our own network: one that has
+   * answered a question asked so much later shows that the silence is the other's alone (D14).
+   */
+  togetherMs: 1000,
   /** A dial this old is begun again when another socket was answered in a third of its age: its SYN fell into the hole. */
   hurriedDialMs: 200,
   /** Between failed dials of one backend: doubles from the first to the last. */
@@ -257,6 +262,8 @@ export const limits = {
    * noticed, and one that begins 5 s before kubectl's next ping ends its exec within 10 s.
    */
   hungRetransmits: 4,
+  /** The same of a client's socket, whose network may be away for a while as it may be on a direct connection: 51 s. */
+  hungClientRetransmits: 8,
   hungLooks: 2,
   /** Requests that wait for a lane of one backend; more are told to come back. */
   waitingExchanges: 10_000,

@@ -17,7 +17,7 @@ function written(change: Partial<Written>): Written {
     upstream: upstream(["https://10.0.0.1:6443"]),
     watches: { bookmarks: "always", timeTravelGuard: "observe" },
     health: {
-      ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s" },
+      ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
       probe: { path: "/readyz", interval: "1s", timeout: "3s" },
       keepalive: { idle: "5s", interval: "1s", count: 3 },
     },
@@ -280,10 +280,11 @@ test("backends with https need an authority to check them against", () => {
 
 test("a lane is asked, then suspect, then dead", () => {
   const { health } = written({});
-  const ping = { interval: "1s", suspectAfter: "500ms", deadAfter: "500ms" };
+  const ping = { interval: "1s", suspectAfter: "500ms", deadAfter: "500ms", deadAfterAll: "200ms" };
   assert.equal(breaches({ health: { ...health, ping } }), [
     '/health/ping/suspectAfter is "500ms", shorter than the interval of "1s"',
     `/health/ping/deadAfter is "500ms", not longer than suspectAfter's "500ms"`,
+    `/health/ping/deadAfterAll is "200ms", shorter than deadAfter's "500ms"`,
   ]);
 });
 

@@ -80,7 +80,7 @@ const every = {
   upstream: everyUpstream,
   watches: { bookmarks: "always", timeTravelGuard: "observe" },
   health: {
-    ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s" },
+    ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s", deadAfterAll: "2s" },
     probe: { path: "/x", interval: "1s", timeout: "1s" },
     keepalive: { idle: "1s", interval: "1s", count: 1 },
   },
@@ -154,9 +154,9 @@ test("what is left out gets its default", () => {
   const written = check(least);
   if (Array.isArray(written)) throw new Error(written.join("\n"));
   assert.equal(JSON.parse(JSON.stringify(written.health)), {
-    ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s" },
+    ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
     probe: { path: "/readyz", interval: "1s", timeout: "2s" },
-    keepalive: { idle: "5s", interval: "1s", count: 3 },
+    keepalive: { idle: "5s", interval: "1s", count: 12 },
   });
   assert.equal(written.upstream?.lanes, { streams: 80, warm: 1 });
   assert.equal([written.listeners[0]?.mode, written.metadata.name], ["http", "default"]);

@@ -44,6 +44,8 @@ export type Held = {
   /** When the lanes fell silent or were lost; and when the last socket began that was answered. */
   readonly doubtedAt: number;
   readonly answeredAt: number;
+  /** When it last began to answer again after it had been mute. */
+  readonly answersAgainAt: number;
   /** Fresh sockets in a row that met silence; good answers in a row since it was ready last. */
   readonly misses: number;
   readonly goods: number;
@@ -83,6 +85,7 @@ export const nothingHeld: Held = {
   hungAt: 0,
   doubtedAt: 0,
   answeredAt: -1,
+  answersAgainAt: -1,
   misses: 0,
   goods: 0,
   risingSince: 0,
@@ -145,7 +148,8 @@ function fits(row: Row, facts: Facts): boolean {
 
 /** Pure: what is held after one more piece of evidence, at the clock reading `at`. */
 export function judge(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
-  const facts = learnt(held, evidence, at, rules);
+  const latest = learnt(held, evidence, at, rules);
+  const facts = isMute(held) && !isMute(latest) ? { ...latest, answersAgainAt: at } : latest;
   const verdict = verdictOf(facts, rules.needsProof);
   if (verdict === "ready") return risen(facts, evidence, at, rules);
   const isFall = held.state === "ready" && (verdict === "suspect" || verdict === "dead");
@@ -182,6 +186,21 @@ export function isSilent({ lanes }: Held): boolean {
   return lanes === "silent" || lanes === "left" || lanes === "lost";
 }
 
+/** None of its lanes says anything, and no fresh socket has been answered since. */
+export function isMute(held: Held): boolean {
+  return isSilent(held) && held.fresh !== "answer";
+}
+
+/**
+ * Does no backend answer, though at least one does not refuse but says nothing? Then our own network is the most likely
+ * cause (D14). One that was never reached neither answers nor counts as silent: nothing lives on it.
+ */
+export function areAllSilent(all: readonly Held[]): boolean {
+  const isUnused = ({ lanes, fresh }: Held): boolean => lanes === "none" && fresh !== "answer";
+  const isCutOff = ({ fresh, answeredAt }: Held): boolean => answeredAt >= 0 && fresh !== "refusal";
+  return all.every((held) => isMute(held) || isUnused(held)) && all.some((held) => isCutOff(held));
+}
+
 /** Suspect for a reason that holds now: what waits for it had better ask elsewhere. One on its way up is not. */
 export function needsAnother(held: Held): boolean {
   return held.state === "suspect" && verdictOf(held) !== "ready";
@@ -209,7 +228,7 @@ function isOfLanes(evidence: Evidence): evidence is OfLanes {
 function ofLanes(held: Held, evidence: OfLanes, at: number): Held {
   switch (evidence.kind) {
     case "lane-opened":
-      return { ...held, lanes: "answering", fresh: "answer", isUntrusted: false, answeredAt: at, misses: 0 };
+      return { ...opened(held), lanes: "answering", fresh: "answer", isUntrusted: false, answeredAt: at };
     case "lanes-answer":
       return { ...held, lanes: "answering" };
     case "lanes-going":
@@ -222,6 +241,12 @@ function ofLanes(held: Held, evidence: OfLanes, at: number): Held {
       evidence satisfies never;
       return held;
   }
+}
+
+/** That new sockets met silence is over. What /readyz itself says, or does not, is not. */
+function opened(held: Held): Held {
+  const readiness = held.misses > 1 && held.readiness === "hanging" ? "unknown" : held.readiness;
+  return { ...held, readiness, misses: 0 };
 }
 
 /** What it answers to probes and requests, or does not. */

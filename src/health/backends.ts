@@ -4,6 +4,7 @@ import type { Met } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import {
+  areAllSilent,
   type BackendView,
   type Held,
   isSilentlyDead,
@@ -16,7 +17,13 @@ import {
 import type { Evidence } from "./evidence.ts";
 import { reasonOf } from "./reason.ts";
 
-export type BackendsParts = { readonly clock: Clock; readonly journal: Journal; readonly rules?: Rules };
+export type BackendsParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly rules?: Rules;
+  /** For how long nothing that lives is ended while no backend at all answers, in ms (D14); default: 0. */
+  readonly deadAfterAllMs?: number;
+};
 
 /** Without probes nobody proves anything, and nobody would count the good answers. */
 export const unprobed: Rules = {
@@ -38,13 +45,21 @@ export class Backends {
   readonly #suspectMs = new Map<string, number>();
   /** What fresh sockets to those that are ill met last. */
   readonly #met = new Map<string, string>();
+  readonly #deadAfterAllMs: number;
+  /** Since when no backend answers. */
+  #silentSince: number | undefined;
   #views: readonly BackendView[] = [];
   /** Hears every verdict that differs from the one before. */
   onVerdict: (view: BackendView) => void = () => {};
   /** Hears when what waits for a backend had better ask elsewhere, and when it need not any more. */
   onNeed: (name: string, needsAnother: boolean) => void = () => {};
 
-  constructor(names: readonly string[], { clock, journal, rules = unprobed }: BackendsParts) {
+  /** Runs when one backend answers after all were silent. */
+  onAnswer: () => void = () => {};
+
+  constructor(names: readonly string[], parts: BackendsParts) {
+    const { clock, journal, rules = unprobed, deadAfterAllMs = 0 } = parts;
+    this.#deadAfterAllMs = deadAfterAllMs;
     this.#clock = clock;
     this.#journal = journal;
     this.#rules = rules;
@@ -58,6 +73,16 @@ export class Backends {
   /** All that is known of one; nothing is of those that are not configured. */
   held(name: string): Held {
     return this.#held.get(name) ?? nothingHeld;
+  }
+
+  /** Has no backend answered for less than `deadAfterAllMs`? Then what lives is kept, and requests wait (D14). */
+  get areAllSilent(): boolean {
+    return this.#clock.now() < this.silentUntil;
+  }
+
+  /** Until when that is so at the latest: a clock reading; 0 while a backend answers. */
+  get silentUntil(): number {
+    return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterAllMs;
   }
 
   /** How long it has been suspect since it was configured, in ms. */
@@ -74,6 +99,7 @@ export class Backends {
     for (const name of this.#held.keys()) if (!names.includes(name)) this.#forget(name);
     for (const name of names) if (!this.#held.has(name)) this.#add(name);
     this.#views = names.map((name) => known.get(name) ?? { name, state: "unknown", since });
+    this.#seeSilence();
   }
 
   learn(name: string, evidence: Evidence): void {
@@ -81,10 +107,11 @@ export class Backends {
     if (before === undefined) return;
     const held = judge(before, evidence, this.#clock.now(), this.#rules);
     this.#held.set(name, held);
+    this.#seeSilence();
     if (evidence.kind === "fresh") this.#tellMet(name, held, evidence);
     if (held.state !== before.state) this.#changed(name, evidence);
     if (needsAnother(held) !== needsAnother(before)) this.onNeed(name, needsAnother(held));
-    if (isSilentlyDead(held)) this.#tellLost(name);
+    if (isSilentlyDead(held) && !this.areAllSilent) this.#tellLost(name);
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
   }
 
@@ -93,6 +120,14 @@ export class Backends {
     const watcher = { name, run };
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
+  }
+
+  #seeSilence(): void {
+    const wereSilent = this.#silentSince !== undefined;
+    const areSilent = areAllSilent(Array.from(this.#held.values()));
+    if (areSilent) this.#silentSince ??= this.#clock.now();
+    else this.#silentSince = undefined;
+    if (wereSilent && !areSilent) this.onAnswer();
   }
 
   #add(name: string): void {

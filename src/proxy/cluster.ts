@@ -7,6 +7,7 @@ import { wallClock } from "../clock.ts";
 import type { ClusterConfig } from "../config.ts";
 import type { UpstreamConfig } from "../config-upstream.ts";
 import { Failure } from "../failure.ts";
+import { isSilent } from "../health/backend.ts";
 import type { Probe } from "../health/prober.ts";
 import { Expiries, loopbackName } from "../health/probes/certificate.ts";
 import { createReadyProbe } from "../health/probes/ready.ts";
@@ -19,7 +20,7 @@ import { Credentials, vouchedIn } from "./credentials.ts";
 import { type DialUpgradeParts, dialUpgrade } from "./dial-upgrade.ts";
 import { createH1 } from "./h1.ts";
 import type { Expiry } from "./hosts.ts";
-import { HungTunnels } from "./hung-tunnels.ts";
+import { HungTunnels, type OnHung } from "./hung-tunnels.ts";
 import { identify } from "./identify.ts";
 import type { Gate } from "./listen.ts";
 import { Passthrough } from "./passthrough.ts";
@@ -27,9 +28,7 @@ import { Path } from "./path.ts";
 import type { Relief } from "./relief.ts";
 import { respond } from "./respond.ts";
 import { settle } from "./settle.ts";
-import { type SpliceParts, Splices } from "./splice.ts";
-
-type OnHung = SpliceParts["onHung"];
+import { Splices } from "./splice.ts";
 
 export type ClusterParts = {
   readonly journal: Journal;
@@ -70,7 +69,10 @@ export class Cluster {
     });
     this.path = this.#createPath();
     const hung = new HungTunnels({ clock: wallClock, read: readRetransmissions });
-    const onHung: OnHung = (sockets, run) => hung.watch(sockets.map(keyOf), run);
+    const onHung: OnHung = ({ down, up, backend }, run) => {
+      const isWell = (): boolean => !isSilent(this.path.backends.held(backend));
+      return hung.watch({ down: keyOf(down), up: keyOf(up) }, isWell, run);
+    };
     this.splices = this.#createSplices(onHung);
     this.passthrough = this.#createPassthrough(onHung);
   }
@@ -142,7 +144,7 @@ export class Cluster {
   }
 
   #createSplices(onHung: OnHung): Splices {
-    const { backends, upstreams } = this.path;
+    const { backends, upstreams, hold } = this.path;
     const { keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
       const pair = this.#credentials.pairFor(trust);
@@ -155,7 +157,8 @@ export class Cluster {
       clock: wallClock,
       journal: this.#journal,
       onHung,
-      dialUpgrade: (client, trust) => dialUpgrade(client, { backends, upstreams, tunnels, connect, trust }),
+      dialUpgrade: (client, trust) =>
+        dialUpgrade(client, { backends, upstreams, hold, tunnels, connect, trust }),
     });
   }
 

@@ -7,6 +7,7 @@ import type { Backends } from "../health/backends.ts";
 import { limits } from "../limits.ts";
 import { choose } from "./choose.ts";
 import type { Client } from "./client.ts";
+import type { Hold } from "./hold.ts";
 import type { VouchedTrust } from "./identity.ts";
 import type { Ends } from "./proxy-protocol.ts";
 import type { Dialed } from "./splice.ts";
@@ -15,6 +16,7 @@ import type { Upstreams } from "./upstreams.ts";
 export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly upstreams: Upstreams;
+  readonly hold: Hold;
   /** Tunnels open on a backend: no lane counts them. */
   readonly tunnels: (backend: string) => number;
   /** An http/1.1 socket to that backend, ready, within `withinMs`; under our own credential of that class, if any. */
@@ -27,7 +29,20 @@ export type DialUpgradeParts = {
   readonly trust?: VouchedTrust | undefined;
 };
 
+/** While no backend answers at all it waits for one, as a request does (D14). */
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
+  const { backends, hold } = parts;
+  for (;;) {
+    // Each wait and each attempt begins when the one before is over.
+    // oxlint-disable-next-line no-await-in-loop
+    while (backends.areAllSilent && (await hold.isBack(backends.silentUntil)));
+    // oxlint-disable-next-line no-await-in-loop
+    const outcome = await attempt(client, parts);
+    if (!(outcome instanceof Failure) || !backends.areAllSilent) return outcome;
+  }
+}
+
+async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
   const { backends, upstreams, tunnels, connect, trust } = parts;
   const loads = (name: string): number => upstreams.weightOf(name, tunnels(name));
   const tried: string[] = [];

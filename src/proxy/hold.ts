@@ -44,6 +44,18 @@ export class Hold {
     return leave;
   }
 
+  /** Resolves with true when a backend may be asked again, with false at `until`. */
+  isBack(until: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const leave = this.wait(
+        until,
+        () => resolve(true),
+        () => resolve(false),
+      );
+      if (leave === undefined) resolve(false);
+    });
+  }
+
   /** A backend may be asked again. Each in a turn of its own: a fault in one is not felt by the next. */
   release(): void {
     const waiting = this.#waiting;

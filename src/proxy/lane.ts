@@ -274,6 +274,11 @@ export class Lane implements WireOwner {
     return this.#answeredPingAt > at;
   }
 
+  /** When the last PING that was answered was sent: a clock reading, 0 before the first. */
+  get answeredPingAt(): number {
+    return this.#answeredPingAt;
+  }
+
   /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);

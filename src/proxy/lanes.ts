@@ -7,6 +7,7 @@ import type { Clock } from "../clock.ts";
 import { Failure } from "../failure.ts";
 import type { Buffered } from "../h2/buffered.ts";
 import type { Turn } from "../h2/turn.ts";
+import type { Held } from "../health/backend.ts";
 import type { Evidence } from "../health/evidence.ts";
 import { Reads } from "../health/reads.ts";
 import type { PingTimes, Rtt } from "../health/rtt.ts";
@@ -30,7 +31,9 @@ export type LanesOptions = {
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
   /** Has a fresh socket been answered since its lanes fell silent, and is the name on its certificate right? */
-  readonly known: () => { readonly isAnswering: boolean; readonly isUntrusted: boolean };
+  readonly known: () => Pick<Held, "answersAgainAt" | "isUntrusted"> & { readonly isAnswering: boolean };
+  /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
+  readonly othersAnsweredAt: () => number;
   /** Opens a wire that carries the credential of this class, if it has one of ours. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
   /** For whom we vouch here, so that lanes are kept warm for them as well. */
@@ -78,6 +81,8 @@ export class Lanes implements LaneOwner {
         lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`)),
       looked: () => this.#witness.tellLegs(),
       isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
+      answersAgainAt: () => options.known().answersAgainAt,
+      othersAnsweredAt: options.othersAnsweredAt,
       ticked: () => this.#ticked(),
     });
   }

@@ -15,6 +15,7 @@ import { choose } from "./choose.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
 import { type Caller, type Greeting, refuseCaller } from "./greet.ts";
 import type { Hold } from "./hold.ts";
+import type { OnHung } from "./hung-tunnels.ts";
 import { Passage } from "./passage.ts";
 import type { Ends } from "./proxy-protocol.ts";
 import type { Route } from "./sni-routes.ts";
@@ -30,8 +31,7 @@ export type PassthroughParts = {
   readonly upstreams: Pick<Upstreams, "shareOf" | "suspectAfterMs">;
   /** Opens a TCP socket to a backend, on behalf of a client. */
   readonly connect: (backend: string, ends: Ends) => Socket;
-  /** Calls once when one of these sockets gets nothing through any more; returns its undoing. */
-  readonly onHung: (sockets: readonly Socket[], run: () => void) => () => void;
+  readonly onHung: OnHung;
 };
 
 /** One that is joined. */
@@ -130,7 +130,7 @@ export class Passthrough {
 
   /** While no backend can be reached it waits as long as a request would. */
   async #reach(opening: Opening, { ends }: Caller, route: Route): Promise<Reached | Failure> {
-    const { clock, upstreams, hold } = this.#parts;
+    const { clock, upstreams, hold, backends } = this.#parts;
     const { until } = hold;
     const parts = {
       clock,
@@ -140,12 +140,14 @@ export class Passthrough {
       mayHedge: () => this.#hedges.take(),
     };
     for (;;) {
-      // Each begins when the one before has failed.
+      // Each begins when the one before has failed. While no backend answers a dial would only wait in the hole (D14).
+      // oxlint-disable-next-line no-await-in-loop
+      if (backends.areAllSilent) await hold.isBack(backends.silentUntil);
       // oxlint-disable-next-line no-await-in-loop
       const outcome = await dialThrough(opening, parts);
       if (!(outcome instanceof Failure)) return outcome;
       // oxlint-disable-next-line no-await-in-loop
-      if (!(await isBack(hold, until))) return outcome;
+      if (!(await hold.isBack(Math.max(until, backends.silentUntil)))) return outcome;
     }
   }
 
@@ -186,7 +188,9 @@ export class Passthrough {
     const live: Live = { passage, backend, at: 0 };
     live.at = this.#live.push(live) - 1;
     const stopDead = backends.onLost(backend, () => passage.cut("backend dead"));
-    const stopHung = onHung([down, up], () => passage.cut("nothing gets through on its connection"));
+    const stopHung = onHung({ down, up, backend }, () =>
+      passage.cut("nothing gets through on its connection"),
+    );
   }
 
   /** The last one takes its place. */
@@ -202,15 +206,3 @@ export class Passthrough {
 
 /** For the journal. */
 type Names = { readonly client: string; readonly listener: string; readonly serverName: string };
-
-/** Resolves when a backend may be asked again, or with false at `until`. */
-function isBack(hold: Hold, until: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const leave = hold.wait(
-      until,
-      () => resolve(true),
-      () => resolve(false),
-    );
-    if (leave === undefined) resolve(false);
-  });
-}

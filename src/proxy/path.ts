@@ -20,7 +20,7 @@ import { guarded } from "./guarded.ts";
 import { Hedges } from "./hedge.ts";
 import { Hold } from "./hold.ts";
 import type { VouchedTrust } from "./identity.ts";
-import { Lanes } from "./lanes.ts";
+import { Lanes, type LanesOptions } from "./lanes.ts";
 import { Lates } from "./lates.ts";
 import { Loops } from "./loops.ts";
 import { Moves } from "./moves.ts";
@@ -105,7 +105,7 @@ export class Path {
     const turn = new Turn(clock);
     const { buffered } = options.relief;
     const trust = new Trust(clock);
-    const backends = new Backends([], { clock, journal, rules: options.probes ? probed : unprobed });
+    const backends = createBackends(options, clock, () => this.hold.release());
     const slowStart = new SlowStart(clock);
     const upstreams = new Upstreams({
       lanesFor: (backend) => this.#lanesFor(backend, options),
@@ -154,6 +154,7 @@ export class Path {
         if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
       },
       known: () => knownOf(backends.held(backend)),
+      othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       connect: (owner, of) => connect(backend, owner, of),
       vouched,
     });
@@ -223,6 +224,17 @@ export class Path {
     if (state !== "dead") this.hold.release();
   }
 
+  /** When the latest PING or probe was sent that a backend other than this one has answered. */
+  #othersAnsweredAt(name: string): number {
+    let latest = 0;
+    for (const [other, { rows }] of this.upstreams.all) {
+      if (other === name) continue;
+      latest = Math.max(latest, this.backends.held(other).answeredAt);
+      for (const lane of rows.flatMap(({ lanes }) => lanes)) latest = Math.max(latest, lane.answeredPingAt);
+    }
+    return latest;
+  }
+
   #shares(): ReadonlyMap<string, number> {
     const ready = this.backends.views.filter(({ state }) => state === "ready");
     return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
@@ -253,7 +265,15 @@ export class Path {
   }
 }
 
+function createBackends(options: PathOptions, clock: Clock, onAnswer: () => void): Backends {
+  const { journal, probes, ping } = options;
+  const rules = probes ? probed : unprobed;
+  const backends = new Backends([], { clock, journal, rules, deadAfterAllMs: ping.deadAfterAllMs });
+  backends.onAnswer = onAnswer;
+  return backends;
+}
+
 /** What lanes must know of their backend before they dial it. */
-function knownOf({ fresh, isUntrusted }: Held): { isAnswering: boolean; isUntrusted: boolean } {
-  return { isAnswering: fresh === "answer", isUntrusted };
+function knownOf({ fresh, isUntrusted, answersAgainAt }: Held): ReturnType<LanesOptions["known"]> {
+  return { isAnswering: fresh === "answer", isUntrusted, answersAgainAt };
 }

@@ -31,7 +31,8 @@ export type Pulsed = {
   forgive(ms: number): void;
 };
 
-export type PulseTimes = PingTimes & { readonly intervalMs: number };
+/** `deadAfterAllMs`: how long silence is borne while no backend at all answers (D14). */
+export type PulseTimes = PingTimes & { readonly intervalMs: number; readonly deadAfterAllMs: number };
 
 export type PulseParts<Lane extends Pulsed> = {
   readonly clock: Clock;
@@ -45,6 +46,10 @@ export type PulseParts<Lane extends Pulsed> = {
   readonly dead: (lane: Lane, silentMs: number) => void;
   /** Does the backend answer elsewhere? Then a silent lane may only be waiting for its kernel to send again. */
   readonly isAnswering: () => boolean;
+  /** When the backend last began to answer again after a silence of all its lanes: a clock reading. */
+  readonly answersAgainAt: () => number;
+  /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
+  readonly othersAnsweredAt: () => number;
   /** After every tick. */
   readonly ticked: () => void;
 };
@@ -127,10 +132,12 @@ export class Pulse<Lane extends Pulsed> {
     if (this.#stop === undefined) return;
     const { suspect, dead, looked, isAnswering } = this.#parts;
     const silent = this.#silent();
-    const suspectAt = this.#judge(silent, this.#deadlines.suspectAfterMs, suspect);
+    const { suspectAfterMs } = this.#deadlines;
+    const suspectAt = this.#judge(silent, () => suspectAfterMs, suspect);
     looked();
     // Whether it answers elsewhere is known only when all lanes have been looked at.
-    const deadAt = this.#judge(silent, this.#deadAfterMs(isAnswering()), dead);
+    const deadAfterMs = isAnswering() ? this.#patienceMs : this.#deadAfterMs;
+    const deadAt = this.#judge(silent, deadAfterMs, dead);
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#callRoll(silent)));
   }
 
@@ -145,15 +152,24 @@ export class Pulse<Lane extends Pulsed> {
   #callRoll(silent: readonly Lane[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
-    const nextAt = this.#judge(silent, limits.rollCallShare * this.#deadlines.suspectAfterMs, () => {
-      slow += 1;
-    });
+    const afterMs = limits.rollCallShare * this.#deadlines.suspectAfterMs;
+    const nextAt = this.#judge(
+      silent,
+      () => afterMs,
+      () => {
+        slow += 1;
+      },
+    );
     if (slow > 0) for (const lane of this.#parts.lanes()) lane.ask();
     return nextAt;
   }
 
   /** Tells of each lane that was silent for so long; returns when the next one will be. */
-  #judge(silent: readonly Lane[], afterMs: number, tell: (lane: Lane, silentMs: number) => void): number {
+  #judge(
+    silent: readonly Lane[],
+    afterMs: (silentSince: number) => number,
+    tell: (lane: Lane, silentMs: number) => void,
+  ): number {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const lane of silent) {
@@ -161,17 +177,29 @@ export class Pulse<Lane extends Pulsed> {
       const { silentSince } = lane;
       if (silentSince === undefined) continue;
       // The sum is compared, for it is what the timer is set to: the difference may be less by a rounding, for ever.
-      const dueAt = silentSince + afterMs;
+      const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) tell(lane, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
     }
     return nextAt;
   }
 
-  #deadAfterMs(isAnswering: boolean): number {
+  /**
+   * Of a lane whose backend answers elsewhere. The kernel waits twice as long before each retransmission, so after a hole
+   * the next one comes at the latest as long after its end as it lasted.
+   */
+  readonly #patienceMs = (silentSince: number): number => {
+    const holeMs = this.#parts.answersAgainAt() - silentSince;
+    const mostMs = 2 * holeMs + limits.lanePatienceMs;
+    return Math.max(this.#deadlines.deadAfterMs, limits.lanePatienceMs, holeMs > 0 ? mostMs : 0);
+  };
+
+  /** Of a lane whose backend says nothing. If no other backend answers either, the hole is most likely our own (D14). */
+  readonly #deadAfterMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
-    return isAnswering ? Math.max(deadAfterMs, limits.lanePatienceMs) : deadAfterMs;
-  }
+    const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
+    return isAlone ? deadAfterMs : Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);
+  };
 
   #lookAgainAt(at: number): void {
     if (this.#stop === undefined || at >= this.#dueAt) return;

@@ -184,6 +184,8 @@ function fieldsOf(
 
 const nobody: readonly string[] = [];
 
+const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
+
 type CourseOptions = {
   readonly credential: Credential;
   readonly asked: WatchOrder | undefined;
@@ -222,6 +224,7 @@ class Course implements ExchangeOwner {
   place(exchange: Exchange): void {
     const { backends, upstreams } = this.#parts;
     const { client } = exchange.order;
+    if (backends.areAllSilent) return this.#hold(exchange, noneAnswers);
     const loads = (name: string): number => upstreams.weightOf(name);
     const tried = this.#avoided === nobody ? exchange.legs.tried : [...exchange.legs.tried, ...this.#avoided];
     const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
@@ -230,11 +233,13 @@ class Course implements ExchangeOwner {
     dial(upstreams, exchange.legs.ask(backend));
   }
 
-  /** Nobody can be asked now: whoever comes back in time is. */
+  /** Nobody can be asked now: whoever comes back in time is. While all are silent the wait has a bound of its own (D14). */
   #hold(exchange: Exchange, failure: Failure): void {
-    const { hold } = this.#parts;
-    if (this.#heldUntil === 0) this.#heldUntil = hold.until;
+    const { hold, backends } = this.#parts;
+    if (backends.areAllSilent) this.#heldUntil = backends.silentUntil;
+    else if (this.#heldUntil === 0) this.#heldUntil = hold.until;
     const place = (): void => {
+      if (failure === noneAnswers) this.#heldUntil = 0;
       if (!exchange.isEnded) this.place(exchange);
     };
     const stop = hold.wait(this.#heldUntil, place, () => this.failed(exchange, failure));
@@ -266,7 +271,9 @@ class Course implements ExchangeOwner {
 
   /** Nothing was sent, or it may be sent again: the next backend is asked, a few times at most. */
   replace(exchange: Exchange, failure: Failure): void {
-    if (exchange.legs.tried.length < limits.attempts) return this.place(exchange);
+    // Attempts that met the silence of all say nothing of any backend.
+    const { areAllSilent } = this.#parts.backends;
+    if (areAllSilent || exchange.legs.tried.length < limits.attempts) return this.place(exchange);
     if (failure.code !== "backend-lost") return this.failed(exchange, failure);
     // What comes here may be asked again, by its client too: 503 says when, and a watch is not relisted (watch.md §5.1).
     const message = `Asked ${exchange.legs.tried.join(", ")} in vain: ${failure.message}`;

@@ -16,6 +16,7 @@ import type { Client } from "./client.ts";
 import { writeUpgrade } from "./h1-head.ts";
 import { rawAnswer } from "./h1-refusal.ts";
 import { headOf, readUpgrade } from "./h1-request.ts";
+import type { OnHung } from "./hung-tunnels.ts";
 import type { Vouched, VouchedTrust } from "./identity.ts";
 import { linger } from "./linger.ts";
 import type { Sheddable } from "./overload.ts";
@@ -43,8 +44,7 @@ export type SpliceParts = {
   /** Asks another backend by itself while nothing has been sent; `trust`: under which credential of ours. */
   readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Dialed | Failure>;
   readonly respond: (side: Side, method: string, failure: Failure) => void;
-  /** Calls once when one of these sockets gets nothing through any more; returns its undoing. */
-  readonly onHung: (sockets: readonly Socket[], run: () => void) => () => void;
+  readonly onHung: OnHung;
   readonly clock: Clock;
   readonly journal: Journal;
 };
@@ -146,7 +146,7 @@ export class Splices {
     const kind = parts.isWatch ? "watch" : "long-running";
     this.#tunnels.set(tunnel, { backend: dialed.backend, order: { kind, at: clock.now(), auditId } });
     const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
-    const stopHung = this.#parts.onHung([down, up], () =>
+    const stopHung = this.#parts.onHung({ down, up, backend: dialed.backend }, () =>
       tunnel.cut("nothing gets through on its connection"),
     );
   }

@@ -116,4 +116,56 @@ test("that what waits may wait on again is told, even while the verdict stays su
   assert.equal([told, backends.held("a").state], [[true, false], "suspect"]);
 });
 
+test("what has no PING is kept while no backend answers, for the time that is given to all, and no longer (D14)", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a", "b"], {
+    clock,
+    journal: new Journal(clock),
+    rules,
+    deadAfterAllMs: 10_000,
+  });
+  const heard: string[] = [];
+  let answered = 0;
+  backends.onAnswer = () => {
+    answered += 1;
+  };
+  const fresh = (met: "answer" | "refusal" | "silence") =>
+    ({ kind: "fresh", met, begunAt: clock.now(), ms: 1000, reason: met }) as const;
+  for (const name of ["a", "b"]) {
+    backends.learn(name, opened);
+    backends.onLost(name, () => heard.push(name));
+  }
+  clock.advance(1000);
+  backends.learn("a", silent);
+  assert.not(backends.areAllSilent);
+  backends.learn("b", lost);
+  assert.ok(backends.areAllSilent, "one says nothing, the other is gone");
+  backends.learn("a", lost);
+  clock.advance(1);
+  backends.learn("a", fresh("silence"));
+  backends.learn("b", fresh("refusal"));
+  assert.ok(backends.areAllSilent);
+  clock.advance(9_998);
+  backends.learn("a", fresh("silence"));
+  assert.equal(heard, []);
+  clock.advance(1);
+  assert.not(backends.areAllSilent);
+  backends.learn("a", fresh("silence"));
+  assert.equal([heard, answered], [["a"], 0]);
+  backends.learn("b", fresh("answer"));
+  assert.equal([backends.silentUntil, answered], [0, 1]);
+});
+
+test("where all refuse, or none was ever reached, nothing is silent", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a"], { clock, journal: new Journal(clock), rules, deadAfterAllMs: 10_000 });
+  backends.learn("a", { kind: "fresh", met: "silence", begunAt: 0, ms: 1000, reason: "" });
+  assert.not(backends.areAllSilent);
+  clock.advance(10);
+  for (const evidence of [opened, lost]) backends.learn("a", evidence);
+  clock.advance(10);
+  backends.learn("a", { kind: "fresh", met: "refusal", begunAt: clock.now(), ms: 1, reason: "" });
+  assert.not(backends.areAllSilent);
+});
+
 test.run();

@@ -94,7 +94,7 @@ test("flapping each second makes two verdicts at most, and the way back takes lo
 });
 
 test("the only backend is back within a second of its return, and serves", () => {
-  for (const awayMs of [5000, 5300, 60_000, 3_600_000]) {
+  for (const awayMs of [12_000, 12_300, 60_000, 3_600_000]) {
     const path = new PlayedPath(["a"], { isProbed: true });
     path.clock.advance(2000);
     path.backend("a").blackHole();

@@ -47,6 +47,8 @@ type Played = {
   readonly suspectedAt: number[];
   readonly deadAt: number[];
   isAnswering: boolean;
+  answersAgainAt: number;
+  othersAnsweredAt: () => number;
 };
 
 function play(startsAt = 0, others = 0): Played {
@@ -56,9 +58,11 @@ function play(startsAt = 0, others = 0): Played {
   const lane = new PlayedLane(clock);
   const lanes = [lane, ...Array.from({ length: others }, (_, index) => new PlayedLane(clock, index + 1))];
   const played = { clock, lane, lanes, suspectedAt: [], deadAt: [], isAnswering: false } as unknown as Played;
+  played.answersAgainAt = 0;
+  played.othersAnsweredAt = () => clock.now();
   const pulse = new Pulse<PlayedLane>({
     clock,
-    times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100 },
+    times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100, deadAfterAllMs: 10_000 },
     lanes: () => lanes,
     suspect: () => played.suspectedAt.push(clock.now()),
     dead: () => {
@@ -70,6 +74,8 @@ function play(startsAt = 0, others = 0): Played {
       if (looks > 1_000) throw new Error("Looks for ever");
     },
     isAnswering: () => played.isAnswering,
+    answersAgainAt: () => played.answersAgainAt,
+    othersAnsweredAt: () => played.othersAnsweredAt(),
     ticked() {},
   });
   pulse.start();
@@ -127,6 +133,39 @@ test("a silent lane of a backend that answers elsewhere is given its kernel's ti
   played.isAnswering = true;
   played.lane.answersAfterMs = undefined;
   played.clock.advance(250 + limits.lanePatienceMs - 1);
+  assert.equal(played.deadAt, []);
+  played.clock.advance(1);
+  assert.is(played.deadAt.length, 1);
+});
+
+test("while no backend answers a silent lane is kept for the time that is given to all (D14)", () => {
+  for (const lastMs of [0, 250, 250 + limits.togetherMs]) {
+    const played = play();
+    played.othersAnsweredAt = () => Math.min(played.clock.now(), lastMs);
+    played.lane.answersAfterMs = undefined;
+    played.clock.advance(250 + 10_000 - 1);
+    assert.equal(played.deadAt, []);
+    played.clock.advance(1);
+    assert.is(played.deadAt.length, 1);
+  }
+});
+
+test("one other backend that answered what was asked a second later leaves the silent one alone with it", () => {
+  const played = play();
+  played.othersAnsweredAt = () => Math.min(played.clock.now(), 251 + limits.togetherMs);
+  played.lane.answersAfterMs = undefined;
+  played.clock.advance(3000);
+  assert.is(played.deadAt[0], 250 + 2100);
+});
+
+test("after a long hole a lane is given as much time again as the hole lasted: its kernel waits that long", () => {
+  const played = play();
+  played.lane.answersAfterMs = undefined;
+  played.othersAnsweredAt = () => 0;
+  played.clock.advance(250 + 9000);
+  played.isAnswering = true;
+  played.answersAgainAt = played.clock.now();
+  played.clock.advance(9000 + limits.lanePatienceMs - 1);
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
   assert.is(played.deadAt.length, 1);

@@ -136,7 +136,7 @@ test("what ended the last lane is told: its silence, its socket or its dial", ()
   const by = (hurt: (path: PlayedPath) => void): string => {
     const { path, said } = listen();
     hurt(path);
-    path.clock.advance(6000);
+    path.clock.advance(12_000);
     return said
       .flatMap((evidence) => (evidence.kind === "lanes-lost" ? [evidence.by] : []))
       .slice(0, 1)

@@ -283,7 +283,7 @@ export class PlayedPath extends Path {
       timeTravelGuard: options.timeTravelGuard ?? "observe",
       hasSentinels: options.hasSentinels === true,
       relief: new Relief(clock, options.bufferBytes ?? 64 * 1024 * 1024),
-      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000 },
+      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
       ...(options.isProbed === true
         ? {
             probes: {

@@ -14,7 +14,10 @@ export type Endpoints = {
 
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
-/** How often the kernel has sent the same again, by the socket's key; of those that it does so for. */
+/**
+ * By the socket's key, how often the kernel has sent the same again, or has asked a quiet peer in vain (keepalive) and one
+ * more, for it waits a second before it asks again; of those that it does so for.
+ */
 export async function readRetransmissions(
   tables: readonly string[] = files,
 ): Promise<ReadonlyMap<string, number>> {
@@ -27,12 +30,13 @@ export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: End
   return `${localPort}-${remotePort}-${lastOctets(remoteAddress)}`;
 }
 
-/** Lines of /proc/net/tcp: "sl local remote state tx:rx timer:when retransmits ...", numbers in hexadecimal. */
+/** Lines of /proc/net/tcp: "sl local remote state tx:rx timer:when retransmits uid probes ...", the last two decimal. */
 export function retransmissionsIn(text: string): [string, number][] {
-  const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) /gm;
+  const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
-    const [, local = "", address = "", remote = "", count = ""] = match;
-    const retransmits = Number.parseInt(count, 16);
+    const [, local = "", address = "", remote = "", count = "", probes = "0"] = match;
+    const inVain = probes === "0" ? 0 : Number(probes) + 1;
+    const retransmits = Math.max(Number.parseInt(count, 16), inVain);
     if (retransmits === 0) return [];
     const [localPort, remotePort] = [Number.parseInt(local, 16), Number.parseInt(remote, 16)];
     return [[`${localPort}-${remotePort}-${swapped(address.slice(-8))}`, retransmits]];

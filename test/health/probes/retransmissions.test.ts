@@ -24,6 +24,13 @@ test("of established sockets those are told that send again, and how often", () 
   assert.equal(retransmissionsIn("nonsense\n"), []);
 });
 
+test("a quiet socket whose keepalive is not answered counts as well, from its third probe on as one that sent four times", () => {
+  const quiet = (probes: number): string =>
+    `   1: 0100007F:1F91 0B00000A:192B 01 00000000:00000000 02:00000123 00000000     0 ${String(probes).padStart(8)} 1 2 0 20 4 30 10 -1\n`;
+  assert.equal(retransmissionsIn(quiet(0)), []);
+  assert.equal(retransmissionsIn(quiet(3)), [["8081-6443-0a00000b", limits.hungRetransmits]]);
+});
+
 test("a socket's key is the same from either side of the kernel", () => {
   const ports = { localPort: 8080, remotePort: 6443 };
   assert.is(keyOf({ ...ports, remoteAddress: "10.0.0.11" }), "8080-6443-0a00000b");

@@ -84,10 +84,73 @@ export const lanes: readonly Defect[] = [
     "a lane in a hole that heals dies",
     {
       file: "proxy/pulse.ts",
-      find: "isAnswering ? Math.max(deadAfterMs, limits.lanePatienceMs) : deadAfterMs",
-      replace: "isAnswering ? deadAfterMs : deadAfterMs",
+      find: "isAnswering() ? this.#patienceMs : this.#deadAfterMs",
+      replace: "this.#deadAfterMs",
     },
     ["proxy/pulse", "a silent lane of a backend that answers elsewhere"],
+  ),
+  defect(
+    "lanes die while no backend answers",
+    {
+      file: "proxy/pulse.ts",
+      find: "return isAlone ? deadAfterMs : Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
+      replace: "return isAlone ? deadAfterMs : deadAfterMs;",
+    },
+    ["proxy/all-silent", "all silent for 5000 ms"],
+  ),
+  defect(
+    "an old lane is not given the time that its kernel takes after a long hole",
+    {
+      file: "proxy/pulse.ts",
+      find: "holeMs > 0 ? mostMs : 0",
+      replace: "0",
+    },
+    ["proxy/all-silent", "all silent for 9000 ms"],
+  ),
+  defect(
+    "a backend that is silent alone is given the time of all",
+    {
+      file: "proxy/pulse.ts",
+      find: "this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs",
+      replace: "this.#parts.othersAnsweredAt() > Infinity",
+    },
+    ["proxy/all-silent", "one silent backend beside one that answers"],
+  ),
+  defect(
+    "requests are refused while all are silent",
+    {
+      file: "proxy/serve.ts",
+      find: "if (backends.areAllSilent) return this.#hold(exchange, noneAnswers);",
+      replace: "",
+    },
+    ["proxy/all-silent", "all silent for 5000 ms"],
+  ),
+  defect(
+    "tunnels are cut while all are silent",
+    {
+      file: "health/backends.ts",
+      find: "isSilentlyDead(held) && !this.areAllSilent",
+      replace: "isSilentlyDead(held)",
+    },
+    ["health/backends", "what has no PING is kept while no backend answers"],
+  ),
+  defect(
+    "a short outage of a client's network cuts its tunnel",
+    {
+      file: "proxy/hung-tunnels.ts",
+      find: "(counts.get(watched.keys.down) ?? 0) >= limits.hungClientRetransmits",
+      replace: "(counts.get(watched.keys.down) ?? 0) >= limits.hungRetransmits",
+    },
+    ["proxy/hung-tunnels", "a client's network that is away"],
+  ),
+  defect(
+    "a tunnel is cut for the hole that all were in",
+    {
+      file: "proxy/hung-tunnels.ts",
+      find: "watched.excused === 0 ? 0 : watched.excused + triesAfterHole",
+      replace: "0",
+    },
+    ["proxy/hung-tunnels", "a hole of all is not the tunnel's"],
   ),
   defect(
     "one GOAWAY is taken for all",

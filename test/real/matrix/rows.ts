@@ -61,6 +61,36 @@ function simple(act: (stage: Stage, crew: Crew, random: Random) => void): Row["h
   };
 }
 
+/** Nothing reaches either apiserver for so long, as when the proxy's own network is away. */
+function blip(ms: number): Row {
+  return {
+    name: `all silent for ${ms / 1_000} s`,
+    async hurt({ victim, witness }) {
+      for (const apiserver of [victim, witness]) apiserver.blackHole();
+      await sleep(ms);
+      for (const apiserver of [victim, witness]) apiserver.heal();
+      return undefined;
+    },
+    async mend(stage) {
+      stage.witness.heal();
+      await heal(stage);
+    },
+    // The kernel sends again what waits on an old connection at the latest as long after the hole as that was long.
+    observeMs: ms + 6_000,
+    targets: { never: ["dead"], get: ms + 1_000, tunnels: "live" },
+  };
+}
+
+/** Runs for 100 ms of each 800 until it is thawed for good. */
+async function stutter({ victim }: Stage, forMs: number): Promise<void> {
+  for (let ms = 0; ms < forMs; ms += 800) {
+    victim.freeze();
+    await sleep(700);
+    victim.thaw();
+    await sleep(100);
+  }
+}
+
 function pick(ports: readonly number[], random: Random): number {
   const port = ports[random.below(ports.length)];
   if (port === undefined) throw new Error("The proxy has no such socket to the victim");
@@ -186,5 +216,46 @@ export const rows: readonly Row[] = [
     mend: heal,
     observeMs: 12_000,
     targets: { ...unseen, get: 5_000, elsewhere: 5_000 },
+  },
+  blip(2_000),
+  blip(5_000),
+  blip(9_000),
+  {
+    name: "lossy: 20 % each way",
+    hurt: simple(({ victim }) => victim.lose(0.2)),
+    mend: heal,
+    observeMs: 10_000,
+    targets: { never: ["dead"], get: 2_500, tunnels: "live", logs: 15_000 },
+  },
+  ...(["from", "to"] as const).map(
+    (way): Row => ({
+      name: `mtu: packets above 600 bytes ${way} it are lost`,
+      hurt: simple(({ victim }) => victim.loseLarge(600, way)),
+      mend: heal,
+      observeMs: 10_000,
+      targets: { never: [], get: 2_500, tunnels: "live", logs: 10_000 },
+    }),
+  ),
+  {
+    name: "slow: runs 100 of 800 ms",
+    async hurt(stage) {
+      await stutter(stage, 8_000);
+      return undefined;
+    },
+    mend: ({ victim }) => victim.ready(),
+    observeMs: 3_000,
+    targets: { never: ["dead"], get: 2_500, tunnels: "live" },
+  },
+  {
+    name: "self-pause: the proxy stands still for 5 s",
+    async hurt({ proxy }) {
+      process.kill(proxy.pid, "SIGSTOP");
+      await sleep(5_000);
+      process.kill(proxy.pid, "SIGCONT");
+      return undefined;
+    },
+    mend: async () => {},
+    observeMs: 5_000,
+    targets: { never: ["dead"], get: 6_000, tunnels: "live" },
   },
 ];

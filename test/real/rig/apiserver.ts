@@ -145,6 +145,11 @@ export class Apiserver {
     this.#shared.network.lose(this.namespace, port, share);
   }
 
+  /** Packets of more than `bytes` are lost on their way from it to its clients, or to it: a path MTU nobody is told of. */
+  loseLarge(bytes: number, way: "from" | "to"): void {
+    this.#shared.network.loseLarge(this.namespace, port, { bytes, way });
+  }
+
   /** Ends everything that is done to its packets. */
   heal(): void {
     this.#shared.network.heal(this.namespace);

@@ -117,6 +117,19 @@ export class Network {
     drop(namespace, [`INPUT -p tcp --dport ${port} ${dice}`, `OUTPUT -p tcp --sport ${port} ${dice}`]);
   }
 
+  /**
+   * Loses what is larger. Before the segments of one write are cut apart (GSO) they are one large packet here, and each
+   * that is sent again is judged by its own length.
+   */
+  loseLarge(
+    namespace: string,
+    port: number,
+    { bytes, way }: { readonly bytes: number; readonly way: "from" | "to" },
+  ): void {
+    const side = way === "from" ? `OUTPUT -p tcp --sport ${port}` : `INPUT -p tcp --dport ${port}`;
+    drop(namespace, [`${side} -m length --length ${bytes + 1}:65535`]);
+  }
+
   heal(namespace: string): void {
     must("ip", "netns", "exec", namespace, "iptables", "-w", "-F");
   }
