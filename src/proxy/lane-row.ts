@@ -57,7 +57,8 @@ export function idleIn(
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Lane[] } {
-  const taking = lanes.filter((lane) => lane.isOpened && !lane.isRetiring);
+  // A silent lane is no reason to close the one that answers: it would take its backend's last word with it.
+  const taking = lanes.filter((lane) => lane.isOpened && !lane.isRetiring && !lane.isSuspect);
   const idleFor = (ms: number): Lane[] =>
     taking.filter((lane) => lane.openCount === 0 && now - lane.idleSince > ms);
   const spare = idleFor(limits.spareLaneMs).slice(0, Math.max(0, taking.length - Math.max(1, keep)));
