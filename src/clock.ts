@@ -7,16 +7,33 @@ export type Clock = {
   now(): number;
   /** Milliseconds since 1970, for certificates and log lines only: it may jump. */
   wall(): number;
-  /** Runs once after `ms`; the returned function cancels it. */
+  /** Runs once after `ms`, however many they are; the returned function cancels it. */
   after(ms: number, run: () => void): () => void;
   /** Runs once when this loop turn's input has been read: where a turn's output is flushed. */
   soon(run: () => void): void;
 };
 
+/** A timer of Node's that is to wait for longer runs after 1 ms (nodejs.org/api/timers.html). */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Several timers, one after the other. */
+function afterLong(ms: number, run: () => void): () => void {
+  const wait = (leftMs: number): NodeJS.Timeout => {
+    const nextMs = Math.min(leftMs, longestTimerMs);
+    return setTimeout(() => {
+      if (leftMs > nextMs) timer = wait(leftMs - nextMs);
+      else run();
+    }, nextMs);
+  };
+  let timer = wait(ms);
+  return () => clearTimeout(timer);
+}
+
 export const wallClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(ms, run) {
+    if (ms > longestTimerMs) return afterLong(ms, run);
     const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);
   },
