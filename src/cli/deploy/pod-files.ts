@@ -2,7 +2,7 @@
  * What a sidecar writes into its pod: a certificate of its own, and a directory in which every in-cluster client finds
  * token, CA and namespace where it always does.
  */
-import { mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../clock.ts";
 import { Failure, failureFrom } from "../../failure.ts";
@@ -13,6 +13,7 @@ import { createAuthority } from "../../proxy/pki.ts";
 import { certificatesIn, checkPair } from "../../proxy/serving-pair.ts";
 import { readText } from "../../read-text.ts";
 import { watchFiles } from "../../watch-files.ts";
+import { makeDirectory } from "../setup/new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";
 
 export type PodDirectories = {
@@ -61,7 +62,7 @@ function refuse(message: string): Failure {
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
   if (isKept(files, clock)) return;
-  mkdirSync(state, { recursive: true, mode: 0o700 });
+  makeDirectory(state);
   const notAfter = clock.wall() + certificateMs;
   const authority = await createAuthority({ name: "watchkeeper sidecar", notAfter, clock });
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });

@@ -6,6 +6,16 @@ import { quote } from "../../problem.ts";
 
 export type NewFile = { readonly path: string; readonly text: string };
 
+/**
+ * Makes the directory and what is missing above it, for its owner alone. Throws what stands in the way. Node's own
+ * `recursive` never returns where the kernel says ENOENT although the parent is there, as in /proc.
+ */
+export function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path, 0o700);
+}
+
 /** Directories are made as needed. A Failure names what stands in the way; then nothing was written. */
 export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   const taken = files.filter(({ path }) => existsSync(path)).map(({ path }) => quote(path));
@@ -18,7 +28,7 @@ export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   const written: string[] = [];
   try {
     for (const { path, text } of files) {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      makeDirectory(dirname(path));
       // "wx": somebody may have put something there since we looked, a link to elsewhere for instance.
       writeFileSync(path, text, { flag: "wx", mode: 0o600 });
       written.push(path);

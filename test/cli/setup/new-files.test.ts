@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,6 +39,20 @@ test("a link to nowhere is not followed, and what was written before it goes aga
   ]);
   assert.match(failure?.message ?? "", "EEXIST");
   assert.equal([existsSync(at("elsewhere")), existsSync(at("fresh"))], [false, false]);
+});
+
+test("a directory that cannot be is an error, also where the kernel says that its parent is not there", () => {
+  // In a process of its own: Node's recursive mkdir never returns from here.
+  const text = `import { writeNewFiles } from "./src/cli/setup/new-files.ts";
+    console.log(writeNewFiles([{ path: "/proc/x/y/z", text: "" }]).message);`;
+  const { stdout, status } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", text], {
+    encoding: "utf8",
+    timeout: 10_000,
+  });
+  assert.is(status, 0);
+  assert.is(stdout, "Nothing was written: ENOENT: no such file or directory, mkdir '/proc/x'\n");
+  assert.is(writeNewFiles([{ path: at("deep/er/still"), text: "x" }]), undefined);
+  assert.is(statSync(at("deep")).mode & 0o777, 0o700);
 });
 
 test.run();
