@@ -3,6 +3,7 @@
  * (D9). A bad certificate costs its own host, and only as long as there was no good one before (seed 000).
  */
 import type tls from "node:tls";
+import { isIpAddress } from "../address.ts";
 import type { Clock } from "../clock.ts";
 import type { HostConfig, IdentityPolicy, ListenerConfig } from "../config.ts";
 import { Failure } from "../failure.ts";
@@ -87,12 +88,37 @@ export class Hosts {
   }
 
   /**
-   * May a client that came for `host` ask for this authority there? Not when that is another host's, of another cluster or
-   * under another policy (A42); names that are nobody's are asked for by address, or by `--tls-server-name`.
+   * Which authorities one session of `host` may ask for (421 otherwise). Not the name of another host, of another cluster
+   * or under another policy (A42). The default host's names are those of its certificate: they are refused to a client that
+   * has asked for `host` by its name and may take the session for the default host's as well, since its certificate has that
+   * name (RFC 9113 §9.1.1). All other names pass: clients dial by address, by a name in the cluster, or with
+   * `--tls-server-name`.
    */
-  mayAsk(host: Host, authority: string): boolean {
-    const other = this.#named(authority.replace(/:\d*$/, ""));
-    return other === undefined || other.realm === host.realm;
+  judge(host: Host): (authority: string) => boolean {
+    let last: string | undefined;
+    let mayAskLast = false;
+    let hasAskedByName = false;
+    return (authority) => {
+      if (authority === last) return mayAskLast;
+      const name = authority.replace(/:\d*$/, "");
+      const named = this.#named(name);
+      if (named === host) hasAskedByName = true;
+      mayAskLast =
+        named === undefined ? !(hasAskedByName && this.#isOfDefault(name, host)) : named.realm === host.realm;
+      last = authority;
+      return mayAskLast;
+    };
+  }
+
+  /** True for a name of the default host's certificate, and of `host`'s, where these are not the same to clients. */
+  #isOfDefault(name: string, host: Host): boolean {
+    const [first] = this.#served;
+    if (first.host.realm === host.realm || isIpAddress(name.replace(/^\[|\]$/g, "")) || anyCluster.test(name))
+      return false;
+    const own = this.#served.find((served) => served.host === host);
+    return [first, own].every(
+      (one) => one?.certificate.isGood() === true && hasAnyOf([plain(name)], one.certificate.pair()),
+    );
   }
 
   get hasSeveral(): boolean {
@@ -115,8 +141,7 @@ export class Hosts {
   }
 
   #named(name: string): Host | undefined {
-    // DNS knows neither case nor the root's dot (CVE-2026-48928: a capital letter went past the client CA).
-    const wanted = name.toLowerCase().replace(/\.$/, "");
+    const wanted = plain(name);
     const wildcard = wanted.replace(/^[^.]*/, "*");
     const hosts = this.#served.map(({ host }) => host);
     return (
@@ -124,6 +149,14 @@ export class Hosts {
     );
   }
 }
+
+/** DNS knows neither case nor the root's dot (CVE-2026-48928: a capital letter went past the client CA). */
+function plain(name: string): string {
+  return name.toLowerCase().replace(/\.$/, "");
+}
+
+/** Names that mean the cluster, or the machine, of whoever asks: every apiserver's certificate has them. */
+const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
 /** Nobody who verifies would take it for this host; of one that was no better before that is no news. */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {

@@ -281,7 +281,7 @@ export class Listener {
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
       // Nobody's authority is looked at where all mean the same.
-      ...(host && hosts?.hasSeveral === true && { mayAsk: (authority) => hosts.mayAsk(host, authority) }),
+      ...(host && hosts?.hasSeveral === true && { mayAsk: hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.upstream ?? this.#options.upstream);
     if (alpn === "h2") this.#serveH2(socket, client, gate);

@@ -108,9 +108,13 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
+/** Parsed once: a client that changes its authority with each request has each looked at. */
+const leaves = new WeakMap<ServingPair, X509Certificate>();
+
 /** Has it one of these names? "*." is any label: only a wildcard of its own will do for that. */
-export function hasAnyOf(names: readonly string[], { chain }: ServingPair): boolean {
-  const leaf = new X509Certificate(chain);
+export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
+  const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
+  leaves.set(pair, leaf);
   return names.some((name) => leaf.checkHost(name.replace(/^\*/, "any-label")) !== undefined);
 }
 

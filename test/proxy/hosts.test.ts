@@ -289,6 +289,81 @@ test("another client CA sends away whom the last one identified, when their answ
   unnamed.destroy();
 });
 
+test("a session that a client may reuse by its certificate is not another cluster's: 421 for the default host's name", async () => {
+  const shared = authority.issue({
+    name: "shared",
+    hosts: ["*.corp.test", "kubernetes.default.svc", "localhost", "127.0.0.1"],
+  });
+  const own = authority.issue({ name: "own", hosts: ["own.corp.test"] });
+  for (const [name, pair] of Object.entries({ shared, own })) {
+    writeFileSync(join(proxy.directory, `${name}.crt`), pair.certificate);
+    writeFileSync(join(proxy.directory, `${name}.key`), pair.key);
+  }
+  const tlsOf = (name: string) =>
+    ({
+      certFile: join(proxy.directory, `${name}.crt`),
+      keyFile: join(proxy.directory, `${name}.key`),
+      reloadIntervalMs: 10_000,
+      clientCaFile: undefined,
+      identity: { clientCerts: "reject" },
+    }) as const;
+  const host = (name: string, upstream: string, pair = "shared") => ({
+    names: [name],
+    upstream,
+    tls: tlsOf(pair),
+  });
+  const config: ListenerConfig = {
+    name: "kube",
+    address: { host: "127.0.0.1", port: 0 },
+    mode: "http",
+    upstream: "eu",
+    tls: tlsOf("shared"),
+    routes: [],
+    hosts: [host("us.corp.test", "us"), host("twin.corp.test", "eu"), host("own.corp.test", "us", "own")],
+    trustedForwarders: [],
+    proxyProtocol: { mode: "off", trusted: [] },
+    connectionsPerSource: 9,
+  };
+  const hosts = await Hosts.load(config, {
+    clock: wallClock,
+    journal: new Journal(wallClock),
+    onOtherCa() {},
+  });
+  assert.instance(hosts, Hosts);
+  if (!(hosts instanceof Hosts)) return;
+  undo.push(async () => hosts.stop());
+  /** Which of these are refused, one after the other on one session that was opened for this name. */
+  const refused = (servername: string, ...authorities: readonly string[]): readonly string[] => {
+    const mayAsk = hosts.judge(servername === "" ? hosts.default : hosts.find(servername));
+    return authorities.filter((asked) => !mayAsk(asked));
+  };
+  const us = "us.corp.test:6443";
+  // *.corp.test is the certificate of both: such a client takes the session for eu's as well (RFC 9113 §9.1.1).
+  assert.equal(refused("us.corp.test", us, "eu.corp.test", "EU.corp.test.:6443", us), [
+    "eu.corp.test",
+    "EU.corp.test.:6443",
+  ]);
+  // kubectl --tls-server-name us.corp.test, with eu's name as its address: it never asks for us by name.
+  assert.equal(refused("us.corp.test", "eu.corp.test", "eu.corp.test:6443"), []);
+  // Addresses, names of a cluster's own, names that the certificate does not have, and no name: as always.
+  const anybodys = [
+    "127.0.0.1:6443",
+    "[::1]:6443",
+    "10.0.0.1",
+    "localhost:8443",
+    "kubernetes.default.svc",
+    "x.test",
+  ];
+  assert.equal(refused("us.corp.test", us, ...anybodys), []);
+  assert.equal(refused("own.corp.test", "own.corp.test", "eu.corp.test"), []);
+  assert.equal(refused("twin.corp.test", "twin.corp.test", "eu.corp.test"), []);
+  for (const servername of ["", "eu.corp.test"])
+    assert.equal(
+      refused(servername, "eu.corp.test", "us.corp.test", "twin.corp.test", "y.corp.test", ...anybodys),
+      ["us.corp.test"],
+    );
+});
+
 test("when no host can be served there is no listener, and the first one's problem says why", async () => {
   const absent = {
     certFile: join(proxy.directory, "absent.crt"),
