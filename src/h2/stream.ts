@@ -58,6 +58,8 @@ export class Stream implements Side {
   expected = -1;
   /** Client role: the final head has come. */
   isAnswered = false;
+  /** Client role: the answer broke a rule of the protocol, and the stream was reset because of it. */
+  isMalformed = false;
   /** Server role: the final head has been sent. Resets after it are ordinary life (A1). */
   hasAnswered = false;
   /** Interim heads received so far. */

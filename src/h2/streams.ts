@@ -360,6 +360,7 @@ export class Streams implements StreamHost {
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
+    stream.isMalformed = true;
     stream.reset(error.code);
     this.#tellReset(owner, error.code);
     if (this.#isServer && error.code !== errorCode.REFUSED_STREAM) this.#floods.charge("reset");

@@ -49,6 +49,8 @@ export class Leg implements LaneUser, Waiter {
   #sentAt = -1;
   /** It has waited for longer than reads of its backend do, though that answers PING. */
   isSlow = false;
+  /** It is over because its answer broke a rule of the protocol. */
+  isMalformed = false;
   #stream: Stream | undefined;
   /** While it waits: where, and for which lanes. */
   waitsIn: { forget(waiter: Waiter): void } | undefined;
@@ -186,6 +188,7 @@ export class Leg implements LaneUser, Waiter {
   }
 
   reset(code: number): void {
+    this.isMalformed = this.#stream?.isMalformed === true;
     this.#stream = undefined;
     // REFUSED_STREAM, or GOAWAY with a last stream id below this one (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;

@@ -277,6 +277,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     // A truncated answer never looks whole (F9).
     if (this.isAnswered) return this.#resetDown(code);
     if (this.#goesOnWithout(leg)) return;
+    if (leg.isMalformed) return this.#owner.failed(this, malformedAnswer(leg));
     const message = `Backend ${leg.backend} was lost before it answered`;
     const failure = new Failure("backend-lost", "backend", message);
     if (this.#maySendAgain(code)) this.#owner.replace(this, failure);
@@ -430,4 +431,12 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.#owner.ended(this, end);
     this.#watching?.cancel();
   }
+}
+
+/**
+ * The backend may have processed the request: relayed as RST_STREAM(PROTOCOL_ERROR), Go's transport would send it again
+ * by itself, and a client of HTTP/1.1 would be told 400.
+ */
+function malformedAnswer({ backend }: Leg): Failure {
+  return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed answer`);
 }

@@ -121,6 +121,30 @@ test("a code that a client takes for an orderly end never reaches it (F9, nodejs
   }
 });
 
+test("an answer that breaks the rules before its head went on is 502: the request may have been processed", () => {
+  for (const [method, head] of [
+    ["POST", [new Field(":status", "101")]],
+    ["GET", [new Field(":status", "101")]],
+    ["POST", [new Field(":status", "200"), new Field("connection", "close")]],
+  ] as const) {
+    const { path, ear } = asked(method, "/api/v1/namespaces/x/configmaps");
+    path.backend("a").last.side?.sendHeaders(head, false);
+    path.settle();
+    // Go's transport sends again by itself what is reset with PROTOCOL_ERROR.
+    assert.equal([ear.status, ear.isEnded, ear.resetCode], ["502", true, undefined]);
+    assert.match(ear.body, "InternalError");
+    assert.not.match(ear.body, "retryAfterSeconds");
+    assert.is(path.exchanges.size, 0);
+  }
+});
+
+test("what the backend itself calls malformed is told as it is", () => {
+  const { path, ear } = asked("GET", "/api/%zz");
+  path.backend("a").last.side?.reset(errorCode.PROTOCOL_ERROR);
+  path.settle();
+  assert.is(ear.resetCode, errorCode.PROTOCOL_ERROR);
+});
+
 const tooMany = (length: number): Field[] => [
   new Field(":status", "429"),
   new Field("retry-after", "1"),

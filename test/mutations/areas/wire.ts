@@ -298,4 +298,33 @@ export const wire: readonly Defect[] = [
     },
     ["h2/flow-in", "a body beyond its stream's window"],
   ),
+  defect(
+    "a malformed answer is relayed as a reset, after which a write is sent again",
+    { file: "proxy/relay.ts", find: "if (leg.isMalformed)", replace: "if (leg.isSlow)" },
+    ["proxy/relay", "an answer that breaks the rules before its head went on is 502"],
+  ),
+  defect(
+    "the default host's name is served behind another cluster's",
+    { file: "proxy/hosts.ts", find: "!(hasAskedByName && this.#isOfDefault(name, host))", replace: "true" },
+    ["proxy/hosts", "421 for the default host's name"],
+  ),
+  defect(
+    "kubectl --tls-server-name is refused",
+    { file: "proxy/hosts.ts", find: "!(hasAskedByName && this", replace: "!(this" },
+    ["proxy/hosts", "421 for the default host's name"],
+  ),
+  defect(
+    "a timer of a month runs at once",
+    { file: "clock.ts", find: "if (ms > longestTimerMs) return afterLong(ms, run);", replace: "" },
+    ["clock", "2^31 - 1 ms is waited for whole"],
+  ),
+  defect(
+    "directories are made as Node makes them, which never ends in /proc",
+    {
+      file: "cli/setup/new-files.ts",
+      find: "      makeDirectory(dirname(path));",
+      replace: "      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });",
+    },
+    ["cli/setup/new-files", "a directory that cannot be is an error"],
+  ),
 ];
