@@ -189,7 +189,10 @@ export class ProgressRequests {
 
   #check(fact: Fact): void {
     fact.isChecked = false;
-    const { backend, version } = fact;
+    const { backend, version, askedAt } = fact;
+    // A later list has said a newer version: etcd has the same time to notify that one.
+    const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
+    if (leftMs > 0) return this.#checkIn(fact, leftMs);
     const left = fact.renewed.filter(({ leg, legs, mayHaveTwo }) => {
       return leg?.backend === backend && mayHaveTwo && legs.isBehind(version);
     });

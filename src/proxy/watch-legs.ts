@@ -142,8 +142,8 @@ export class WatchLegs implements EventTaker {
    * since proves no more than its version says: a cache that etcd does not notify sends old ones.
    */
   isOlderThan(at: number, version: string | undefined): boolean {
-    const { lastEventAt, lastBookmarkAt } = this.#parts.progress;
-    const isSilent = lastEventAt < at || (lastEventAt === lastBookmarkAt && version !== "");
+    const { lastEventAt, lastChangeAt } = this.#parts.progress;
+    const isSilent = (version === "" ? lastEventAt : lastChangeAt) < at;
     return (
       isSilent && this.mayBeRenewed && (version === undefined || version === "" || this.isBehind(version))
     );

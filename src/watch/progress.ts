@@ -59,6 +59,8 @@ export class Progress {
   /** Clock readings; -1 before the first. */
   lastEventAt = -1;
   lastBookmarkAt = -1;
+  /** Of the last event that was no bookmark. */
+  lastChangeAt = -1;
   /** When the initial events ended. */
   markerAt = -1;
 
@@ -117,6 +119,7 @@ export class Progress {
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     this.lastEventAt = now;
     if (event.type === "BOOKMARK") this.lastBookmarkAt = now;
+    else this.lastChangeAt = now;
     const fate = this.#fate(event, reading, isMerged);
     if (fate === "forward") this.#count();
     if (event.endsInitialEvents) this.#endInitialEvents(now);

@@ -194,6 +194,24 @@ test("a cache that came to it a little later is no incident, and its watches are
   assert.is(quiet.path.moves.renewals, 2);
 });
 
+test("a newer list gives etcd the same time again", () => {
+  const quiet = new Quiet();
+  quiet.returned();
+  quiet.list(quiet.from, "20");
+  quiet.serve(quiet.from, "=15");
+  quiet.advance(limits.progressCheckMs - 1_000);
+  quiet.returned();
+  quiet.list(quiet.from, "40");
+  quiet.serve(quiet.from, "=20");
+  quiet.advance(limits.progressCheckMs - 1_000);
+  assert.equal(
+    quiet.asked(0).filter((path) => path.includes("NotOlderThan")),
+    [],
+  );
+  quiet.advance(2_000);
+  assert.is(quiet.from.last.request.path, look);
+});
+
 test("nor is one that nobody may look at, or whose watch has gone; what was told then is over", () => {
   const refused = unmoved();
   refused.list(refused.from, "");

@@ -2,7 +2,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { loadMutated } from "./mutated.ts";
-import { watchDefects } from "./watch-defects.ts";
+import { entryOf, watchDefects } from "./watch-defects.ts";
 
 const test = suite("simulation/mutated");
 
@@ -17,9 +17,9 @@ test("what is replaced must be there, and once", async () => {
   assert.match(message, "0 times");
 });
 
-for (const { name, scene, mutations } of watchDefects) {
-  test(`there is a place for the fault that ${name}`, async () => {
-    await loadMutated(scene === "merge" ? "merge.ts" : "watches/scene.ts", mutations);
+for (const defect of watchDefects) {
+  test(`there is a place for the fault that ${defect.name}`, async () => {
+    await loadMutated(entryOf(defect), defect.mutations);
   });
 }
 

@@ -9,8 +9,8 @@ export type WatchDefect = {
   /** Completes "it is seen that ...". */
   readonly name: string;
   readonly mutations: readonly Mutation[];
-  /** The merge of legs alone, or all of it with these validators. */
-  readonly scene: "merge" | readonly Validator[];
+  /** The merge of legs alone, quiet watches alone, or all of it with these validators. */
+  readonly scene: "merge" | "quiet" | readonly Validator[];
 };
 
 const progress = "watch/progress.ts";
@@ -320,4 +320,53 @@ const ofEndings: readonly WatchDefect[] = [
   }),
 ];
 
-export const watchDefects: readonly WatchDefect[] = [...ofMerging, ...ofBytes, ...ofRequests, ...ofEndings];
+/** What is wrong in how quiet watches follow what etcd knows. */
+const ofProgress: readonly WatchDefect[] = [
+  {
+    name: "etcd is not asked for progress",
+    scene: "quiet",
+    mutations: [
+      {
+        file: "proxy/renewals.ts",
+        find: "const version = this.#progress.versionFor(renewal, leg.backend);",
+        replace: 'const version = "";',
+      },
+    ],
+  },
+  {
+    name: "a list of one resource is taken for all of them",
+    scene: "quiet",
+    mutations: [
+      {
+        file: "proxy/progress-requests.ts",
+        find: "const key = `${backend} ${resource}`;",
+        replace: "const key = backend;",
+      },
+    ],
+  },
+  {
+    name: "a list from before a backend came back is taken for one from after",
+    scene: "quiet",
+    mutations: [
+      {
+        file: "proxy/progress-requests.ts",
+        find: "const isNew = !fact.isAsked && fact.askedAt >= since;",
+        replace: "const isNew = !fact.isAsked && fact.askedAt > 0;",
+      },
+    ],
+  },
+];
+
+export const watchDefects: readonly WatchDefect[] = [
+  ...ofMerging,
+  ...ofBytes,
+  ...ofRequests,
+  ...ofEndings,
+  ...ofProgress,
+];
+
+/** The file that plays a scene. */
+export function entryOf({ scene }: WatchDefect): string {
+  if (scene === "merge") return "merge.ts";
+  return scene === "quiet" ? "watches/quiet.ts" : "watches/scene.ts";
+}

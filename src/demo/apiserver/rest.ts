@@ -88,7 +88,7 @@ export class Rest {
     const version = query.get("resourceVersion") ?? "";
     if (!/^\d*$/.test(version)) return badRequest(`Invalid value: "${version}": resourceVersion`);
     const source = version === "" ? this.#store : this.#cache;
-    const { revision } = source;
+    const revision = source.revisionOf(target.resource.plural);
     if (Number(version) > revision) return tooLargeVersion(Number(version), revision);
     const objects = source.list(target.resource.plural, target.namespace).filter(selected);
     return { kind: "list", objects, version: revision };

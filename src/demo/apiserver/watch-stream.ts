@@ -70,6 +70,12 @@ export class WatchStream {
     this.#onStop();
   }
 
+  /** How far its source has come with what is watched. */
+  get #revision(): number {
+    const { source, request } = this.#parts;
+    return source.revisionOf(request.target.resource.plural);
+  }
+
   #open(): Refusal | undefined {
     const { source, request } = this.#parts;
     const { start, target } = request;
@@ -80,9 +86,10 @@ export class WatchStream {
       for (const change of missed) this.#change(change);
       return undefined;
     }
-    this.#start = source.revision;
+    const revision = this.#revision;
+    this.#start = revision;
     if (start.from === "now") return undefined;
-    if (start.atLeast > source.revision) return tooLargeVersion(start.atLeast, source.revision);
+    if (start.atLeast > revision) return tooLargeVersion(start.atLeast, revision);
     for (const object of source.list(target.resource.plural, target.namespace))
       if (request.matches(object)) this.#event("ADDED", object);
     if (request.marksInitialEnd) this.#bookmark({ "k8s.io/initial-events-end": "true" });
@@ -116,7 +123,7 @@ export class WatchStream {
 
   /** The first bookmark waits until something has moved past the start; after that they repeat, changed or not. */
   #progress(): void {
-    if (this.#parts.source.revision > this.#start) this.#bookmark();
+    if (this.#revision > this.#start) this.#bookmark();
   }
 
   #change({ type, resource, version, object, previous }: Change): void {
@@ -138,10 +145,9 @@ export class WatchStream {
   }
 
   #bookmark(annotations?: JsonMap): void {
-    const { request, source } = this.#parts;
-    const { resource } = request.target;
+    const { resource } = this.#parts.request.target;
     const metadata = {
-      resourceVersion: String(source.revision),
+      resourceVersion: String(this.#revision),
       ...(annotations === undefined ? {} : { annotations }),
     };
     const object = { kind: resource.kind, apiVersion: apiVersionOf(resource), metadata };
@@ -152,7 +158,7 @@ export class WatchStream {
     return {
       kind: "Table",
       apiVersion: "meta.k8s.io/v1",
-      metadata: { resourceVersion: String(this.#parts.source.revision) },
+      metadata: { resourceVersion: String(this.#revision) },
       columnDefinitions: null,
       rows: [{ cells: [], object }],
     };

@@ -19,6 +19,8 @@ export type Change = {
 export type Source = {
   /** The version of the last change that it knows of, of anything. */
   readonly revision: number;
+  /** The version up to which it knows all of this resource. Of a cache that etcd notifies rarely it is behind `revision`. */
+  revisionOf(resource: string): number;
   /** The lowest version from which `since` still knows everything. */
   readonly oldest: number;
   get(resource: string, namespace: string, name: string): KubeObject | undefined;
@@ -43,6 +45,10 @@ export class Store implements Source {
 
   /** The version of the last change of anything. */
   get revision(): number {
+    return this.#revision;
+  }
+
+  revisionOf(): number {
     return this.#revision;
   }
 

@@ -5,6 +5,7 @@ import { figure } from "../../support/figure.ts";
 import type { merge } from "../merge.ts";
 import { loadMutated } from "../mutated.ts";
 import { type WatchDefect, watchDefects } from "../watch-defects.ts";
+import type { playQuiet } from "../watches/quiet.ts";
 import type { play } from "../watches/scene.ts";
 
 const test = suite("simulation/long/watch-defects");
@@ -14,7 +15,17 @@ const mostSeeds = 3_000;
 type Caught = { readonly seed: number; readonly by: string; readonly what: string };
 
 async function caughtBy({ scene, mutations }: WatchDefect): Promise<Caught | undefined> {
-  return scene === "merge" ? caughtByMerge(mutations) : caughtByScene(mutations);
+  if (scene === "merge") return caughtByMerge(mutations);
+  return scene === "quiet" ? caughtWhenQuiet(mutations) : caughtByScene(mutations);
+}
+
+async function caughtWhenQuiet(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
+  const quiet = await loadMutated<{ readonly playQuiet: typeof playQuiet }>("watches/quiet.ts", mutations);
+  for (let seed = 1; seed <= mostSeeds; seed += 1) {
+    const [problem] = quiet.playQuiet(seed).problems;
+    if (problem !== undefined) return { seed, by: "quiet", what: problem.what };
+  }
+  return undefined;
 }
 
 async function caughtByMerge(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
@@ -43,7 +54,8 @@ for (const defect of watchDefects) {
   test(`it is seen that ${defect.name}`, async () => {
     const caught = await caughtBy(defect);
     assert.ok(caught !== undefined, `not seen in ${mostSeeds} seeds`);
-    const expected: readonly string[] = defect.scene === "merge" ? ["merge"] : defect.scene;
+    const { scene } = defect;
+    const expected: readonly string[] = scene === "merge" || scene === "quiet" ? [scene] : scene;
     assert.ok(
       expected.includes(caught.by),
       `seen by ${caught.by}, not by ${expected.join(" or ")}: ${caught.what}`,

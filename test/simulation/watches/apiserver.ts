@@ -9,7 +9,7 @@ import type { Store } from "../../../src/demo/objects/store.ts";
 import { Session } from "../../../src/h2/session.ts";
 import { Turn } from "../../../src/h2/turn.ts";
 import type { Attempts } from "./attempts.ts";
-import { Cache } from "./cache.ts";
+import { Cache, type Progress } from "./cache.ts";
 import { encodeProtobuf, protobufStream } from "./events.ts";
 import type { Findings } from "./findings.ts";
 import { hello } from "./probe.ts";
@@ -26,6 +26,7 @@ export type ApiserverParts = {
   readonly store: Store;
   readonly resources: readonly string[];
   readonly attempts: Attempts;
+  readonly progress?: Progress;
 };
 
 export class SimulatedApiserver {
@@ -49,7 +50,7 @@ export class SimulatedApiserver {
     this.host = new Host(name);
     this.#parts = parts;
     this.#turn = new Turn(parts.findings.world);
-    this.cache = new Cache(parts.store, parts.findings.world, parts.resources);
+    this.cache = new Cache(parts.store, parts.findings.world, parts.resources, parts.progress);
     this.revoked = revoked;
     this.#apiserver = this.#newProcess();
   }
@@ -244,6 +245,9 @@ export class SimulatedApiserver {
     if (this.revoked.has(client)) return refuse(noted, 403);
     if (this.isInitialising && ask.method === "GET") return refuse(noted, 429, 1);
     const isConsistent = !/resourceVersion=[1-9]/.test(ask.path) && !ask.path.includes("resourceVersion=0");
+    // A list, and a state, are as new as etcd or as what they name; any other watch waits for nothing (watch.md §6.6).
+    if (!ask.path.includes("watch=true") || ask.path.includes("sendInitialEvents=true"))
+      this.cache.catchUp(/\/([a-z]+)(?:[?]|$)/.exec(ask.path)?.[1] ?? "");
     if (this.#isCutOff && isConsistent) this.#hang(ask, noted);
     else this.#apiserver.handle(ask, noted);
   }

@@ -1,10 +1,14 @@
 /**
  * What one apiserver knows of the store: it follows behind, may stand still while the store goes on, and remembers
- * only from its own start on. A fresh one refuses older versions (watch.md §5.4).
+ * only from its own start on. A fresh one refuses older versions (watch.md §5.4). How far it has come with a resource it
+ * learns by a change of that resource, or when etcd notifies it of progress (§6.1).
  */
 import type { Clock } from "../../../src/clock.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Change, Source, Store } from "../../../src/demo/objects/store.ts";
+
+/** How often etcd notifies caches of progress, and whether an apiserver asks for it; undefined: they know at once. */
+export type Progress = { readonly everyMs: number; readonly isAsked: boolean };
 
 export class Cache implements Source {
   readonly #clock: Clock;
@@ -20,14 +24,34 @@ export class Cache implements Source {
   lagMs = 0;
   revision: number;
   oldest: number;
+  readonly #progress: Progress | undefined;
+  readonly #revisions = new Map<string, number>();
 
-  constructor(store: Store, clock: Clock, resources: readonly string[]) {
+  constructor(store: Store, clock: Clock, resources: readonly string[], progress?: Progress) {
+    this.#progress = progress;
     this.#store = store;
     this.#clock = clock;
     this.revision = store.revision;
     this.oldest = store.revision;
     for (const resource of resources) this.#fill(resource);
     store.subscribe((change) => this.#hear(change));
+    if (progress !== undefined) this.#notify(progress.everyMs);
+  }
+
+  #notify(everyMs: number): void {
+    this.#clock.after(everyMs, () => {
+      for (const resource of this.#revisions.keys()) this.#revisions.set(resource, this.revision);
+      this.#notify(everyMs);
+    });
+  }
+
+  /** A request waits for it to be as new as etcd: its apiserver asks etcd, if it is one that does. */
+  catchUp(resource: string): void {
+    if (this.#progress?.isAsked === true) this.#revisions.set(resource, this.revision);
+  }
+
+  revisionOf(resource: string): number {
+    return this.#progress === undefined ? this.revision : (this.#revisions.get(resource) ?? this.revision);
   }
 
   get(resource: string, namespace: string, name: string): KubeObject | undefined {
@@ -83,6 +107,7 @@ export class Cache implements Source {
       return [`${namespace}/${name}`, object];
     });
     this.#objects.set(resource, new Map(objects));
+    this.#revisions.set(resource, this.revision);
   }
 
   #hear(change: Change): void {
@@ -122,7 +147,8 @@ export class Cache implements Source {
   }
 
   #apply(change: Change): void {
-    const { type, resource, object } = change;
+    const { type, resource, object, version } = change;
+    this.#revisions.set(resource, version);
     const key = `${object.metadata.namespace}/${object.metadata.name}`;
     const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
     this.#objects.set(resource, objects);

@@ -1,0 +1,22 @@
+/** Quiet resources through two restarts and a death, under a thousand seeds. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { figure } from "../../support/figure.ts";
+import { playQuiet } from "../watches/quiet.ts";
+
+const test = suite("simulation/long/quiet");
+
+test("in a thousand runs with 10 minutes between etcd's notifications no quiet watch ends", () => {
+  const wrong: string[] = [];
+  let moves = 0;
+  for (let seed = 1; seed <= 1_000; seed += 1) {
+    const { problems, counts } = playQuiet(seed);
+    moves += counts.get("moves") ?? 0;
+    if (problems.length > 0) wrong.push(`seed ${seed}: ${JSON.stringify(problems[0])}`);
+  }
+  figure(`${moves} moves`);
+  assert.equal(wrong, []);
+  assert.ok(moves > 5_000, "too few moves");
+});
+
+test.run();

@@ -1,0 +1,34 @@
+/** Quiet resources through two restarts and a death; `npm run test:seeds` plays a thousand, and plants faults. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { playQuiet, type QuietOptions } from "./watches/quiet.ts";
+
+const test = suite("simulation/quiet");
+
+/** The seeds, from 1 on, in which something is wrong, and those in which caches were told not to be notified. */
+function seeds(count: number, options?: QuietOptions): { readonly wrong: string[]; readonly told: number } {
+  const wrong: string[] = [];
+  let told = 0;
+  for (let seed = 1; seed <= count; seed += 1) {
+    const { problems, unnotified } = playQuiet(seed, options);
+    if (problems.length > 0) wrong.push(`seed ${seed}: ${JSON.stringify(problems[0])}`);
+    if (unnotified > 0) told += 1;
+  }
+  return { wrong, told };
+}
+
+test("with 10 minutes between etcd's notifications no quiet watch ends", () => {
+  assert.equal(seeds(60), { wrong: [], told: 0 });
+});
+
+test("with 5 s neither, though apiservers do not ask etcd, if there are 12 s between two faults", () => {
+  const options = { progress: { everyMs: 5_000, isAsked: false }, leastMs: 12_000 };
+  assert.equal(seeds(40, options), { wrong: [], told: 0 });
+});
+
+test("with 10 minutes and apiservers that do not ask, they end, and it is told before", () => {
+  const { wrong, told } = seeds(10, { progress: { everyMs: 600_000, isAsked: false }, leastMs: 12_000 });
+  assert.equal([wrong.length, told], [10, 10]);
+});
+
+test.run();
