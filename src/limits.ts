@@ -408,6 +408,19 @@ export const limits = {
    */
   aheadEvents: 1000,
   aheadBytes: 1024 * 1024,
+  /**
+   * Each backend is asked for a list of one object, to see whether its etcd has the history that clients have seen: when it
+   * becomes ready and then every few seconds; one that has not, or did not answer, once a second. A list takes 3 s at
+   * most (progressAnswerMs). So many resources are tried for one that was shown and may be listed, one that could not be
+   * is left alone for a while; and so many watches of it for an identity that is not over.
+   */
+  historyLookMs: 1000,
+  historyMs: 5000,
+  historyAnswerMs: 5000,
+  historyTries: 20,
+  historyUnreadMs: 60_000,
+  /** With no backend ready but one of another history, that is taken for right after so long: as long as an apiserver restarts. */
+  historyAloneMs: 30_000,
   /** A leg that was opened so shortly before may have been given the event in its initial state. */
   sightMs: 2000,
   /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */

@@ -34,6 +34,8 @@ export type Held = {
   readonly isUntrusted: boolean;
   /** An operator wants it let go, whatever it says of itself. */
   readonly isDrained: boolean;
+  /** Its etcd has another history than clients have seen: nothing that it says is true for them. */
+  readonly isForked: boolean;
   readonly readiness: Readiness;
   /** When /readyz last told its readiness (200 or 5xx), -1: never; and since when it answers 403 instead, -1: it does not. */
   readonly toldAt: number;
@@ -78,6 +80,7 @@ export const nothingHeld: Held = {
   fresh: "none",
   isUntrusted: false,
   isDrained: false,
+  isForked: false,
   readiness: "unknown",
   toldAt: -1,
   forbiddenSince: -1,
@@ -94,13 +97,17 @@ export const nothingHeld: Held = {
 };
 
 /** What matters for the verdict. */
-export type Facts = Pick<Held, "lanes" | "fresh" | "isUntrusted" | "isDrained" | "readiness" | "reads">;
+export type Facts = Pick<
+  Held,
+  "lanes" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
+>;
 
 type Row = {
   readonly lanes?: readonly LaneState[];
   readonly fresh?: readonly Held["fresh"][];
   readonly isUntrusted?: boolean;
   readonly isDrained?: boolean;
+  readonly isForked?: boolean;
   readonly readiness?: readonly Readiness[];
   readonly reads?: Held["reads"];
   readonly verdict: BackendState;
@@ -108,6 +115,8 @@ type Row = {
 
 /** The table. The first row that fits decides; what a row does not name may be anything. */
 export const verdicts: readonly Row[] = [
+  // Whoever reads there is led into another past, and a write is lost: better no answer (D13).
+  { isForked: true, verdict: "dead" },
   // Without a lane, and a new socket is refused or meets nothing: certain.
   { lanes: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
   // It has said that it goes, on /readyz or on every lane: it is let go in peace (D6).
@@ -136,7 +145,7 @@ export function verdictOf(facts: Facts, needsProof = true): BackendState {
 }
 
 /** Facts of which a row names one value, or none. */
-const single = ["isUntrusted", "isDrained", "reads"] as const;
+const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: Row, facts: Facts): boolean {
   const { lanes, fresh, readiness } = row;
@@ -263,6 +272,8 @@ function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number,
       return { ...held, reads: "answering" };
     case "told":
       return { ...held, isDrained: evidence.isDrained };
+    case "history":
+      return { ...held, isForked: evidence.isForked };
     case "alone":
       return held;
     default:

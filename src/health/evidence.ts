@@ -39,5 +39,16 @@ export type Evidence =
   | { readonly kind: "reads-answer" }
   /** Somebody who may say so wants it drained, or no longer: nothing new while others are ready, and no hurry. */
   | { readonly kind: "told"; readonly isDrained: boolean; readonly by: string }
+  /**
+   * Its etcd has another history than clients have seen, or that one again: what it has of `resource` came to `version`,
+   * and clients have seen `seen`. "" when the other history is all there is.
+   */
+  | {
+      readonly kind: "history";
+      readonly isForked: boolean;
+      readonly resource: string;
+      readonly version: string;
+      readonly seen: string;
+    }
   /** No other backend is ready: whoever answers is taken at once. */
   | { readonly kind: "alone" };

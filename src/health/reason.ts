@@ -11,6 +11,7 @@ export type Reason = {
     | "certificate"
     | "goaway"
     | "peers"
+    | "history"
     | "operator";
   /** What was measured and its bound, in ms; 0 where nothing of the kind was. */
   readonly valueMs: number;
@@ -49,6 +50,7 @@ const detectors = {
   "reads-hanging": "reads",
   "reads-answer": "reads",
   told: "operator",
+  history: "history",
   alone: "peers",
 } as const;
 
@@ -61,8 +63,25 @@ function sentence(evidence: Evidence): string {
     return evidence.readiness === "ready" ? "/readyz says ok" : `/readyz: ${evidence.reason}`;
   if (evidence.kind === "reads-hanging")
     return `${evidence.count} reads in a row hung here and were answered elsewhere`;
-  if (evidence.kind === "told") return `${evidence.isDrained ? "drained" : "undrained"} by ${evidence.by}`;
-  return sentences[evidence.kind];
+  if (evidence.kind === "history") return historySentence(evidence);
+  return evidence.kind === "told" ? toldSentence(evidence) : sentences[evidence.kind];
+}
+
+function toldSentence({ isDrained, by }: Extract<Evidence, { kind: "told" }>): string {
+  return `${isDrained ? "drained" : "undrained"} by ${by}`;
+}
+
+function historySentence({
+  isForked,
+  resource,
+  version,
+  seen,
+}: Extract<Evidence, { kind: "history" }>): string {
+  if (isForked)
+    return `its etcd has another history: ${resource} is at version ${version || "?"}, clients have seen ${seen}`;
+  return seen === ""
+    ? "no backend has the history that clients have seen"
+    : "its etcd has what clients have seen";
 }
 
 const sentences = {

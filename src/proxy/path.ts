@@ -18,6 +18,7 @@ import { Caches } from "./caches.ts";
 import { Exchanges } from "./exchanges.ts";
 import { guarded } from "./guarded.ts";
 import { Hedges } from "./hedge.ts";
+import { Histories } from "./histories.ts";
 import { Hold } from "./hold.ts";
 import type { VouchedTrust } from "./identity.ts";
 import { Lanes, type LanesOptions } from "./lanes.ts";
@@ -48,8 +49,11 @@ export type PathOptions = {
   readonly sharing: "lanes" | "none";
   /** "always" unless said otherwise. */
   readonly bookmarks?: "always" | "as-asked";
-  /** True unless a test says otherwise: is one watch of each resource asked for at a second backend (D13)? */
-  readonly hasSentinels?: boolean;
+  /**
+   * How backends are compared (D13): by one watch of each resource at two of them, and by lists; "all" unless a test says
+   * otherwise.
+   */
+  readonly compares?: "all" | "watches" | "nothing";
   /** "observe" unless said otherwise. */
   readonly timeTravelGuard?: GuardMode;
   /** Which requests are told of when they are over; "off" unless said otherwise. */
@@ -98,6 +102,7 @@ export class Path {
   readonly #leaveRelief: () => void;
   readonly renewals: Renewals;
   readonly sentinels: Sentinels;
+  readonly #histories: Histories | undefined;
 
   constructor(options: PathOptions) {
     const { journal, sharing } = options;
@@ -108,7 +113,7 @@ export class Path {
     const backends = createBackends(options, clock, () => this.hold.release());
     const slowStart = new SlowStart(clock);
     const upstreams = new Upstreams({
-      lanesFor: (backend) => this.#lanesFor(backend, options),
+      lanesFor: (backend) => this.#lanesFor(backend, clock, options),
       sharing,
       shareOf: (name) => slowStart.shareOf(name),
     });
@@ -127,7 +132,9 @@ export class Path {
     this.moves = new Moves(this);
     this.renewals = new Renewals(this);
     this.sentinels = new Sentinels(this);
-    this.#rounds = [...this.#createRounds(), ...(options.hasSentinels === false ? [] : [this.sentinels])];
+    const { compares = "all" } = options;
+    this.#histories = compares === "all" ? new Histories(this) : undefined;
+    this.#rounds = this.#createRounds(compares !== "nothing");
     backends.onVerdict = (view) => this.#judged(view);
     backends.onNeed = (name, isNeeded) => upstreams.lanesOf(name)?.judged(isNeeded);
     this.probers = options.probes && this.#createProbers(options.probes);
@@ -138,8 +145,9 @@ export class Path {
     this.serve = createServe(this);
   }
 
-  #lanesFor(backend: string, { connect, lanes, ping, vouched = [] }: PathOptions): Lanes {
-    const { clock, turn, buffered, journal, backends } = this;
+  #lanesFor(backend: string, clock: Clock, options: PathOptions): Lanes {
+    const { connect, lanes, ping, vouched = [] } = options;
+    const { turn, buffered, journal, backends } = this;
     return new Lanes({
       ...lanes,
       backend,
@@ -171,9 +179,11 @@ export class Path {
     });
   }
 
-  #createRounds(): readonly { start(): void; stop(): void }[] {
+  #createRounds(hasSentinels: boolean): readonly { start(): void; stop(): void }[] {
     const { clock, journal, standings, exchanges, moves, renewals } = this;
     return [
+      ...(hasSentinels ? [this.sentinels] : []),
+      ...(this.#histories === undefined ? [] : [this.#histories]),
       new Patrol(clock, exchanges),
       new Caches({ clock, journal, standings, moves, renewals }),
       new Lates({
@@ -213,6 +223,7 @@ export class Path {
   /** What follows from a verdict, beside what `choose` reads of it. */
   #judged({ name, state }: BackendView): void {
     const { upstreams } = this;
+    if (state === "ready") this.#histories?.returned(name);
     if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
     if (state === "dead") {
       upstreams.lanesOf(name)?.abandon();

@@ -9,6 +9,7 @@ import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../watc
 import type { Fate } from "../watch/progress.ts";
 import { Reading } from "../watch/reading.ts";
 import type { Standing } from "../watch/standing.ts";
+import { compareVersions } from "../watch/version.ts";
 import { Held } from "./held.ts";
 import type { Leg } from "./leg.ts";
 
@@ -92,6 +93,14 @@ export class WatchLeg {
   show(version: string, now: number): void {
     this.standing?.show(version, now);
     this.scope?.show(version, now);
+  }
+
+  /** Was what it has shown its client of a history that has come to `version` only? Then nothing of it is beyond that. */
+  isOfHistory(version: string): boolean {
+    const { mark, bookmark, from, isOurs } = this.#reading;
+    const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
+    if (shown !== "") return compareVersions(shown, version) <= 0;
+    return !isOurs && compareVersions(from, version) <= 0;
   }
 
   /** Of the ERROR that came last; 0 when the last event was none. */

@@ -126,6 +126,30 @@ export class Watching implements LegOwner {
     this.legs.dropOther();
   }
 
+  // --- what Histories asks of it ---
+
+  /** May a question be asked with its identity? */
+  get mayAsk(): boolean {
+    return !this.#isExpired;
+  }
+
+  /**
+   * This backend has another history than clients have seen, which has come to `version`. What it has shown is taken back
+   * by a reset, since client-go lists anew after one; a watch to which it has shown nothing goes on elsewhere.
+   */
+  leaveHistory(backend: string, version: string): void {
+    const { first, other } = this.legs;
+    if (other?.leg.backend === backend) this.#giveUp(other);
+    if (first?.leg.backend !== backend) return;
+    if (first.isOfHistory(version)) this.#parts.host.breaksOff();
+    else this.#giveUp(first);
+  }
+
+  /** No backend has what its client has seen: it has to list anew. */
+  forgetHistory(): void {
+    this.#parts.host.breaksOff();
+  }
+
   // --- what Moves asks of it ---
 
   get client(): Client {

@@ -27,6 +27,8 @@ export type Doubt = {
 /** One resource: how far each backend has come, and what it may be measured by. */
 class Course {
   readonly standings = new Map<string, Standing>();
+  /** The newest version that backends which are forgotten had shown. */
+  #seen = "";
   #marks: Mark[] = [];
 
   get isWatched(): boolean {
@@ -43,8 +45,20 @@ class Course {
     });
   }
 
+  /** The newest version that any backend has shown, of an event or a bookmark. */
+  get seen(): string {
+    let seen = this.#seen;
+    for (const { version } of this.standings.values()) if (compareVersions(version, seen) > 0) seen = version;
+    return seen;
+  }
+
   forget(backend: string): void {
+    this.#seen = this.seen;
     if (this.standings.delete(backend)) this.#marks = [];
+  }
+
+  forgetSeen(): void {
+    this.#seen = "";
   }
 
   /** Only what an event has shown must come to every cache: a bookmark may tell of a revision of other resources. */
@@ -117,9 +131,23 @@ export class Standings {
   forget(backend: string): void {
     for (const [resource, course] of this.#courses) {
       course.forget(backend);
-      if (course.standings.size === 0) this.#courses.delete(resource);
+      if (course.standings.size === 0 && course.seen === "") this.#courses.delete(resource);
     }
     for (const standing of this.#stalled) if (standing.backend === backend) this.#stalled.delete(standing);
+  }
+
+  /** The newest version of this resource that clients may have seen; "" when nothing is known. */
+  seen(resource: string): string {
+    return this.#courses.get(resource)?.seen ?? "";
+  }
+
+  /** The history that clients have seen is no backend's any more: what comes now is the right one. */
+  forgetSeen(): void {
+    for (const [resource, course] of this.#courses) {
+      for (const backend of Array.from(course.standings.keys())) this.forget(backend);
+      course.forgetSeen();
+      this.#courses.delete(resource);
+    }
   }
 
   /** Those that are no backends any more are forgotten. */

@@ -59,6 +59,8 @@ const inputs: readonly Evidence[] = [
   { kind: "told", isDrained: true, by: "alice" },
   { kind: "told", isDrained: false, by: "alice" },
   { kind: "alone" },
+  { kind: "history", isForked: true, resource: "/pods", version: "7", seen: "9" },
+  { kind: "history", isForked: false, resource: "/pods", version: "9", seen: "9" },
 ];
 
 function everyFacts(): Facts[] {
@@ -67,7 +69,17 @@ function everyFacts(): Facts[] {
       [true, false].flatMap((isUntrusted) =>
         [true, false].flatMap((isDrained) =>
           readinesses.flatMap((readiness) =>
-            readings.map((reads) => ({ lanes, fresh: met, isUntrusted, isDrained, readiness, reads })),
+            readings.flatMap((reads) =>
+              [true, false].map((isForked) => ({
+                lanes,
+                fresh: met,
+                isUntrusted,
+                isDrained,
+                isForked,
+                readiness,
+                reads,
+              })),
+            ),
           ),
         ),
       ),
@@ -75,7 +87,7 @@ function everyFacts(): Facts[] {
   );
 }
 
-/** Every state with all facts that may go with it: 4,800 of them, each met by every piece of evidence. */
+/** Every state with all facts that may go with it: 9,600 of them, each met by every piece of evidence. */
 function everyHeld(): Held[] {
   return everyFacts().flatMap((facts) =>
     backendStates.map((state) => ({ ...nothingHeld, ...facts, state, doubtedAt: 100, answeredAt: 40 })),
@@ -89,16 +101,16 @@ function after(held: Held, ...evidence: readonly Evidence[]): Held {
 
 const ready = after(nothingHeld, opened, readyz("ready"));
 
-test("the table in words: each of the 960 combinations of facts has the verdict that the design gives it", () => {
+test("the table in words: each of the 1,920 combinations of facts has the verdict that the design gives it", () => {
   for (const facts of everyFacts()) {
-    const { lanes, fresh: met, isUntrusted, isDrained, readiness, reads } = facts;
+    const { lanes, fresh: met, isUntrusted, isDrained, isForked, readiness, reads } = facts;
     const isGone = lanes === "lost" || lanes === "left";
     const isSilent = lanes === "silent" || isGone;
     const proven = isGone && (met === "refusal" || met === "silence");
     const leaves = readiness === "shutdown";
     const fails = readiness === "failing" || readiness === "hanging";
     const expected = (): string => {
-      if (proven) return "dead";
+      if (proven || isForked) return "dead";
       if (isGone && leaves) return "draining";
       if (lanes === "left" && met === "none") return "draining";
       if (isGone && isDrained) return "draining";
@@ -123,10 +135,21 @@ test("every state, whatever is held with it, knows what to do with every piece o
       const isHeldBack = verdict === "ready" && next.state === "suspect";
       const wasDown = held.state === "suspect" || held.state === "dead";
       assert.ok(next.state === verdict || (isHeldBack && wasDown), JSON.stringify({ held, evidence, next }));
-      if (next.state === "dead") assert.ok(["left", "lost"].includes(next.lanes), "never dead with a lane");
+      if (next.state === "dead")
+        assert.ok(next.isForked || ["left", "lost"].includes(next.lanes), "never dead with a lane");
     }
   }
-  assert.is(count, 4800 * inputs.length);
+  assert.is(count, 9600 * inputs.length);
+});
+
+test("one whose etcd has another history is dead although it answers, until it has what clients have seen", () => {
+  const forked = { kind: "history", isForked: true, resource: "/pods", version: "7", seen: "9" } as const;
+  const held = after(ready, forked);
+  assert.is(held.state, "dead");
+  assert.is(after(held, readyz("ready"), opened, { kind: "alone" }).state, "dead");
+  const back = after(held, { ...forked, isForked: false });
+  assert.is(back.state, "suspect", "as any that comes back");
+  assert.is(after(back, ...Array.from({ length: 4 }, () => readyz("ready"))).state, "ready");
 });
 
 test("dead takes both: no lane left, and a fresh socket begun since the doubt that got no answer", () => {

@@ -12,7 +12,7 @@ const establishedMs = 2000;
 const bookmarks = "resourceVersion=7&allowWatchBookmarks=true";
 
 function twoBackends(): PlayedPath {
-  return new PlayedPath(["a", "b"], { hasSentinels: true });
+  return new PlayedPath(["a", "b"], { compares: "watches" });
 }
 
 /** A watch that is the sentinel of its resource, taken by the other backend. */
@@ -134,7 +134,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
 });
 
 test("with one backend there is none, and the next one has it within two seconds", () => {
-  const path = new PlayedPath(["a", "b"], { hasSentinels: true, down: ["b"] });
+  const path = new PlayedPath(["a", "b"], { compares: "watches", down: ["b"] });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
   path.clock.advance(5000);
@@ -268,7 +268,7 @@ test("a cache that stands still is seen by the sentinel alone", () => {
 });
 
 test("with three backends one that came back is asked for the resource, so that its cache is warm", () => {
-  const path = new PlayedPath(["a", "b", "c"], { hasSentinels: true });
+  const path = new PlayedPath(["a", "b", "c"], { compares: "watches" });
   const watch = new PlayedWatch({ path, query: bookmarks });
   watch.serve(watch.from, "=8");
   const seen = new Set<PlayedBackend>([watch.from]);

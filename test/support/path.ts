@@ -263,7 +263,7 @@ export class PlayedPath extends Path {
       bookmarks?: "always" | "as-asked";
       timeTravelGuard?: "observe" | "enforce" | "off";
       /** Not unless the test says so: most say which backend is asked for what. */
-      hasSentinels?: boolean;
+      compares?: "all" | "watches" | "nothing";
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
@@ -281,7 +281,7 @@ export class PlayedPath extends Path {
       sharing: options.sharing ?? "lanes",
       bookmarks: options.bookmarks ?? "as-asked",
       timeTravelGuard: options.timeTravelGuard ?? "observe",
-      hasSentinels: options.hasSentinels === true,
+      compares: options.compares ?? "nothing",
       relief: new Relief(clock, options.bufferBytes ?? 64 * 1024 * 1024),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
       ...(options.isProbed === true

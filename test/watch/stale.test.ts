@@ -175,4 +175,22 @@ test("a backend that was removed is no measure for anybody, and nothing is kept 
   assert.is(standings.of("b-8", "/pods").version, "");
 });
 
+test("what clients have seen is remembered when the backend that showed it is forgotten, until it is no longer right", () => {
+  const { standings, a, b } = two();
+  const { resource } = a;
+  assert.is(standings.seen("/nothing"), "");
+  a.show("900", 0);
+  b.show("20", 0);
+  assert.is(standings.seen(resource), "900");
+  standings.forget("a");
+  standings.forget("b");
+  assert.is(standings.seen(resource), "900");
+  assert.not(standings.knows("b", resource));
+  standings.of("b", resource).show("30", 0);
+  assert.ok(standings.knows("b", resource));
+  assert.is(standings.seen(resource), "900");
+  standings.forgetSeen();
+  assert.is(standings.seen(resource), "");
+});
+
 test.run();

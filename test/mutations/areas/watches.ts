@@ -213,14 +213,18 @@ export const watches: readonly Defect[] = [
     "a cache that is being filled slows all moves down",
     {
       file: "proxy/watching.ts",
-      find: "answer.status === 429 && !isFilling",
-      replace: "answer.status === 429",
+      find: "if (!isInitialising(answer)) this.#parts.moves.slowDown();",
+      replace: "this.#parts.moves.slowDown();\n    if (!isInitialising(answer)) return;",
     },
     ["proxy/moves", "five caches that are being filled slow no watch"],
   ),
   defect(
     "a cache that is being filled is tried three times",
-    { file: "proxy/watching.ts", find: "isFilling && this.legs.first === undefined", replace: "false" },
+    {
+      file: "proxy/watching.ts",
+      find: "else if (this.legs.first === undefined) this.#pursuit.uncount();",
+      replace: "",
+    },
     ["proxy/watching-patience", "a cache that is being filled is waited for"],
   ),
   defect(
@@ -231,5 +235,41 @@ export const watches: readonly Defect[] = [
       replace: "if (isUnlike || !isUnlike) return;",
     },
     ["proxy/sentinels", "of two histories the first goes on: the first is beyond"],
+  ),
+  defect(
+    "a list that is older than what was shown proves nothing",
+    {
+      file: "proxy/histories.ts",
+      find: "const isForked = compareVersions(version, seen) < 0;",
+      replace: "const isForked = compareVersions(version, seen) < 0 && seen === version;",
+    },
+    ["proxy/histories", "a backend that comes back with an older history is dead"],
+  ),
+  defect(
+    "what clients have seen is forgotten with the backend that showed it",
+    {
+      file: "watch/stale.ts",
+      find: "this.#seen = this.seen;\n    if (this.standings.delete",
+      replace: "if (this.standings.delete",
+    },
+    ["watch/stale", "what clients have seen is remembered when the backend that showed it is forgotten"],
+  ),
+  defect(
+    "a client keeps what another history has shown it",
+    {
+      file: "proxy/watching.ts",
+      find: "if (first.isOfHistory(version)) this.#parts.host.breaksOff();\n    else this.#giveUp(first);",
+      replace: "this.#giveUp(first);",
+    },
+    ["proxy/histories", "what it has shown to clients is taken back"],
+  ),
+  defect(
+    "a backend with another history is asked when nobody else is there",
+    {
+      file: "health/backend.ts",
+      find: '{ isForked: true, verdict: "dead" }',
+      replace: '{ isForked: true, verdict: "suspect" }',
+    },
+    ["proxy/histories", "while it is the only one that answers nobody is sent there"],
   ),
 ];
