@@ -83,7 +83,7 @@ export function octetsOf(address: string): readonly number[] | undefined {
 function octetsOfV6(address: string): readonly number[] {
   // The last 32 bits may be written as IPv4 (RFC 4291 §2.2).
   const groups = address
-    .replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...octets) => {
+    .replace(/(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/, (_, ...octets) => {
       const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
       return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
     })

@@ -7,7 +7,7 @@ export const durationPattern = /^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h)){1,8}$/;
 export function parseDuration(text: string): number | undefined {
   if (!durationPattern.test(text)) return undefined;
   let sumMs = 0;
-  for (const [, count, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) {
+  for (const [, count, unit] of text.matchAll(/([\d.]{1,19})(ms|s|m|h)/g)) {
     sumMs += Number(count) * (unitMs[unit ?? ""] ?? 0);
   }
   return Math.round(sumMs);

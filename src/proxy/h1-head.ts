@@ -55,19 +55,31 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 /** Name, colon, value without the blanks around it. Neither folding nor a blank before the colon (RFC 9112 §5). */
-const fieldLine = /^([^\s:]+):[ \t]*(.*)$/;
+const fieldLine = /^([^\s:]+):(.*)$/;
 
 function readFields(lines: readonly string[]): Field[] | string {
   const fields: Field[] = [];
   for (const line of lines) {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
-    const field = new Field(String(parts[1]).toLowerCase(), String(parts[2]).replace(/[ \t]+$/, ""));
+    const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
     // A bare CR or LF is left in the value by split(), and is a control character there.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
   return fields;
+}
+
+/** Without the blanks at both ends (RFC 9110 §5.6.3), and in linear time: an expression for the last ones is not. */
+function withoutBlanks(text: string): string {
+  let [from, to] = [0, text.length];
+  while (isBlank(text, from)) from += 1;
+  while (to > from && isBlank(text, to - 1)) to -= 1;
+  return text.slice(from, to);
+}
+
+function isBlank(text: string, at: number): boolean {
+  return text[at] === " " || text[at] === "\t";
 }
 
 /** What a head says about the connection is ours to read; the rest must be an answer as HTTP/2 knows it. */
@@ -80,7 +92,9 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
   const codings = valuesOf(fields, "transfer-encoding");
   const framing = framingOf(head, codings);
   if (framing === undefined) return "transfer-encoding where none belongs";
-  const upgrades = valuesOf(fields, "upgrade").flatMap((value) => value.toLowerCase().split(/[ \t]*,[ \t]*/));
+  const upgrades = valuesOf(fields, "upgrade").flatMap((value) =>
+    value.toLowerCase().split(",").map(withoutBlanks),
+  );
   return { ...head, status: Number(status), upgrades, framing, length };
 }
 

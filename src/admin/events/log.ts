@@ -145,7 +145,7 @@ function clipped(text: string): string {
  * behind `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =
-  /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w-]+\.[\w.-]+/gi;
+  /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;
 
 /** The same text without what looks like a token. */
 export function withoutSecrets(text: string): string {

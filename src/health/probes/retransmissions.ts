@@ -49,9 +49,10 @@ function swapped(word: string): string {
 }
 
 function lastOctets(address: string): string {
-  const v4 = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)?.slice(1);
+  const v4 = /(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(address)?.slice(1);
   if (v4 !== undefined) return v4.map((octet) => Number(octet).toString(16).padStart(2, "0")).join("");
-  const [high = "", low = ""] = address.replace(/%.*$/, "").split(":").slice(-2);
+  const [unscoped = ""] = address.split("%", 1);
+  const [high = "", low = ""] = unscoped.split(":").slice(-2);
   return `${high.padStart(4, "0")}${low.padStart(4, "0")}`.toLowerCase();
 }
 
