@@ -1,4 +1,7 @@
-/** Asks one backend, over a socket of its own, what a lane would need of it: TLS that verifies, HTTP/2, readiness. */
+/**
+ * Asks one backend, over a socket of its own, what a lane would need of it: TLS that verifies, HTTP/2, readiness; and which
+ * version it is.
+ */
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
@@ -26,9 +29,16 @@ export type Answer = {
   readonly tookMs: number;
   /** When the backend's certificate expires, in milliseconds since 1970; undefined without TLS. */
   readonly notAfter: number | undefined;
+  /** Its `gitVersion`; "" when it does not say, or not to us. */
+  readonly version: string;
 };
 
-/** GET /readyz, which the apiserver answers to anyone; a black hole is a Failure after `withinMs`. */
+const versionBytes = 4096;
+
+/**
+ * GET /readyz, which the apiserver answers to anyone; a black hole is a Failure after `withinMs`. Then GET /version, which
+ * need not be answered.
+ */
 export function askBackend(question: Question): Promise<Answer | Failure> {
   const { backend, clock, withinMs } = question;
   const startedAt = clock.now();
@@ -40,7 +50,8 @@ export function askBackend(question: Question): Promise<Answer | Failure> {
       session.destroy();
       resolve(outcome);
     };
-    const fail = (reason: unknown): void => end(failureFrom(reason, "backend"));
+    let ready: Answer | undefined;
+    const fail = (reason: unknown): void => end(ready ?? failureFrom(reason, "backend"));
     const cancel = clock.after(withinMs, () => fail(new Error(`No answer within ${withinMs / 1000} s`)));
     session.on("error", fail);
     session.once("close", () => fail(new Error("The backend closed the socket")));
@@ -48,12 +59,27 @@ export function askBackend(question: Question): Promise<Answer | Failure> {
       if (socket instanceof tls.TLSSocket) notAfter = socket.getPeerX509Certificate()?.validToDate.getTime();
       const stream = session.request({ ":path": "/readyz" });
       stream.on("error", fail);
-      stream.once("response", (head) =>
-        end({ status: Number(head[":status"]), tookMs: clock.now() - startedAt, notAfter }),
-      );
+      stream.once("response", (head) => {
+        const tookMs = clock.now() - startedAt;
+        const answer = { status: Number(head[":status"]), tookMs, notAfter, version: "" };
+        ready = answer;
+        askVersion(session, (version) => end({ ...answer, version }));
+      });
       stream.resume();
     });
   });
+}
+
+function askVersion(session: http2.ClientHttp2Session, tell: (version: string) => void): void {
+  const stream = session.request({ ":path": "/version" });
+  let text = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (more: string) => {
+    text += more;
+    if (text.length > versionBytes) stream.close();
+  });
+  stream.on("error", () => tell(""));
+  stream.once("close", () => tell(/"gitVersion":\s*"(v\d+\.\d+[\w.+-]*)"/.exec(text)?.[1] ?? ""));
 }
 
 function urlOf({ host, port, isEncrypted }: BackendConfig): string {

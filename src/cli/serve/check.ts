@@ -192,12 +192,22 @@ function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> 
     .filter((part) => part !== undefined)
     .join(", ");
   if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendUnready") };
+  if (!asksForProgress(answer) && (expiry?.mark ?? "✓") === "✓") {
+    const progress = `${answer.version} does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s, or quiet watches cannot follow two restarts within 10 min`;
+    return { mark: "!", text: `${text}, ${progress}`, page: runbook("CacheUnnotified") };
+  }
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }
 
 /** Where anonymous requests are switched off, the refusal comes from a living apiserver. */
 function isAlive({ status }: Answer): boolean {
   return [200, 401, 403].includes(status);
+}
+
+/** ConsistentListFromCache is on by default since 1.31. One that does not say its version may do so. */
+function asksForProgress({ version }: Answer): boolean {
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
+  return major === undefined || Number(major) > 1 || Number(minor) >= 31;
 }
 
 function saidBy({ status, tookMs }: Answer): string {

@@ -63,6 +63,32 @@ test("a ready backend answers over HTTP/2, with its certificate's date", async (
   assert.ok((outcome.notAfter ?? 0) > wallClock.wall());
 });
 
+test("its version is told where it says one, and is missed by nobody where it does not", async () => {
+  const saying = (answer: (stream: http2.ServerHttp2Stream) => void): Promise<number> => {
+    const server = http2.createSecureServer(identity);
+    server.on("sessionError", () => undefined);
+    server.on("stream", (stream, { ":path": path }) => {
+      stream.on("error", () => undefined);
+      if (path === "/version") return answer(stream);
+      stream.respond({ ":status": 200 });
+      stream.end("ok");
+    });
+    return listening(server);
+  };
+  const versionOf = async (port: number): Promise<string> => {
+    const outcome = await ask(port);
+    if (outcome instanceof Failure) throw new Error(outcome.message);
+    return outcome.version;
+  };
+  const body =
+    '{\n  "major": "1",\n  "minor": "29+",\n  "gitVersion": "v1.29.3-gke.1",\n  "goVersion": "go1"\n}';
+  assert.is(await versionOf(await saying((stream) => stream.end(body))), "v1.29.3-gke.1");
+  assert.is(await versionOf(await saying((stream) => stream.end("no"))), "");
+  assert.is(await versionOf(await saying((stream) => stream.end("x".repeat(1024 * 1024)))), "");
+  assert.is(await versionOf(await saying(() => undefined)), "", "a silent one");
+  assert.is(await versionOf(await saying((stream) => stream.session?.destroy())), "", "one that hangs up");
+});
+
 test("a backend by IPv6 address, and one by the name that all of them carry", async () => {
   const port = await listening(answering(200), "::1");
   const backend = { name: "cp-1", url: "", host: "::1", port, isEncrypted: true };

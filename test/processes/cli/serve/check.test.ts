@@ -18,16 +18,18 @@ const directory = mkdtempSync(join(tmpdir(), "check-"));
 const file = join(directory, "wk.yaml");
 const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key });
 let status = 200;
+let version = "";
 
 test.before(async () => {
-  server.on("stream", (stream) => {
+  server.on("stream", (stream, { ":path": path }) => {
     stream.respond({ ":status": status });
-    stream.end();
+    stream.end(path === "/version" ? JSON.stringify({ major: "1", gitVersion: version }) : "");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
 test.before.each(() => {
   status = 200;
+  version = "";
   put(serving);
   writeFileSync(join(directory, "ca.crt"), authority.certificate);
   configure((server.address() as AddressInfo).port);
@@ -85,6 +87,20 @@ test("a sound configuration in front of a ready backend is all ticks", async () 
     "✓ backend cp-1: https://127.0.0.1:PORT answered /readyz with 200 in N ms, certificate good until TIME",
   ]);
   assert.is(code, 0);
+});
+
+test("a backend that does not ask etcd for progress is a warning, with its page", async () => {
+  version = "v1.30.14";
+  const old = await check("--config", file);
+  assert.match(
+    old.lines.at(-2) ?? "",
+    /^! backend cp-1: .*, v1\.30\.14 does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s/,
+  );
+  assert.is(old.lines.at(-1), "  see docs/runbooks/WatchkeeperCacheUnnotified.md");
+  assert.is(old.code, 0);
+  version = "v1.31.0";
+  const { lines } = await check("--config", file);
+  assert.match(lines.at(-1) ?? "", /^✓ backend cp-1/);
 });
 
 test("every problem of an invalid file is told, and the exit code is 2", async () => {
