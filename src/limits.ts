@@ -138,11 +138,23 @@ export const limits = {
   /** How long an accepted bearer may share lanes, and how many are remembered (a hash and a time each, D2). */
   provenMs: 600_000,
   bearers: 10_000,
-  /** A backend's lanes: 1,000 of 80 streams are 80,000 watches. Lanes of the unproven are few and come slowly. */
+  /** A backend's lanes, of each class and kind: 1,000 of 80 streams are 80,000 watches. Those of the unproven come slowly. */
   lanes: 1000,
-  unprovenLanes: 16,
   unprovenDialsPerSecond: 20,
   dialsPerSecond: 50,
+  /**
+   * Requests under way, for all backends together, whose bearer no backend has accepted yet, or that have none: in all, and
+   * of one client address. At 100 ms for an answer one address has 6,400 new bearers accepted in a second.
+   */
+  unprovenRequests: 2560,
+  unprovenPerSource: 640,
+  /** Of one bearer; the others wait for its first answer, for as long as an apiserver that is well takes at most. */
+  unprovenPerBearer: 2,
+  unprovenHeldMs: 250,
+  /** How long one waits for a place, how often that is looked at, and how many of one address may (waitingExchanges: in all). */
+  unprovenWaitMs: 10_000,
+  unprovenLookMs: 50,
+  unprovenWaiting: 8000,
   /** What is read of an answer that nobody wants, before it is reset after all. */
   drainedBytes: MiB,
   /** TCP, TLS and the first SETTINGS of a backend. */

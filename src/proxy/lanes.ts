@@ -305,10 +305,8 @@ export class Lanes implements LaneOwner {
     if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
     // Under another name nothing new is said; fresh-socket probes go on asking (D6).
     if (this.#options.known().isUntrusted) return;
+    if (row.lanes.length >= limits.lanes) return;
     const { trust } = row.key;
-    // Those that retire take nobody any more, and may have watches for an hour: they hold up no successor.
-    const taking = row.lanes.filter((lane) => !lane.isRetiring).length;
-    if (row.lanes.length >= limits.lanes || (trust === "unproven" && taking >= limits.unprovenLanes)) return;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
     if (!this.#dials.take(trust)) return;
     this.#names += 1;

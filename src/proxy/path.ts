@@ -7,12 +7,14 @@ import type { Buffered } from "../h2/buffered.ts";
 import { Turn } from "../h2/turn.ts";
 import { type BackendView, type Held, isSilent } from "../health/backend.ts";
 import { Backends, unprobed } from "../health/backends.ts";
+import { PatientClock } from "../health/patience.ts";
 import type { ProbeCounts } from "../health/prober.ts";
 import { Probers, type ProbersParts } from "../health/probers.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { Standings } from "../watch/stale.ts";
 import { type AccessLevel, accessTeller } from "./access.ts";
+import { Admission } from "./admission.ts";
 import { Balance } from "./balance.ts";
 import { Caches } from "./caches.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -78,11 +80,14 @@ const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
 
 export class Path {
   readonly clock: Clock;
+  /** The same but for the time in which our own loop stood still. */
+  readonly patience: PatientClock;
   readonly journal: Journal;
   readonly turn: Turn;
   readonly buffered: Buffered;
   readonly exchanges = new Exchanges();
   readonly trust: Trust;
+  readonly admission: Admission;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
   readonly hedges: Hedges;
@@ -107,6 +112,7 @@ export class Path {
   constructor(options: PathOptions) {
     const { journal, sharing } = options;
     const clock = guarded(options.clock, journal);
+    this.patience = new PatientClock(clock);
     const turn = new Turn(clock);
     const { buffered } = options.relief;
     const trust = new Trust(clock);
@@ -123,6 +129,7 @@ export class Path {
     this.buffered = buffered;
     this.#leaveRelief = options.relief.add(this);
     this.trust = trust;
+    this.admission = new Admission(this.patience);
     this.backends = backends;
     this.upstreams = upstreams;
     this.hold = new Hold(clock);
@@ -184,6 +191,7 @@ export class Path {
     return [
       ...(hasSentinels ? [this.sentinels] : []),
       ...(this.#histories === undefined ? [] : [this.#histories]),
+      this.patience,
       new Patrol(clock, exchanges),
       new Caches({ clock, journal, standings, moves, renewals }),
       new Lates({

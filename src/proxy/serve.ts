@@ -22,6 +22,7 @@ import { limits } from "../limits.ts";
 import { decoderFor } from "../watch/framing.ts";
 import type { Replay } from "../watch/replay.ts";
 import type { Standings } from "../watch/stale.ts";
+import type { Admission, Entry } from "./admission.ts";
 import { choose, elsewhere } from "./choose.ts";
 import { classify, isObjectRead, type RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
@@ -45,7 +46,7 @@ import { type AnsweredBy, Exchange, type ExchangeEnd, type ExchangeOwner } from 
 import { respond } from "./respond.ts";
 import type { Talk } from "./talk.ts";
 import type { Asking, Recall, TimeTravel } from "./time-travel.ts";
-import type { Credential, Trust } from "./trust.ts";
+import { type Credential, isProvenAt, type Trust } from "./trust.ts";
 import type { Upstreams } from "./upstreams.ts";
 import {
   answerOf,
@@ -66,6 +67,7 @@ export type ServeParts = {
   readonly backends: Backends;
   readonly upstreams: Upstreams;
   readonly trust: Trust;
+  readonly admission: Admission;
   readonly exchanges: Exchanges;
   readonly journal: Journal;
   readonly hedges: Hedges;
@@ -205,6 +207,8 @@ class Course implements ExchangeOwner {
   /** Backends that stand still with the resource, or have forgotten the version: asked when nobody else is there. */
   #avoided: readonly string[] = nobody;
   #heldUntil = 0;
+  /** While its bearer is not proven: its place among those that are not. */
+  #entry: Entry | undefined;
 
   constructor(parts: ServeParts, { credential, asked, recall }: CourseOptions) {
     this.#parts = parts;
@@ -222,6 +226,7 @@ class Course implements ExchangeOwner {
   }
 
   place(exchange: Exchange): void {
+    if (!this.#isAdmitted(exchange)) return;
     const { backends, upstreams } = this.#parts;
     const { client } = exchange.order;
     if (backends.areAllSilent) return this.#hold(exchange, noneAnswers);
@@ -231,6 +236,29 @@ class Course implements ExchangeOwner {
     if (backend instanceof Failure) return this.#hold(exchange, backend);
     client.backend = backend;
     dial(upstreams, exchange.legs.ask(backend));
+  }
+
+  /** False if the request waits for a place among those of the unproven, and is placed later, or was refused one. */
+  #isAdmitted(exchange: Exchange): boolean {
+    const { order } = exchange;
+    // Nearly every request is decided here.
+    if (order.vouched !== undefined || isProvenAt(this.#credential, order.at)) return true;
+    if (this.#entry?.state === "open" || this.laneKey(exchange).trust !== "unproven") return true;
+    this.#entry = this.#parts.admission.enter({
+      address: order.client.address,
+      bearer: this.#credential?.key ?? "",
+      place: () => {
+        if (!exchange.isEnded) this.place(exchange);
+      },
+      refuse: () => this.#turnAway(exchange),
+    });
+    if (this.#entry === undefined) this.#turnAway(exchange);
+    return this.#entry?.state === "open";
+  }
+
+  #turnAway(exchange: Exchange): void {
+    const message = "Too many requests are under way with credentials that no backend has accepted yet";
+    if (!exchange.isEnded) this.failed(exchange, new Failure("overload", "proxy", message));
   }
 
   /** Nobody can be asked now: whoever comes back in time is. While all are silent the wait has a bound of its own (D14). */
@@ -283,6 +311,7 @@ class Course implements ExchangeOwner {
   answered(exchange: Exchange, status: number, by: AnsweredBy): void {
     this.learnt(status);
     exchange.order.client.answered();
+    if (this.#entry !== undefined && status !== 401) this.#parts.admission.proved(this.#entry);
     this.#parts.hedges.answered(exchange, status, by);
     const recall = this.#recall;
     if (recall === undefined) return;
@@ -347,6 +376,7 @@ class Course implements ExchangeOwner {
   ended(exchange: Exchange, end: ExchangeEnd): void {
     const { exchanges, probers, clock, buffered } = this.#parts;
     buffered.add(-exchange.headBytes);
+    if (this.#entry !== undefined) this.#parts.admission.leave(this.#entry);
     exchanges.remove(exchange, end, clock.now());
     this.#replay?.ended();
     // No verdict by itself: it may be a webhook's, or this one stream's. But it is worth asking at once.

@@ -35,6 +35,11 @@ export type Bearer = { readonly key: string; provenUntil: number };
 /** What serve remembers of a request's credential, to report the answer's status; undefined is anonymous. */
 export type Credential = Bearer | undefined;
 
+/** True only if it is proven; without a look at what is remembered, so that one proven on another socket may not be. */
+export function isProvenAt(credential: Credential, now: number): boolean {
+  return credential !== undefined && credential.provenUntil > now;
+}
+
 /** A socket's last credential: a client that repeats its token costs one comparison, not one hash. */
 export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { patiently } from "../../src/health/patience.ts";
+import { PatientClock, patiently } from "../../src/health/patience.ts";
+import { limits } from "../../src/limits.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/patience");
@@ -45,6 +46,59 @@ test("it can be undone", () => {
   const clock = manualClock();
   patiently(clock, 900, () => assert.unreachable())();
   clock.advance(2000);
+});
+
+test("a patient clock stands still while our own loop does, and never goes back", () => {
+  const clock = manualClock();
+  const patient = new PatientClock(clock);
+  patient.start();
+  clock.advance(1000);
+  assert.is(patient.now(), 1000);
+  clock.stall(5000);
+  const stalled = patient.now();
+  assert.ok(stalled >= 1000 && stalled <= 1250 + limits.stallMs, String(stalled));
+  clock.advance(0);
+  assert.ok(patient.now() >= stalled);
+  clock.advance(1000);
+  assert.ok(patient.now() >= 2000 && patient.now() <= 2250 + limits.stallMs, String(patient.now()));
+  let before = patient.now();
+  for (let index = 0; index < 5000; index += 1) {
+    if (index % 7 === 0) clock.stall((index % 90) * 5);
+    else clock.advance(index % 31);
+    assert.ok(patient.now() >= before);
+    before = patient.now();
+  }
+});
+
+test("it waits for time in which the loop ran", () => {
+  const clock = manualClock();
+  const patient = new PatientClock(clock);
+  let overAt = 0;
+  patient.after(900, () => (overAt = clock.now()));
+  clock.advance(300);
+  clock.stall(2000);
+  clock.advance(5000);
+  assert.ok(overAt >= 2650 && overAt <= 3150, String(overAt));
+});
+
+test("once stopped it leaves no timer behind, and sees no stall", () => {
+  const clock = manualClock();
+  let timers = 0;
+  const after = (ms: number, run: () => void): (() => void) => {
+    timers += 1;
+    const stop = clock.after(ms, run);
+    return () => {
+      timers -= 1;
+      stop();
+    };
+  };
+  const patient = new PatientClock({ ...clock, after });
+  patient.start();
+  patient.start();
+  patient.stop();
+  assert.is(timers, 0);
+  clock.stall(5000);
+  assert.is(patient.now(), 5000);
 });
 
 test.run();

@@ -14,9 +14,10 @@ function crowd(count: number) {
   path.clock.advance(1000);
   const clients = Array.from({ length: count }, () => path.client());
   const ears: Ear[] = [];
-  for (const client of clients)
+  for (const [index, client] of clients.entries())
     for (const name of ["configmaps", "pods", "secrets"]) {
-      ears.push(client.ask("GET", `/api/v1/${name}?watch=true&resourceVersion=7`, [bearer("t")]));
+      const fields = [bearer(`${name}-${index}`)];
+      ears.push(client.ask("GET", `/api/v1/${name}?watch=true&resourceVersion=7`, fields));
       path.clock.advance(20);
     }
   const [a, b] = [path.backend("a"), path.backend("b")];

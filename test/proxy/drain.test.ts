@@ -62,8 +62,8 @@ const watchHead = [new Field(":status", "200"), new Field("content-type", "appli
 
 /** Opens watches that the backend has answered, each with an event unless it is to be silent. */
 function openWatches(path: PlayedPath, client: PlayedClient, count: number, isSilent = false) {
-  const watches = Array.from({ length: count }, () =>
-    client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]),
+  const watches = Array.from({ length: count }, (_, index) =>
+    client.ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${index}`)]),
   );
   path.settle();
   for (const asked of path.backend("a").asked.slice(-count)) {

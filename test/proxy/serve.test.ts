@@ -11,11 +11,11 @@ const test = suite("proxy/serve");
 test("a client stays with one backend, and clients spread over all", () => {
   const path = new PlayedPath(["a", "b"]);
   const clients = [path.client(), path.client(), path.client(), path.client()];
-  for (const client of clients) {
-    client.ask("GET", "/api/v1/pods?watch=true", [bearer("t")]);
+  for (const [index, client] of clients.entries()) {
+    client.ask("GET", "/api/v1/pods?watch=true", [bearer(`t-${index}`)]);
     path.settle();
   }
-  for (const client of clients) client.ask("GET", "/one", [bearer("t")]);
+  for (const [index, client] of clients.entries()) client.ask("GET", "/one", [bearer(`t-${index}`)]);
   path.settle();
   assert.equal([path.backend("a").asked.length, path.backend("b").asked.length], [4, 4]);
 });

@@ -65,13 +65,14 @@ test("5,000 clients that come at once do not all go to the one that has just com
 test("on the path: a backend that comes back gets its part of newcomers, and all of them when it is alone", () => {
   const path = new PlayedPath(["a", "b"], { down: ["b"] });
   path.settle();
-  for (let count = 0; count < 40; count += 1) path.client().ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  for (let count = 0; count < 40; count += 1)
+    path.client().ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${count}`)]);
   path.clock.advance(31_000);
   path.backend("b").isDown = false;
   path.clock.advance(5000);
   assert.is(path.backends.views.find(({ name }) => name === "b")?.state, "ready");
   for (let count = 0; count < 40; count += 1) {
-    path.client().ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+    path.client().ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${count}`)]);
     path.settle();
   }
   const [onA, onB] = [path.upstreams.loadOf("a"), path.upstreams.loadOf("b")];

@@ -82,6 +82,13 @@ export class PlayedBackend {
   /** What its probes are told, if the path has probes. */
   readyz: Readiness = "ready";
   isUntrusted = false;
+  /**
+   * Which requests are authenticated, by their Authorization field; then it answers by itself, as an apiserver does: 200, or
+   * 401 with a GOAWAY behind it (UnauthenticatedHTTP2DOSMitigation). A path with "hang" is never answered.
+   */
+  authenticates: ((authorization: string) => boolean) | undefined;
+  /** If it answers by itself: after so long. */
+  answerMs = 5;
   readonly #turn: Turn;
   readonly #clock: ManualClock;
 
@@ -103,7 +110,7 @@ export class PlayedBackend {
       turn: this.#turn,
       maxStreams: this.maxStreams,
       owner: {
-        opened: (stream, request, end) => this.#opened(stream, request, end),
+        opened: (stream, request, end) => this.#opened(session, stream, request, end),
         write: (buffers, written) => far.write(buffers, written),
         changed() {},
         ponged() {},
@@ -122,7 +129,7 @@ export class PlayedBackend {
     return wires.near(owner);
   }
 
-  #opened(stream: Stream, request: RequestHead, end: boolean): SideOwner {
+  #opened(session: Session, stream: Stream, request: RequestHead, end: boolean): SideOwner {
     const ear = Object.assign(new Ear(), {
       request,
       fail: () => stream.reset(errorCode.INTERNAL_ERROR),
@@ -135,7 +142,23 @@ export class PlayedBackend {
     ear.side = stream;
     ear.isEnded = end;
     this.asked.push(ear);
+    if (this.authenticates !== undefined && !request.path.includes("hang"))
+      this.#clock.after(this.answerMs, () => this.#answers(session, stream, request));
     return ear;
+  }
+
+  #answers(session: Session, stream: Stream, { path, fields }: RequestHead): void {
+    const authorization = fields.find(({ name }) => name === "authorization")?.value ?? "";
+    const isKnown = this.authenticates?.(authorization) === true;
+    if (!stream.isClosed) {
+      const isWatch = isKnown && path.includes("watch=1");
+      const head = [
+        new Field(":status", isKnown ? "200" : "401"),
+        new Field("content-type", "application/json"),
+      ];
+      stream.sendHeaders(head, !isWatch);
+    }
+    if (!isKnown) session.goAway();
   }
 
   /** A probe of it: a turn for the socket, another for /readyz. */

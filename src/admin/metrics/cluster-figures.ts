@@ -13,6 +13,7 @@ export type LiveCluster = {
   readonly label: string;
   readonly path: Pick<
     Path,
+    | "admission"
     | "backends"
     | "upstreams"
     | "exchanges"
@@ -74,7 +75,7 @@ export function clusterFigures(cluster: LiveCluster, clock: Clock): ClusterFigur
     watches: watchesOf(path),
     passthrough: { counts: passthrough.counts, bytes: passthrough.bytes },
     hedges: hedges.count,
-    heldRequests: hold.size,
+    heldRequests: hold.size + path.admission.waiting,
     discovery: record === undefined ? [] : [{ cluster: label, ...record }],
     clients: { count: talk.ledger.size, requests: talk.ledger.requestsByAgent },
     locks: locksOf(cluster, clock),

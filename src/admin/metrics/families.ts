@@ -264,7 +264,7 @@ export const families: readonly Family[] = [
   {
     type: "gauge",
     name: "requests_held",
-    help: "Requests that wait since no backend can be asked",
+    help: "Requests that wait: no backend can be asked, or too many are under way whose credentials no backend has accepted",
     labels: [],
     rows: ({ heldRequests }) => [[[], heldRequests]],
   },

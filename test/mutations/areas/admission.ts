@@ -3,6 +3,42 @@ import { type Defect, defect } from "../defect.ts";
 
 export const admission: readonly Defect[] = [
   defect(
+    "a bearer that was accepted goes on holding its place",
+    {
+      file: "proxy/serve.ts",
+      find: "this.#entry !== undefined && status !== 401",
+      replace: "this.#entry !== undefined && status === 0",
+    },
+    ["proxy/admission", "hold up no newcomer"],
+  ),
+  defect(
+    "all first requests of a new bearer are sent at once",
+    {
+      file: "proxy/admission.ts",
+      find: "bearer !== undefined && bearer.open >= limits.unprovenPerBearer",
+      replace: "bearer !== undefined && bearer.open < 0",
+    },
+    ["proxy/admission", "the others wait for its first answer"],
+  ),
+  defect(
+    "one address may have all places",
+    {
+      file: "proxy/admission.ts",
+      find: " || source.open >= limits.unprovenPerSource",
+      replace: "",
+    },
+    ["proxy/admission", "one address has a quarter"],
+  ),
+  defect(
+    "the unproven are not bounded in all",
+    {
+      file: "proxy/admission.ts",
+      find: "if (this.#open >= limits.unprovenRequests) return;",
+      replace: "",
+    },
+    ["proxy/admission", "one address has a quarter"],
+  ),
+  defect(
     "all handshakes are computed at once",
     {
       file: "proxy/handshake-queue.ts",
