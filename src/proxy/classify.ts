@@ -54,9 +54,32 @@ export function classify(method: string, target: string): RequestInfo {
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
 }
 
-/** Is one object, or a part of it, read by its name? */
-export function isObjectRead({ kind, isResource, verb }: RequestInfo): boolean {
-  return kind === "plain" && isResource && verb === "get";
+/** Is one object of the apiserver's own, or a part of it, read by its name? */
+export function isObjectRead(info: RequestInfo): boolean {
+  return info.kind === "plain" && info.verb === "get" && info.isResource && isOwnResource(info);
+}
+
+/** The groups that kube-apiserver serves itself (kubernetes 1.36, pkg/controlplane/instance.go, and those it served before). */
+const builtIn: ReadonlySet<string> = new Set(
+  `apps autoscaling batch extensions policy flowcontrol.apiserver.k8s.io internal.apiserver.k8s.io rbac.authorization.k8s.io
+  admissionregistration.k8s.io apiextensions.k8s.io apiregistration.k8s.io authentication.k8s.io authorization.k8s.io
+  certificates.k8s.io coordination.k8s.io discovery.k8s.io events.k8s.io networking.k8s.io node.k8s.io resource.k8s.io
+  scheduling.k8s.io storage.k8s.io storagemigration.k8s.io`.split(/\s+/),
+).add("");
+
+/**
+ * True if the apiserver answers from its own storage, so that its silence is its own. Not an aggregated API, which another
+ * server answers; not a custom resource, whose conversion webhook may hang; not componentstatuses, for which it asks the
+ * scheduler and the controller manager. Only of what is true here may the time to an answer be evidence on its health.
+ */
+export function isOwnApi(info: RequestInfo, target: string): boolean {
+  if (info.isResource) return isOwnResource(info);
+  // Discovery of a group, and its OpenAPI, are the server's that serves it.
+  return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
+}
+
+function isOwnResource(info: RequestInfo): boolean {
+  return builtIn.has(info.group) && info.resource !== "componentstatuses";
 }
 
 /** Slashes at the ends do not count, those between do: the version of `/api//pods` is "". */

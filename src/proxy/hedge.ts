@@ -90,10 +90,12 @@ export class Hedges {
   }
 
   /**
-   * Its backend answers PING and not this. /readyz may know why. Only a read of one object is asked elsewhere on the mere
-   * suspicion, and only one that no cache may answer: a large LIST is slow and well, and costs whoever is asked as much.
+   * Its backend answers PING and not this. /readyz may know why, unless another server behind it is to answer. Only a read
+   * of one object is asked elsewhere on the mere suspicion, and only one that no cache may answer: a large LIST is slow and
+   * well, and costs whoever is asked as much.
    */
   #askSlow(exchange: Exchange, leg: Leg): void {
+    if (!exchange.order.isOwn) return;
     this.#parts.hasten(leg.backend);
     if (exchange.legs.hasTwo || !isFreshRead(exchange.order)) return;
     const other = this.otherFor(exchange);

@@ -16,8 +16,10 @@ export type Order = {
   readonly method: string;
   readonly kind: Kind;
   readonly verb: string;
-  /** One object, or a part of it, is read by its name. */
+  /** One object of the apiserver's own, or a part of it, is read by its name. */
   readonly isObjectRead: boolean;
+  /** The apiserver answers from its own storage: how long that takes says something about its health. */
+  readonly isOwn: boolean;
   readonly fields: readonly Field[];
   readonly auditId: string;
   /** No body follows the head. */

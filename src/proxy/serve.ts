@@ -24,7 +24,7 @@ import type { Replay } from "../watch/replay.ts";
 import type { Standings } from "../watch/stale.ts";
 import type { Admission, Entry } from "./admission.ts";
 import { choose, elsewhere } from "./choose.ts";
-import { classify, isObjectRead, type RequestInfo } from "./classify.ts";
+import { classify, isObjectRead, isOwnApi, type RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
 import { userAgentOf } from "./client-key.ts";
 import { dial } from "./dial.ts";
@@ -105,6 +105,7 @@ export function createServe(parts: ServeParts): Serve {
       kind: info.kind,
       verb: info.verb,
       isObjectRead: isObjectRead(info),
+      isOwn: isOwnApi(info, request.path),
       fields: fieldsOf(fields, asked, recall),
       auditId,
       isBodiless: end,

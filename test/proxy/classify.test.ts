@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { classify, isObjectRead } from "../../src/proxy/classify.ts";
+import { classify, isObjectRead, isOwnApi } from "../../src/proxy/classify.ts";
 import { requestInfo } from "../support/request-info.ts";
 import { methods, targets } from "../support/targets.ts";
 
@@ -123,6 +123,27 @@ test("one object is read by its name: no collection, nothing that lasts, nothing
   const others = ["/api/v1/pods", `${object}/log`, "/api/v1/watch/namespaces/n/pods/p", "/version", "/api"];
   for (const target of others) assert.not(isRead("GET", target), target);
   for (const method of ["PUT", "DELETE", "PATCH", "POST"]) assert.not(isRead(method, object), method);
+});
+
+test("only what the apiserver has in its own storage tells of itself: no aggregated API, no conversion by a webhook", () => {
+  const isOwn = (target: string): boolean => isOwnApi(classify("GET", target), target);
+  for (const target of [
+    "/api/v1/namespaces/n/pods/p",
+    "/apis/apps/v1/namespaces/n/deployments/d/scale",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/f",
+    "/version",
+  ])
+    assert.ok(isOwn(target), target);
+  for (const target of [
+    "/apis/metrics.k8s.io/v1beta1/nodes/n",
+    "/apis/stable.example.com/v1/namespaces/n/crontabs/c",
+    "/api/v1/componentstatuses/etcd-0",
+    "/apis/unknown/v1/things/t",
+    "/apis/metrics.k8s.io/v1beta1",
+    "/openapi/v3/apis/metrics.k8s.io/v1beta1",
+  ])
+    assert.not(isOwn(target), target);
 });
 
 test("of a long target the names are the same as of a short one", () => {

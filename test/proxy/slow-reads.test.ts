@@ -165,11 +165,11 @@ test("where all are slow nobody is suspected, and they are soon asked once again
   assert.ok(path.hedges.count < most, `${path.hedges.count} of ${count} asked twice`);
 });
 
-test("other reads that come back in between clear it: one object, or an aggregated API, may be slow by itself", () => {
+test("other reads that come back in between clear it: one object may be slow by itself", () => {
   const scene = start();
   const { path, client, own } = scene;
   for (let round = 0; round < 6; round += 1) {
-    client.ask("GET", "/apis/metrics.k8s.io/v1beta1/nodes/n");
+    client.ask("GET", `${object}-slow`);
     pass(scene, 800);
     client.ask("GET", object);
     path.settle();
@@ -177,6 +177,46 @@ test("other reads that come back in between clear it: one object, or an aggregat
     path.settle();
   }
   assert.is(suspectAt(scene), undefined);
+});
+
+const servedByOthers = [
+  "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p",
+  "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/pods/p/requests",
+  "/apis/any.example.com/v1/namespaces/n/things/t",
+  "/api/v1/componentstatuses/scheduler",
+  "/apis/metrics.k8s.io/v1beta1/nodes",
+  "/apis/metrics.k8s.io/v1beta1",
+];
+
+test("reads of what another server answers say nothing of the apiserver before it, however long they hang", () => {
+  for (const target of servedByOthers) {
+    const scene = start();
+    const { client, own, path } = scene;
+    const ears = Array.from({ length: 3 * limits.hungReads }, () => client.ask("GET", target));
+    own.readyzDelayMs = 900;
+    pass(scene, 5000);
+    assert.is(suspectAt(scene), undefined, target);
+    for (const asked of own.asked.slice(-ears.length)) asked.answer(200, "late");
+    path.settle();
+    assert.ok(
+      ears.every(({ status }) => status === "200"),
+      target,
+    );
+  }
+});
+
+test("a slow metrics server makes nobody more patient with the apiserver's own reads", () => {
+  const scene = start();
+  const { client, own, path } = scene;
+  for (let round = 0; round < 100; round += 1) {
+    client.ask("GET", servedByOthers[0] ?? "");
+    path.clock.advance(5000);
+    own.last.answer(200, "late");
+    path.settle();
+  }
+  const ear = client.ask("GET", object);
+  pass(scene, 800);
+  assert.is(ear.body, "from the other");
 });
 
 test("a refusal of the other is no answer: neither who may not read, nor who is ill, shows that the first hangs", () => {

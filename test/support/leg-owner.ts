@@ -31,6 +31,7 @@ export function orderOf(more: Partial<Order> = {}): Order {
     kind: "plain",
     verb: "get",
     isObjectRead: false,
+    isOwn: true,
     fields,
     auditId: "",
     isBodiless: true,

@@ -81,6 +81,8 @@ export class PlayedBackend {
   maxStreams = 100;
   /** What its probes are told, if the path has probes. */
   readyz: Readiness = "ready";
+  /** How long /readyz takes. */
+  readyzDelayMs = 0;
   isUntrusted = false;
   /**
    * Which requests are authenticated, by their Authorization field; then it answers by itself, as an apiserver does: 200, or
@@ -175,7 +177,11 @@ export class PlayedBackend {
     else if (!this.isMute)
       soon(() => {
         ear.dialed("answer", "");
-        if (readyz !== "hanging") soon(() => ear.answered(readyz, "as played"));
+        const say = (): void => {
+          if (!isOver) ear.answered(readyz, "as played");
+        };
+        if (readyz !== "hanging" && this.readyzDelayMs > 0) this.#clock.after(this.readyzDelayMs, say);
+        else if (readyz !== "hanging") soon(say);
       });
     return () => {
       isOver = true;

@@ -90,6 +90,25 @@ export const health: readonly Defect[] = [
     ["health/backend", "a 403 of one that is ready says nothing against it"],
   ),
   defect(
+    "reads of aggregated objects that hang are held against the apiserver",
+    {
+      file: "proxy/classify.ts",
+      find: 'return builtIn.has(info.group) && info.resource !== "componentstatuses";',
+      replace: "return info.isResource;",
+    },
+    ["proxy/slow-reads", "reads of what another server answers say nothing of the apiserver"],
+  ),
+  defect(
+    "a metrics server that hangs makes us impatient with /readyz",
+    { file: "proxy/hedge.ts", find: "    if (!exchange.order.isOwn) return;\n", replace: "" },
+    ["proxy/slow-reads", "reads of what another server answers say nothing of the apiserver"],
+  ),
+  defect(
+    "a slow metrics server makes us patient with the apiserver",
+    { file: "proxy/classify.ts", find: "info.isResource && isOwnResource(info)", replace: "info.isResource" },
+    ["proxy/slow-reads", "a slow metrics server makes nobody more patient"],
+  ),
+  defect(
     "all are asked in step",
     { file: "health/prober.ts", find: " * (0.9 + 0.2 * this.#parts.random())", replace: "" },
     ["health/prober", "what falls in step"],
