@@ -19,6 +19,8 @@ export type Written = {
   readonly watches: {
     readonly bookmarks: "always" | "as-asked";
     readonly timeTravelGuard: "observe" | "enforce" | "off";
+    readonly aggregatedGroups: readonly string[];
+    readonly customGroups: readonly string[];
   };
   readonly health: {
     readonly ping: {

@@ -45,6 +45,8 @@ export type Config = {
   readonly watches: {
     readonly bookmarks: "always" | "as-asked";
     readonly timeTravelGuard: "observe" | "enforce" | "off";
+    readonly aggregatedGroups: readonly string[];
+    readonly customGroups: readonly string[];
   };
   readonly health: {
     readonly ping: {

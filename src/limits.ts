@@ -398,6 +398,13 @@ export const limits = {
   progressAnswerMs: 4500,
   progressTries: 4,
   progressFacts: 2000,
+  /** APIs (a group and version each) of which it is remembered whether they are a CRD's: large clusters have 500. */
+  apiOrigins: 2000,
+  /** How its OpenAPI begins; the title stands within the first 60 octets (1.24 to 1.36). */
+  openApiTitleBytes: 512,
+  /** An API whose kind is not known is asked for so often at first, each time half as often (a new CRD's OpenAPI comes after 1 s); one that is another server's so often. */
+  originPauseMs: 1000,
+  originAgainMs: 600_000,
   /**
    * An etcd as kubeadm starts it notifies every cache within 5.5 s, asked or not. A cache that has not come so far by then
    * is looked at again once a minute.

@@ -15,7 +15,7 @@ function written(change: Partial<Written>): Written {
     metadata: { name: "x" },
     listeners: [listener("kube", "[::]:8443", { tls })],
     upstream: upstream(["https://10.0.0.1:6443"]),
-    watches: { bookmarks: "always", timeTravelGuard: "observe" },
+    watches: { bookmarks: "always", timeTravelGuard: "observe", aggregatedGroups: [], customGroups: [] },
     health: {
       ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
       probe: { path: "/readyz", interval: "1s", timeout: "3s" },

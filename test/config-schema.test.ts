@@ -78,7 +78,7 @@ const every = {
   ],
   upstreams: [everyUpstream],
   upstream: everyUpstream,
-  watches: { bookmarks: "always", timeTravelGuard: "observe" },
+  watches: { bookmarks: "always", timeTravelGuard: "observe", aggregatedGroups: [], customGroups: [] },
   health: {
     ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s", deadAfterAll: "2s" },
     probe: { path: "/x", interval: "1s", timeout: "1s" },

@@ -16,6 +16,8 @@ export type ListAskParts = {
   readonly clock: Clock;
   readonly order: Order;
   readonly laneKey: () => LaneKey;
+  /** Reads its body; left out: a list's version. */
+  readonly reading?: () => Pick<ListVersion, "feed" | "version">;
   /** Called with a fault of ours. */
   readonly faulted: (error: unknown) => void;
   /** Called once. `status` 0: no answer within `limits.progressAnswerMs`. `version` "" unless the list said one. */
@@ -28,7 +30,7 @@ export class ListAsk implements LegOwner {
   readonly #stopWaiting: () => void;
   readonly leg: Leg;
   #status = 0;
-  #reading: ListVersion | undefined;
+  #reading: Pick<ListVersion, "feed" | "version"> | undefined;
   #isOver = false;
 
   constructor(backend: string, parts: ListAskParts) {
@@ -50,7 +52,8 @@ export class ListAsk implements LegOwner {
     const { status, contentType, contentEncoding } = answerOf(fields);
     if (status < 200) return;
     this.#status = status;
-    if (status === 200) this.#reading = new ListVersion(contentType, contentEncoding);
+    if (status === 200)
+      this.#reading = this.#parts.reading?.() ?? new ListVersion(contentType, contentEncoding);
     if (end || status !== 200) this.#end();
   }
 

@@ -79,9 +79,9 @@ export class Moves {
   }
 
   /** From now on the leg shows how far its backend has come: not of another server's resource. */
-  follow(side: WatchLeg, { isForeign, resource, isWhole, scope }: WatchOrder): void {
+  follow(side: WatchLeg, { origin, resource, isWhole, scope }: WatchOrder): void {
     const { backend } = side.leg;
-    if (isForeign) return;
+    if (origin.isForeign) return;
     const shown = scope === "" ? undefined : this.scopes.of(backend, scope);
     side.join(this.standings.of(backend, resource), isWhole, shown);
   }

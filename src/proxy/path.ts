@@ -13,6 +13,7 @@ import { Probers, type ProbersParts } from "../health/probers.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { Standings } from "../watch/stale.ts";
+import { type OriginRules, Origins } from "../watch/versions-of.ts";
 import { type AccessLevel, accessTeller } from "./access.ts";
 import { Admission } from "./admission.ts";
 import { Balance } from "./balance.ts";
@@ -27,6 +28,7 @@ import { Lanes, type LanesOptions } from "./lanes.ts";
 import { Lates } from "./lates.ts";
 import { Loops } from "./loops.ts";
 import { Moves } from "./moves.ts";
+import { OriginAsks } from "./origin-asks.ts";
 import { Patrol } from "./patrol.ts";
 import type { PulseTimes } from "./pulse.ts";
 import type { Relief } from "./relief.ts";
@@ -40,7 +42,7 @@ import { Trust, type TrustClass } from "./trust.ts";
 import { Upstreams } from "./upstreams.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
-export type PathOptions = {
+export type PathOptions = OriginRules & {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Opens a wire to a backend, by its name. */
@@ -97,6 +99,8 @@ export class Path {
   readonly bookmarks: "always" | "as-asked";
   readonly serve: Serve;
   readonly timeTravel: TimeTravel;
+  readonly origins: Origins;
+  readonly originAsks: OriginAsks;
   readonly replays: Loops;
   readonly talk: Talk;
   readonly standings = new Standings();
@@ -145,7 +149,10 @@ export class Path {
     backends.onVerdict = (view) => this.#judged(view);
     backends.onNeed = (name, isNeeded) => upstreams.lanesOf(name)?.judged(isNeeded);
     this.probers = options.probes && this.#createProbers(options.probes);
-    this.timeTravel = new TimeTravel({ clock, journal, mode: options.timeTravelGuard ?? "observe" });
+    this.origins = new Origins(options);
+    this.originAsks = new OriginAsks(this);
+    const mode = options.timeTravelGuard ?? "observe";
+    this.timeTravel = new TimeTravel({ clock, journal, origins: this.origins, mode });
     this.replays = new Loops(clock, journal);
     this.talk = new Talk(clock, journal);
     this.exchanges.onEnd = accessTeller(options.accessLog ?? "off", journal);

@@ -22,6 +22,7 @@ import { limits } from "../limits.ts";
 import { decoderFor } from "../watch/framing.ts";
 import type { Replay } from "../watch/replay.ts";
 import type { Standings } from "../watch/stale.ts";
+import type { Origins } from "../watch/versions-of.ts";
 import type { Admission, Entry } from "./admission.ts";
 import { choose, elsewhere } from "./choose.ts";
 import { classify, isObjectRead, isOwnApi, type RequestInfo } from "./classify.ts";
@@ -41,6 +42,7 @@ import { type BodyCopy, copied, heard } from "./lock-side.ts";
 import type { Loops } from "./loops.ts";
 import type { Moves } from "./moves.ts";
 import { longHeadBytes, type Order } from "./order.ts";
+import type { OriginAsks } from "./origin-asks.ts";
 import { isShutdown } from "./refusal.ts";
 import { type AnsweredBy, Exchange, type ExchangeEnd, type ExchangeOwner } from "./relay.ts";
 import { respond } from "./respond.ts";
@@ -75,6 +77,8 @@ export type ServeParts = {
   readonly moves: Moves;
   readonly standings: Standings;
   readonly timeTravel: TimeTravel;
+  readonly origins: Origins;
+  readonly originAsks: OriginAsks;
   readonly replays: Loops;
   readonly talk: Talk;
   /** Are bookmarks asked for on behalf of clients that do not? */
@@ -111,7 +115,7 @@ export function createServe(parts: ServeParts): Serve {
       isBodiless: end,
       vouched,
     };
-    const course = new Course(parts, { credential, asked, recall });
+    const course = new Course(parts, { credential, info, asked, recall });
     course.avoid(info);
     const down = readSide(side, recall, asked);
     const copy = isRefused ? undefined : talkOf(parts, order, asking, asked);
@@ -153,13 +157,13 @@ function unknown({ fields }: RequestHead): Pick<Order, "fields" | "auditId" | "v
 
 /** Undefined for anything else. */
 function watchAsked(
-  { clock, bookmarks }: ServeParts,
+  { clock, bookmarks, origins }: ServeParts,
   asking: Asking,
   recall: Recall | undefined,
 ): WatchOrder | undefined {
   if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
   const target = recall?.target ?? asking.target;
-  const asked = watchOrderOf(target, asking.info, clock.now(), recall);
+  const asked = watchOrderOf(target, asking.info, clock.now(), { origin: origins.of(asking.info), recall });
   return bookmarks === "always" ? withBookmarks(asked, asking.fields) : asked;
 }
 
@@ -191,6 +195,7 @@ const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 
 type CourseOptions = {
   readonly credential: Credential;
+  readonly info: RequestInfo;
   readonly asked: WatchOrder | undefined;
   readonly recall: Recall | undefined;
 };
@@ -199,6 +204,7 @@ type CourseOptions = {
 class Course implements ExchangeOwner {
   readonly #parts: ServeParts;
   readonly #credential: Credential;
+  readonly #info: RequestInfo;
   /** Of a watch that may go on elsewhere. */
   readonly #asked: WatchOrder | undefined;
   /** What its client had seen; undefined when that does not matter. */
@@ -211,8 +217,9 @@ class Course implements ExchangeOwner {
   /** While its bearer is not proven: its place among those that are not. */
   #entry: Entry | undefined;
 
-  constructor(parts: ServeParts, { credential, asked, recall }: CourseOptions) {
+  constructor(parts: ServeParts, { credential, info, asked, recall }: CourseOptions) {
     this.#parts = parts;
+    this.#info = info;
     this.#asked = asked;
     this.#recall = recall;
     this.#credential = credential;
@@ -363,7 +370,11 @@ class Course implements ExchangeOwner {
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
     this.#replay = this.#parts.replays.answered(asked, exchange.order);
-    return new Watching({ host: exchange, moves, buffered, asked, contentType }, leg);
+    const { originAsks } = this.#parts;
+    asked.origin = originAsks.answered(this.#info, head);
+    const watching = new Watching({ host: exchange, moves, buffered, asked, contentType }, leg);
+    originAsks.ask(this.#info, asked.origin, watching);
+    return watching;
   }
 
   learnt(status: number): void {

@@ -13,14 +13,20 @@ import { type Connection, type Floor, Floors } from "../watch/floor.ts";
 import { firstValue, flagIn } from "../watch/query.ts";
 import { flooredTarget } from "../watch/resume.ts";
 import { compareVersions } from "../watch/version.ts";
+import type { Origins } from "../watch/versions-of.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Client } from "./client.ts";
 import { clientKey } from "./client-key.ts";
-import { isForeignResource, isRepeatingResource, resourceKey } from "./watch-order.ts";
+import { isRepeatingResource, resourceKey } from "./watch-order.ts";
 
 export type GuardMode = "observe" | "enforce" | "off";
 
-export type TimeTravelParts = { readonly clock: Clock; readonly journal: Journal; readonly mode: GuardMode };
+export type TimeTravelParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly origins: Origins;
+  readonly mode: GuardMode;
+};
 
 /** What is asked for, as far as it matters here. */
 export type Asking = {
@@ -88,7 +94,8 @@ export class TimeTravel {
   /** Undefined when its answer says nothing about what its client may see. */
   recall({ info, target, client, caller, fields }: Asking): Recall | undefined {
     const { mode } = this.#parts;
-    if (mode === "off" || !showsState(info, target) || isForeignResource(info)) return undefined;
+    if (mode === "off" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
+      return undefined;
     const { name, namespace, pod } = caller.subject;
     const identity = `${name} ${namespace}/${pod}`;
     const floor = this.#floors.of(clientKey(client, fields), identity, resourceKey(info));

@@ -5,12 +5,11 @@ import { clipped } from "../own-text.ts";
 import { firstValue } from "../watch/query.ts";
 import { type WatchRequest, watchRequestOf } from "../watch/request.ts";
 import { type Answer, bookmarkedTarget, listTarget, replayTarget, resumeTarget } from "../watch/resume.ts";
-import { aggregatedGroups, versionsOf } from "../watch/versions-of.ts";
+import { isRepeating as isRepeatingOf, type Origin } from "../watch/versions-of.ts";
 import type { RequestInfo } from "./classify.ts";
 import type { Order } from "./order.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
-const aggregated: ReadonlySet<string> = new Set(aggregatedGroups);
 
 /** What the client of a watch has seen of its resource, kept by the guard against stale reads (time-travel.ts). */
 export type SeenVersion = {
@@ -29,8 +28,8 @@ export type WatchOrder = {
   readonly target: string;
   /** Do several events share one version? */
   readonly isRepeating: boolean;
-  /** Is it another server's, whose versions mean nothing to us? */
-  readonly isForeign: boolean;
+  /** Whose versions its events have; of an API that was not seen before it is set with the answer. */
+  origin: Origin;
   /** Are bookmarks asked for that the client did not want? Of a state not at first, but when it goes on elsewhere. */
   readonly isInjected: boolean;
   /** Its group and name, as `resourceKey` has them. */
@@ -53,20 +52,19 @@ export function watchOrderOf(
   target: string,
   info: RequestInfo,
   at: number,
-  recall?: SeenVersion,
+  known: { readonly origin: Origin; readonly recall?: SeenVersion | undefined },
 ): WatchOrder {
   const { group, resource, namespace, name } = info;
   const query = target.slice(target.indexOf("?") + 1);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
   const isAll = name === "" && !isSelected;
-  const { isRepeating, isForeign } = versionsOf(group, resource, aggregated);
   return {
     request: watchRequestOf(target),
     target,
-    isRepeating,
-    isForeign,
+    isRepeating: isRepeatingOf(group, resource),
+    origin: known.origin,
     isInjected: false,
-    recall,
+    recall: known.recall,
     resource: resourceKey(info),
     isWhole: isAll && namespace === "",
     scope: isAll ? `${resourceKey(info)}${scopeMark}${namespace}` : "",
@@ -81,14 +79,9 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Is it another server's, so that its versions mean nothing to us? */
-export function isForeignResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
-  return versionsOf(group, resource, aggregated).isForeign;
-}
-
 /** Do several of its events share one version? Such a resource has no watch cache. */
 export function isRepeatingResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
-  return versionsOf(group, resource, aggregated).isRepeating;
+  return isRepeatingOf(group, resource);
 }
 
 /** Versions are compared within one of these only. It is remembered, so what is no resource's name is cut. */
@@ -103,8 +96,8 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
  * (apiserver endpoints/handlers/response.go, NoHeaders), so a bookmark that is taken out would take them with it.
  */
 export function withBookmarks(asked: WatchOrder, fields: readonly Field[]): WatchOrder {
-  const { request, isForeign, isRepeating } = asked;
-  const mayAsk = !request.hasBookmarks && !isForeign && !isRepeating;
+  const { request, origin, isRepeating } = asked;
+  const mayAsk = !request.hasBookmarks && !origin.isForeign && !isRepeating;
   const isKept = fields.some(({ name, value }) => name === "accept" && keepsBookmarks.test(value));
   return mayAsk && !isKept ? { ...asked, isInjected: true } : asked;
 }
@@ -168,6 +161,11 @@ const bare: readonly Field[] = [
 export function listOrder(order: Order, { target }: WatchOrder, least?: string): Order | undefined {
   const path = listTarget(target, least);
   if (path === undefined) return undefined;
+  return barePath(order, path);
+}
+
+/** Another read with the same identity, of which only what the apiserver writes first is wanted. */
+export function barePath(order: Order, path: string): Order {
   const kept = order.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
   return { ...order, fields: [...withPath(kept, path), ...bare] };
 }
@@ -176,10 +174,10 @@ export function listOrder(order: Order, { target }: WatchOrder, least?: string):
 export function mayHaveBookmarks({
   request,
   isInjected,
-  isForeign,
+  origin,
   isRepeating,
-}: Pick<WatchOrder, "request" | "isInjected" | "isForeign" | "isRepeating">): boolean {
-  return (request.hasBookmarks || isInjected) && !isForeign && !isRepeating;
+}: Pick<WatchOrder, "request" | "isInjected" | "origin" | "isRepeating">): boolean {
+  return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
 }
 
 /** Retry-After as the apiserver writes it: whole seconds. */

@@ -23,6 +23,7 @@ import {
   acceptanceOfError,
   isInitialising,
 } from "../watch/resume.ts";
+import type { Origin } from "../watch/versions-of.ts";
 import type { Client } from "./client.ts";
 import { isCredentialOver } from "./credential-expiry.ts";
 import type { LaneKey } from "./lane-key.ts";
@@ -176,6 +177,14 @@ export class Watching implements LegOwner {
   listed(least?: string): Order | undefined {
     const { host, asked } = this.#parts;
     return listOrder(host.order, asked, least);
+  }
+
+  /** Its API was taken for another server's, and is not: from now on it is followed like any other. */
+  isOwnAfterAll(origin: Origin): void {
+    const { asked, moves } = this.#parts;
+    if (asked.origin !== origin || this.#pursuit.isClosed) return;
+    moves.watchings.add(this, asked);
+    if (this.legs.first !== undefined) moves.follow(this.legs.first, asked);
   }
 
   /** A backend answered a request with its identity. */

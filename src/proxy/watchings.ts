@@ -12,8 +12,8 @@ const none: ReadonlySet<never> = new Set();
 export class Watchings<W> {
   readonly #groups = new Map<string, Group<W>>();
 
-  add(watching: W, { resource, isWhole, isForeign }: WatchOrder): void {
-    if (isForeign) return;
+  add(watching: W, { resource, isWhole, origin }: WatchOrder): void {
+    if (origin.isForeign) return;
     const group = this.#groups.get(resource) ?? { whole: new Set(), part: new Set() };
     this.#groups.set(resource, group);
     (isWhole ? group.whole : group.part).add(watching);

@@ -9,6 +9,7 @@ import type { WatchEvent } from "./event.ts";
 import { Mark, type Reading } from "./reading.ts";
 import type { Start } from "./request.ts";
 import { compareVersions } from "./version.ts";
+import type { Origin } from "./versions-of.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
@@ -27,8 +28,8 @@ export type ProgressOptions = {
   readonly awaitsMarker?: boolean;
   /** Do several events share one version (`events`, whose leases expire in batches)? */
   readonly isRepeating: boolean;
-  /** Is it another server's, whose versions mean nothing to us? */
-  readonly isForeign: boolean;
+  /** Whose versions they are, as far as that is known by now. */
+  readonly origin: Pick<Origin, "isForeign">;
   /** Were bookmarks asked for that the client did not want? It never sees them then. */
   readonly isInjected: boolean;
 };
@@ -38,7 +39,7 @@ export class Progress {
   readonly start: Start;
   readonly #awaitsMarker: boolean;
   readonly #mayRepeat: boolean;
-  readonly #isForeign: boolean;
+  readonly #origin: Pick<Origin, "isForeign">;
   readonly #isInjected: boolean;
   phase: Phase = "opening";
   /** All that matches up to here was delivered, but perhaps for events of this very version; "" when not known. */
@@ -49,7 +50,7 @@ export class Progress {
   #isComplete: boolean;
   #isRepeating: boolean;
   /** An event without a version, or one out of order, went on: nobody knows any more where this watch stands. */
-  #isLost: boolean;
+  #isLost = false;
   readonly #delivered = new Mark();
   /** Events that went to the client, since its request and since the end of its initial events; bookmarks count. */
   events = 0;
@@ -68,12 +69,11 @@ export class Progress {
     this.start = options.start;
     this.#awaitsMarker = options.awaitsMarker === true;
     this.#mayRepeat = options.isRepeating;
-    this.#isForeign = options.isForeign;
+    this.#origin = options.origin;
     this.#isInjected = options.isInjected;
     this.#cursor = options.start === "exact" ? options.version : "";
     this.#isComplete = options.start === "exact";
     this.#isRepeating = options.isRepeating;
-    this.#isLost = options.isForeign;
   }
 
   get cursor(): string {
@@ -86,7 +86,7 @@ export class Progress {
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
-    if (!isOrdered || this.#isLost) return undefined;
+    if (!isOrdered || this.#isLost || this.#origin.isForeign) return undefined;
     const version = this.#isRepeating && !this.#isComplete ? this.#previous : this.#cursor;
     return version === "" ? undefined : version;
   }
@@ -137,7 +137,7 @@ export class Progress {
 
   /** One cache has forgotten it. Of `events` only etcd knows, and all backends ask that. */
   get #mayBeKnownElsewhere(): boolean {
-    const isOfCaches = this.start === "exact" && !this.#isForeign && !this.#mayRepeat;
+    const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
     return this.phase === "opening" && isOfCaches;
   }
 
@@ -154,7 +154,25 @@ export class Progress {
 
   #fate(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     if (this.phase === "opaque" || this.phase === "ended") return "forward";
-    if (event.version === "" || this.#isForeign) return this.#lost(isMerged);
+    if (event.version === "") return this.#lost(isMerged);
+    return this.#origin.isForeign
+      ? this.#unsure(event, reading, isMerged)
+      : this.#ordered(event, reading, isMerged);
+  }
+
+  /**
+   * Of a server that may count in another way everything goes on as it came. Where this watch stands is kept all the same:
+   * it may turn out to be a custom resource's.
+   */
+  #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
+    const { violations } = this;
+    const fate = isMerged ? "broken" : this.#ordered(event, reading, false);
+    const isInOrder = fate === "forward" && violations === this.violations;
+    this.violations = violations;
+    return isInOrder ? "forward" : this.#lost(isMerged);
+  }
+
+  #ordered(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     if (this.phase !== "live" && !this.#goLive(event)) return "forward";
     return event.type === "BOOKMARK"
       ? this.#bookmark(event, reading, isMerged)

@@ -13,6 +13,7 @@ import { WatchLegs } from "../../src/proxy/watch-legs.ts";
 import { watchOrderOf } from "../../src/proxy/watch-order.ts";
 import { JsonEvents } from "../../src/watch/json-events.ts";
 import { Reading } from "../../src/watch/reading.ts";
+import { ownOrigin } from "../../src/watch/versions-of.ts";
 import { manualClock } from "../support/clock.ts";
 import { legOwner, orderOf } from "../support/leg-owner.ts";
 import { exactProgress } from "../support/progress.ts";
@@ -41,7 +42,7 @@ function played(): Played {
   const outlet = new Outlet(down, clock);
   const progress = exactProgress();
   const target = "/api/v1/pods?watch=true&resourceVersion=7";
-  const asked = watchOrderOf(target, classify("GET", target), 0);
+  const asked = watchOrderOf(target, classify("GET", target), 0, { origin: ownOrigin });
   const complaints = new Complaints(clock, new Journal(clock));
   const legs = new WatchLegs({
     clock,

@@ -17,6 +17,7 @@ import {
   withBookmarks,
 } from "../../src/proxy/watch-order.ts";
 import { watchRequestOf } from "../../src/watch/request.ts";
+import { Origins, ownOrigin } from "../../src/watch/versions-of.ts";
 import { orderOf } from "../support/leg-owner.ts";
 
 const test = suite("proxy/watch-order");
@@ -40,7 +41,7 @@ function asked(more: Partial<WatchOrder> = {}): WatchOrder {
     request: watchRequestOf(target),
     target,
     isRepeating: false,
-    isForeign: false,
+    origin: ownOrigin,
     isInjected: false,
     recall: undefined,
     resource: "/pods",
@@ -109,16 +110,22 @@ test("a watch's times count from its request, its live time from the end of its 
   assert.equal(timesOf(asked({ at: 100 }), 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
 });
 
+const origins = new Origins({ customGroups: ["stable.example.com"] });
+function orderFor(path: string): WatchOrder {
+  const info = classify("GET", path);
+  return watchOrderOf(path, info, 0, { origin: origins.of(info) });
+}
+
 test("what a watch's events are is known from its resource", () => {
-  const of = (path: string): WatchOrder => watchOrderOf(path, classify("GET", path), 0);
+  const of = (path: string): WatchOrder => orderFor(path);
   assert.ok(of("/api/v1/events?watch=1").isRepeating);
   assert.not(of("/api/v1/pods?watch=1").isRepeating);
-  assert.ok(of("/apis/metrics.k8s.io/v1beta1/pods?watch=1").isForeign);
+  assert.ok(of("/apis/metrics.k8s.io/v1beta1/pods?watch=1").origin.isForeign);
 });
 
 test("bookmarks are asked for where they can be taken out again, and help", () => {
   const of = (path: string, accept: string): boolean =>
-    withBookmarks(watchOrderOf(path, classify("GET", path), 0), [new Field("accept", accept)]).isInjected;
+    withBookmarks(orderFor(path), [new Field("accept", accept)]).isInjected;
   const json = "application/json";
   const exact = "watch=1&resourceVersion=7";
   assert.ok(of(`/api/v1/pods?${exact}`, json));
@@ -140,7 +147,7 @@ test("a state is asked for without bookmarks: with them the server would take an
     "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
   ]) {
     const path = `/api/v1/pods?watch=1${query}`;
-    const first = withBookmarks(watchOrderOf(path, classify("GET", path), 0), []);
+    const first = withBookmarks(orderFor(path), []);
     const fields = [new Field(":path", path)];
     assert.equal(firstFields(first, fields), fields);
     assert.ok(mayHaveBookmarks(first));
@@ -170,7 +177,7 @@ test("of an answer's head, what decides whether the watch goes on with it", () =
 });
 
 test("all of a resource is watched only without a namespace, a name and any selector, however they are written", () => {
-  const isWhole = (path: string): boolean => watchOrderOf(path, classify("GET", path), 0).isWhole;
+  const isWhole = (path: string): boolean => orderFor(path).isWhole;
   assert.ok(isWhole("/api/v1/pods?watch=true"));
   assert.ok(isWhole("/apis/apps/v1/deployments?watch=true&resourceVersion=7&timeoutSeconds=9"));
   for (const path of [
@@ -184,7 +191,7 @@ test("all of a resource is watched only without a namespace, a name and any sele
 });
 
 test("a scope is a resource in one namespace or in all; a name or a selector leaves less than that", () => {
-  const scopeOf = (path: string): string => watchOrderOf(path, classify("GET", path), 0).scope;
+  const scopeOf = (path: string): string => orderFor(path).scope;
   assert.is(scopeOf("/api/v1/namespaces/n/pods?watch=true"), "/pods n");
   assert.is(scopeOf("/apis/apps/v1/deployments?watch=true"), "apps/deployments ");
   assert.is(resourceOf("apps/deployments n"), "apps/deployments");

@@ -3,9 +3,11 @@
  * shadow comes beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must be given the history, each
  * event once, and bookmarks that tell the truth.
  */
+
 import type { WatchEvent } from "../../src/watch/event.ts";
 import { Progress } from "../../src/watch/progress.ts";
 import { Reading } from "../../src/watch/reading.ts";
+import { ownOrigin } from "../../src/watch/versions-of.ts";
 import { Random } from "./random.ts";
 
 type Change = { readonly version: number; readonly key: string };
@@ -51,7 +53,7 @@ class Merge {
       start: "exact",
       version: String(this.#start),
       isRepeating: this.#repeats,
-      isForeign: false,
+      origin: ownOrigin,
       isInjected: false,
     });
   }

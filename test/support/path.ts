@@ -311,6 +311,8 @@ export class PlayedPath extends Path {
       bookmarks: options.bookmarks ?? "as-asked",
       timeTravelGuard: options.timeTravelGuard ?? "observe",
       compares: options.compares ?? "nothing",
+      // So that nothing is asked beside what a test asks for.
+      customGroups: ["stable.example.com"],
       relief: new Relief(clock, options.bufferBytes ?? 64 * 1024 * 1024),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
       ...(options.isProbed === true

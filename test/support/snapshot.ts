@@ -22,6 +22,7 @@ export const idle: Snapshot = {
     progressRequests: { answered: 0, refused: 0, unanswered: 0 },
     sentinels: 0,
     sentinelLegs: 0,
+    origins: { custom: 0, aggregated: 0, unknown: 0 },
     violations: 0,
     stalls: 0,
     timeTravel: { outdated: 0, demanded: 0, refused: 0 },

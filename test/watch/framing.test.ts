@@ -5,6 +5,7 @@ import { JsonEvents } from "../../src/watch/json-events.ts";
 import { Progress } from "../../src/watch/progress.ts";
 import { ProtobufEvents } from "../../src/watch/protobuf-events.ts";
 import { Reading } from "../../src/watch/reading.ts";
+import { ownOrigin } from "../../src/watch/versions-of.ts";
 import { figure } from "../support/figure.ts";
 import { field, jsonEvent, protobufEvent, protobufMetadata } from "../support/watch-bytes.ts";
 
@@ -61,7 +62,7 @@ test("following a watch, decoder and progress, takes less than 2 KB of it", () =
         start: "state",
         version: "",
         isRepeating: true,
-        isForeign: false,
+        origin: ownOrigin,
         isInjected: false,
       });
       const reading = new Reading("", false);

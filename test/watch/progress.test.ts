@@ -3,6 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Fate, type Phase, Progress, type ProgressOptions } from "../../src/watch/progress.ts";
 import { Reading } from "../../src/watch/reading.ts";
+import { foreignOrigin, ownOrigin } from "../../src/watch/versions-of.ts";
 import { eventFrom, eventOf } from "../support/watch-events.ts";
 
 const test = suite("watch/progress");
@@ -11,21 +12,21 @@ const exact: ProgressOptions = {
   start: "exact",
   version: "7",
   isRepeating: false,
-  isForeign: false,
+  origin: ownOrigin,
   isInjected: false,
 };
 const state: ProgressOptions = {
   start: "state",
   version: "",
   isRepeating: false,
-  isForeign: false,
+  origin: ownOrigin,
   isInjected: false,
 };
 const now: ProgressOptions = {
   start: "now",
   version: "",
   isRepeating: false,
-  isForeign: false,
+  origin: ownOrigin,
   isInjected: false,
 };
 
@@ -127,13 +128,13 @@ test("bookmarks that we asked for are kept from the client, and still prove the 
 
 test("of another server's events nothing is believed, and all go on", () => {
   for (const words of ["+9 +3", "~9 ~8 =7 ~9", "~5 ~"]) {
-    const { progress, fate } = fed({ ...exact, isForeign: true }, words);
+    const { progress, fate } = fed({ ...exact, origin: foreignOrigin }, words);
     assert.equal(
       [fate, progress.phase, progress.resumeVersion, progress.violations],
       ["forward", "live", undefined, 0],
     );
   }
-  assert.is(new Progress({ ...exact, isForeign: true }).resumeVersion, undefined);
+  assert.is(new Progress({ ...exact, origin: foreignOrigin }).resumeVersion, undefined);
 });
 
 test("what is not understood is opaque, and stays so", () => {

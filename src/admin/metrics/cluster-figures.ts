@@ -21,6 +21,7 @@ export type LiveCluster = {
     | "hold"
     | "moves"
     | "sentinels"
+    | "origins"
     | "renewals"
     | "timeTravel"
     | "talk"
@@ -94,6 +95,7 @@ function watchesOf({
   timeTravel,
   renewals: bookmarks,
   sentinels,
+  origins,
 }: LiveCluster["path"]): Snapshot["watches"] {
   const { states, violations } = exchanges.watched;
   const { moves, ends, shadows, renewals, waiting, stalls } = all;
@@ -107,6 +109,7 @@ function watchesOf({
     progressRequests: bookmarks.progressRequests,
     sentinels: sentinels.count,
     sentinelLegs: all.sentinels,
+    origins: origins.counts,
     violations,
     stalls,
     timeTravel: timeTravel.counts,
@@ -188,6 +191,11 @@ function watchesIn(all: readonly Snapshot["watches"][]): Snapshot["watches"] {
     },
     sentinels: add(({ sentinels }) => sentinels),
     sentinelLegs: add(({ sentinelLegs }) => sentinelLegs),
+    origins: {
+      custom: add(({ origins }) => origins.custom),
+      aggregated: add(({ origins }) => origins.aggregated),
+      unknown: add(({ origins }) => origins.unknown),
+    },
     violations: add(({ violations }) => violations),
     stalls: add(({ stalls }) => stalls),
     timeTravel: {

@@ -56,6 +56,8 @@ export type Snapshot = {
     /** Resources whose sentinel stands, and the second legs that were asked for them. */
     readonly sentinels: number;
     readonly sentinelLegs: number;
+    /** APIs (a group and version each) that were found to be a CRD's, another server's, or neither yet. */
+    readonly origins: { readonly custom: number; readonly aggregated: number; readonly unknown: number };
     readonly violations: number;
     /** Of the time-travel guard: answers from the past, requests that demanded none, refusals of those. */
     readonly timeTravel: { readonly outdated: number; readonly demanded: number; readonly refused: number };

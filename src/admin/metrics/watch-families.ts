@@ -70,6 +70,17 @@ export const watchFamilies: readonly Family[] = [
     rows: ({ watches }) => [[[], watches.sentinels]],
   },
   {
+    type: "gauge",
+    name: "watched_apis",
+    help: "Watched APIs (a group and version each) that are not built in, by what they were found to be: those of a CRD are resumed and compared, aggregated and unknown ones are not",
+    labels: ["kind"],
+    rows: ({ watches: { origins } }) => [
+      [["custom"], origins.custom],
+      [["aggregated"], origins.aggregated],
+      [["unknown"], origins.unknown],
+    ],
+  },
+  {
     type: "counter",
     name: "watch_sentinel_legs_total",
     help: "Second legs that were asked for such watches",

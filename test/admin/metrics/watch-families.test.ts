@@ -41,6 +41,12 @@ test("what needs no reason is one number", () => {
   ]);
   assert.equal(rows("watch_sentinels", { sentinels: 6 }), [[[], 6]]);
   assert.equal(rows("watch_sentinel_legs_total", { sentinelLegs: 7 }), [[[], 7]]);
+  const origins = { custom: 3, aggregated: 2, unknown: 1 };
+  assert.equal(rows("watched_apis", { origins }), [
+    [["custom"], 3],
+    [["aggregated"], 2],
+    [["unknown"], 1],
+  ]);
   const timeTravel = { outdated: 6, demanded: 8, refused: 7 };
   assert.equal(rows("outdated_answers_total", { timeTravel }), [[[], 6]]);
   assert.equal(rows("floor_demands_total", { timeTravel }), [

@@ -169,6 +169,52 @@ export const watches: readonly Defect[] = [
     ["proxy/time-travel", "enforced, any state means none older"],
   ),
   defect(
+    "an API whose kind is not known is resumed",
+    {
+      file: "watch/versions-of.ts",
+      find: "const origin: Origin = { isForeign: true, isKnown: false };",
+      replace: "const origin: Origin = { isForeign: false, isKnown: false };",
+    },
+    ["proxy/origin-asks", "until then its watch is another server's"],
+  ),
+  defect(
+    "any OpenAPI is a CRD's",
+    { file: "watch/versions-of.ts", find: "if (title === customTitle)", replace: "if (title !== undefined)" },
+    ["proxy/origin-asks", "another server's watch stays what it is"],
+  ),
+  defect(
+    "an answer that two apiservers wrote is not noticed",
+    {
+      file: "proxy/origin-asks.ts",
+      find: 'return count("audit-id") > 1 ||',
+      replace: "return",
+    },
+    ["proxy/origin-asks", "an API that was a CRD's is another server's"],
+  ),
+  defect(
+    "a CRD that is found is followed from its next watch on only",
+    {
+      file: "proxy/watching.ts",
+      find: "moves.watchings.add(this, asked);\n    if (this.legs.first !== undefined) moves.follow",
+      replace: "if (this.legs.first !== undefined) moves.follow",
+    },
+    ["proxy/origin-asks", "a CRD's watch goes on elsewhere from then on"],
+  ),
+  defect(
+    "a CRD's OpenAPI that is not there yet is never asked for again",
+    { file: "proxy/origin-asks.ts", find: "new Set([0, 404, ", replace: "new Set([0, " },
+    ["proxy/origin-asks", "a CRD's OpenAPI that is not there yet is asked for again"],
+  ),
+  defect(
+    "what another server's versions say is believed",
+    {
+      file: "watch/progress.ts",
+      find: "    this.violations = violations;\n",
+      replace: "",
+    },
+    ["proxy/origin-asks", "events out of order before it is known"],
+  ),
+  defect(
     "a compressed answer is read as events",
     { file: "watch/framing.ts", find: 'if (contentEncoding !== "") return undefined;', replace: "" },
     ["watch/framing", "a compressed answer is opaque"],
