@@ -107,6 +107,12 @@ function named(
   // The apiserver takes neither (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "")
     return refused("unauthenticated", "The certificate's uid is empty or not the only one", true);
+  if (policy.clientCerts === "impersonate" && commonName === anonymous)
+    return refused(
+      "unauthenticated",
+      `${anonymous} cannot be impersonated with a certificate's groups`,
+      true,
+    );
   const user = { name: commonName, uid: uids[0], groups: organizations, fingerprint };
   const vouched = policy.clientCerts === "front-proxy" ? asserted(user, policy.names) : impersonated(user);
   if (vouched.fields.every(({ fault }) => fault === undefined))
@@ -146,6 +152,9 @@ type Told = Omit<Unvouched, "strips"> | Omit<Refused, "strips"> | Omit<Vouched, 
 
 type Asserting = Exclude<IdentityPolicy, { readonly clientCerts: "reject" }>;
 
+/** Impersonated, it is in system:unauthenticated, whatever groups are named. */
+const anonymous = "system:anonymous";
+
 type User = {
   readonly name: string;
   readonly uid: string | undefined;
@@ -179,7 +188,12 @@ function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames):
 function impersonated({ name, uid, groups }: User): Word {
   const fields = [fieldOf("impersonate-user", name)];
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
-  fields.push(...groupFields("impersonate-group", groups));
+  const own = groupFields("impersonate-group", groups);
+  fields.push(...own);
+  // To a service account without groups the apiserver adds those of service accounts, which a certificate does not give
+  // (endpoints/filters/impersonation, groupsSpecified). The one group that both have keeps it from that.
+  if (own.length === 0 && name.startsWith("system:serviceaccount:"))
+    fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 

@@ -43,6 +43,25 @@ test("or Impersonate-*, where our own credential may", () => {
   ]);
 });
 
+test("who is impersonated has the groups of the certificate and no other, also by a service account's name", async () => {
+  const shown = async (name: string, groups: readonly string[] = []): Promise<string[]> =>
+    said(identityOf(await shownBy({ name, groups }), { clientCerts: "impersonate" }));
+  const account = "system:serviceaccount:kube-system:admin";
+  // Left out, the apiserver would add system:serviceaccounts and system:serviceaccounts:kube-system.
+  assert.equal(await shown(account), [
+    `impersonate-user: ${account}`,
+    "impersonate-group: system:authenticated",
+  ]);
+  assert.equal(await shown(account, [""]), await shown(account));
+  assert.equal(await shown(account, ["a"]), [`impersonate-user: ${account}`, "impersonate-group: a"]);
+  assert.equal(await shown("system:node:n"), ["impersonate-user: system:node:n"]);
+  // Whom it would take for somebody who has shown nothing.
+  assert.equal(await shown("system:anonymous", ["a"]), ["unauthenticated", "true"]);
+  const asserted = said(identityOf(await shownBy({ name: account }), frontProxy));
+  assert.equal(asserted.slice(0, 1), [`x-remote-user: ${account}`]);
+  assert.not.ok(asserted.some((field) => field.startsWith("x-remote-group")));
+});
+
 test("or nothing at all, where our own credential is lent: nothing else counts, and the apiserver judges the rest", () => {
   const identity = identityOf(alice, { clientCerts: "lend" });
   assert.equal(said(identity), []);

@@ -119,6 +119,17 @@ export const guards: readonly Guard[] = [
     fails: "where we impersonate, nobody asks to be a third",
   },
   {
+    row: "A41",
+    without: "a certificate with a service account's name gains the groups of service accounts",
+    removal: {
+      file: "proxy/identity.ts",
+      find: 'own.length === 0 && name.startsWith("system:serviceaccount:")',
+      replace: "own.length < 0",
+    },
+    test: identity,
+    fails: "who is impersonated has the groups of the certificate and no other",
+  },
+  {
     row: "A42",
     without: "a connection made for one host asks for another's",
     removal: {
