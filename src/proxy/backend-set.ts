@@ -3,7 +3,7 @@
  * discovery found. A reload or a discovery that fails changes nothing.
  */
 import { networkInterfaces } from "node:os";
-import { type Address, isLoopback, textOf } from "../address.ts";
+import { type Address, isLoopback, overlaps, textOf } from "../address.ts";
 import type { Clock } from "../clock.ts";
 import type { ClusterConfig } from "../config.ts";
 import type { DiscoveryConfig, UpstreamTls } from "../config-upstream.ts";
@@ -238,12 +238,19 @@ function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boole
   return listed.some(({ name, host, port }) => name === one.name || (host === one.host && port === one.port));
 }
 
-/** We are often published as an apiserver ourselves; sent to us, a request would run in a circle. */
-function isOwn({ host, port }: Found, { listeners }: ClusterConfig): boolean {
-  const isAt = ({ address }: { readonly address: Address }): boolean =>
-    address.port === port && (address.host === host || isThisHost(host));
+/**
+ * We are often published as an apiserver ourselves; sent to us, a request would run in a circle. An apiserver of this
+ * machine may have a listener's port on another address.
+ */
+function isOwn(found: Found, { listeners }: ClusterConfig): boolean {
+  const isAt = ({ address }: { readonly address: Address }): boolean => {
+    if (!overlaps(address, found)) return false;
+    return !isAnyAddress.has(address.host) || isThisHost(found.host);
+  };
   return listeners.some(isAt);
 }
+
+const isAnyAddress = new Set(["0.0.0.0", "::"]);
 
 function isThisHost(host: string): boolean {
   const own = Object.values(networkInterfaces()).flatMap((some) => some ?? []);

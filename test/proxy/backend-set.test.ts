@@ -125,11 +125,23 @@ test("our own listener is no backend, whoever says so", async ({ proxy }) => {
     ["loop", `https://127.0.0.1:${proxy.plainPort}`],
     ["other", `https://10.9.9.9:${proxy.port}`],
   ]);
-  const { set, told } = setOf(configOf(proxy, "discovery: {from: file, file: list.yaml}"));
+  const config = configOf(proxy, "discovery: {from: file, file: list.yaml}");
+  const [first, ...others] = config.listeners;
+  const listeners = [
+    { ...first, address: { host: "0.0.0.0", port: proxy.port } },
+    ...others,
+  ] as Config["listeners"];
+  const { set, told } = setOf({ ...config, listeners });
   set.start();
   await turn();
   assert.equal(told.at(-1), ["other"]);
   set.stop();
+  // As a static pod beside its apiserver, which has the same port on the node's own address.
+  const beside = setOf(config);
+  beside.set.start();
+  await turn();
+  assert.equal(beside.told.at(-1), ["other", "ourselves"]);
+  beside.set.stop();
 });
 
 test("another source keeps what the last one found until it answers itself", async ({ proxy }) => {
