@@ -85,6 +85,7 @@ class Scene {
       store,
       resources: watchedResources,
       attempts: this.#attempts,
+      progress: this.#weather.progress,
     };
     const { backends } = this.#weather;
     this.#apiservers = Array.from(

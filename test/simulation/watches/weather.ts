@@ -1,5 +1,6 @@
 /** What one run is to be like: drawn from the seed before anything happens. */
 import type { Random } from "../random.ts";
+import type { Progress } from "./cache.ts";
 import type { WireOptions } from "./wires.ts";
 
 export type Weather = {
@@ -15,6 +16,8 @@ export type Weather = {
   readonly largeBytes: number;
   readonly upstream: WireOptions;
   readonly downstream: WireOptions;
+  /** How caches learn that nothing has happened: kubeadm's setting, or etcd's own. */
+  readonly progress: Progress;
 };
 
 export function weatherOf(random: Random): Weather {
@@ -30,6 +33,7 @@ export function weatherOf(random: Random): Weather {
     largeBytes: random.pick([1_000, 20_000, 100_000]),
     upstream: wireOf(random),
     downstream: { ...wireOf(random), loss: 0 },
+    progress: { everyMs: random.pick([5_000, 600_000]), isAsked: true },
   };
 }
 
