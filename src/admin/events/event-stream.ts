@@ -7,6 +7,10 @@ import type { Clock } from "../../clock.ts";
 import { limits } from "../../limits.ts";
 import type { EventRing, Told } from "./event-ring.ts";
 
+/** May the client of a stream still read it? "unknown": the cluster cannot be asked. */
+export type Verdict = "yes" | "no" | "unknown";
+export type Judge = () => Promise<Verdict>;
+
 export class EventStreams {
   readonly #ring: EventRing;
   readonly #clock: Clock;
@@ -21,8 +25,11 @@ export class EventStreams {
     return this.#open.size;
   }
 
-  /** Serves until either side leaves; false: there are too many. Only kinds that begin with `?kind=` are told. */
-  serve(request: IncomingMessage, response: ServerResponse): boolean {
+  /**
+   * Serves until either side leaves, or the client may not read any more, which `judge` is asked at each beat; false: there
+   * are too many streams. Only kinds that begin with `?kind=` are told.
+   */
+  serve(request: IncomingMessage, response: ServerResponse, judge: Judge): boolean {
     if (this.#open.size >= limits.eventStreams) return false;
     const prefix = new URL(request.url ?? "", "http://here").searchParams.get("kind") ?? "";
     const send = (told: Told): void => {
@@ -41,7 +48,7 @@ export class EventStreams {
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
-    const quieten = this.#beat(response);
+    const quieten = this.#beat(response, judge);
     const end = (): void => {
       unlisten();
       quieten();
@@ -62,12 +69,19 @@ export class EventStreams {
   }
 
   /** A comment now and then: else nobody would find out that the other side is gone. */
-  #beat(response: ServerResponse): () => void {
-    const again = (): (() => void) =>
-      this.#clock.after(limits.eventBeatMs, () => {
-        response.write(": still here\n\n");
-        stop = again();
-      });
+  #beat(response: ServerResponse, judge: Judge): () => void {
+    let allowedAt = this.#clock.now();
+    const again = (): (() => void) => this.#clock.after(limits.eventBeatMs, () => void beat());
+    const beat = async (): Promise<void> => {
+      const verdict = await judge().catch((): Verdict => "no");
+      if (response.destroyed) return;
+      const now = this.#clock.now();
+      if (verdict === "yes") allowedAt = now;
+      // What nobody can say now was said then, and counts for as long as it would for a request.
+      if (verdict === "no" || now - allowedAt > limits.accessAllowedMs) return void response.end();
+      response.write(": still here\n\n");
+      stop = again();
+    };
     let stop = again();
     return () => stop();
   }

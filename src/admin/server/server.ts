@@ -16,7 +16,7 @@ import { descriptorOf } from "../../descriptors.ts";
 import { cannotListen, type Failure, wordsOf } from "../../failure.ts";
 import type { Journal } from "../../journal.ts";
 import { limits } from "../../limits.ts";
-import type { EventStreams } from "../events/event-stream.ts";
+import type { EventStreams, Verdict } from "../events/event-stream.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
@@ -151,7 +151,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
   const reply = await replyTo(request, parts);
   if (response.destroyed) return;
   const isStream = reply === eventReply && request.method === "GET";
-  if (isStream && parts.events?.serve(request, response) === true) return;
+  if (isStream && parts.events?.serve(request, response, () => judged(request, parts)) === true) return;
   const mayPost = parts.posts?.(pathOf(request)) !== undefined;
   response.writeHead(reply.status, {
     ...headOf(reply),
@@ -173,6 +173,13 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
     // Of a body that was refused nothing more is read.
     ...(status === 413 ? { connection: "close" } : {}),
   };
+}
+
+/** A token that was good when a stream began may have expired since, or been revoked. */
+async function judged(request: IncomingMessage, { guard }: Parts): Promise<Verdict> {
+  const admitted = await guard?.admit(request, pathOf(request));
+  if (admitted === undefined || !("status" in admitted)) return "yes";
+  return admitted.status === 503 ? "unknown" : "no";
 }
 
 async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {

@@ -1,16 +1,18 @@
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Asked } from "../../../src/admin/authorization/authorization.ts";
+import type { Asked, Authorization } from "../../../src/admin/authorization/authorization.ts";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
 import { EventStreams } from "../../../src/admin/events/event-stream.ts";
 import { jsonReply, type Routes } from "../../../src/admin/http/reply.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { guardOf } from "../../../src/admin/server/guard.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
-import { wallClock } from "../../../src/clock.ts";
+import { type Clock, wallClock } from "../../../src/clock.ts";
 import { Failure } from "../../../src/failure.ts";
 import { Journal } from "../../../src/journal.ts";
+import { limits } from "../../../src/limits.ts";
+import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/guard");
@@ -33,7 +35,10 @@ test.after.each(async () => {
   for (const admin of opened.splice(0)) await within(20_000, "the port to stop", admin.stop());
 });
 
-async function start(judge: Pick<typeof authorization, "admit"> = authorization): Promise<number> {
+async function start(
+  judge: Pick<Authorization, "admit"> = authorization,
+  clock: Clock = wallClock,
+): Promise<number> {
   const journal = new Journal(wallClock);
   const ring = new EventRing(journal, timesOf(wallClock));
   const api = await startApi({
@@ -42,7 +47,7 @@ async function start(judge: Pick<typeof authorization, "admit"> = authorization)
     journal,
     routes: (path) => (path === "/api/v1/locks" ? text("the locks") : page(path)),
     posts: (path) => (path === "/do" ? (posted) => (by.push(posted.by), text("done")()) : undefined),
-    events: new EventStreams(ring, wallClock),
+    events: new EventStreams(ring, clock),
     guard: guardOf(judge, page),
   });
   if (api instanceof Failure) throw new Error(api.message);
@@ -110,6 +115,72 @@ test("another Host is no reason to refuse: a browser that was led astray has no 
 test("a judge that breaks lets nobody in", async () => {
   const port = await start({ admit: () => Promise.reject(new Error("a bug")) });
   assert.match(await ask(port, "/api/v1/locks", { headers: good }), /^500 /);
+});
+
+/** A stream of events, and what its token is worth from now on. */
+async function streaming(): Promise<{
+  readonly pass: (ms: number) => Promise<boolean>;
+  answers: number;
+}> {
+  const clock = manualClock();
+  const state = {
+    answers: 200,
+    isOpen: true,
+    heard: 0,
+    pass: async (_ms: number): Promise<boolean> => false,
+  };
+  const port = await start(
+    {
+      admit: () =>
+        Promise.resolve(state.answers === 200 ? { username: "alice" } : jsonReply(state.answers, {})),
+    },
+    clock,
+  );
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request({ port, host: "127.0.0.1", path: "/api/v1/events", headers: good, agent: false }, resolve)
+      .on("error", reject)
+      .end();
+  });
+  response
+    .on("error", () => {})
+    .on("close", () => {
+      state.isOpen = false;
+    });
+  response.on("data", () => {
+    state.heard += 1;
+  });
+  /** Beat by beat; each is heard, or ends the stream. */
+  state.pass = async (ms) => {
+    for (let passed = 0; passed < ms && state.isOpen; passed += limits.eventBeatMs) {
+      const before = state.heard;
+      clock.advance(limits.eventBeatMs);
+      const told = async (): Promise<void> => {
+        while (state.isOpen && state.heard === before) await new Promise((resolve) => setTimeout(resolve, 2));
+      };
+      await within(10_000, "a beat", told());
+    }
+    return state.isOpen;
+  };
+  return state;
+}
+
+test("a stream of events ends with its token, or with the right to read, at the next beat", async () => {
+  for (const answer of [401, 403]) {
+    const stream = await streaming();
+    assert.is(await stream.pass(600_000), true, "as long as both hold");
+    stream.answers = answer;
+    assert.is(await stream.pass(limits.eventBeatMs), false, String(answer));
+  }
+});
+
+test("while the cluster cannot be asked a stream stays for as long as the last answer counts", async () => {
+  const stream = await streaming();
+  stream.answers = 503;
+  assert.is(await stream.pass(limits.accessAllowedMs - limits.eventBeatMs), true);
+  stream.answers = 200;
+  assert.is(await stream.pass(limits.eventBeatMs), true);
+  stream.answers = 503;
+  assert.is(await stream.pass(limits.accessAllowedMs + 2 * limits.eventBeatMs), false);
 });
 
 test.run();
