@@ -21,6 +21,9 @@ export class Outflow {
   /** DATA written since the last flush: beyond the backlog's bound the rest waits for the socket's answer. */
   #unflushedBytes = 0;
   #isCongested = false;
+  #isGathering = false;
+  /** Counts the turns in which something was written. */
+  turn = 0;
   #isPumping = false;
 
   constructor(buffered: Buffered) {
@@ -61,9 +64,22 @@ export class Outflow {
     this.#buffered.add(count);
   }
 
+  /** A stream keeps tiny DATA until the turn's end, so that it leaves in one frame. */
+  gather(): void {
+    this.#isGathering = true;
+  }
+
+  /** The turn ends: what was gathered is written, as far as the windows let it. */
+  gathered(): void {
+    if (!this.#isGathering) return;
+    this.#isGathering = false;
+    this.pump();
+  }
+
   /** The turn's buffers went to the socket; `isDrained` is what it said. Either way they are its backlog now. */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
+    this.turn += 1;
     if (isDrained) this.pump();
     else this.#isCongested = true;
   }

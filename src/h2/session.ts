@@ -210,6 +210,7 @@ export class Session implements FrameSink {
 
   /** Writes what the turn has gathered. */
   flush(): void {
+    this.#streams.outflow.gathered();
     const buffers = this.#writer.take();
     if (buffers.length === 0) return;
     this.#streams.outflow.flushed(this.#owner.write(buffers, this.#writer.release()));

@@ -68,6 +68,8 @@ export class Stream implements Side {
   isHead = false;
   #queue = noPieces;
   #queuedBytes = 0;
+  /** The turn (outflow.ts) in which DATA was written at once. */
+  #dataTurn = -1;
   /** RST_STREAM(NO_ERROR) follows the end that waits in the queue. */
   #stopsAtEnd = false;
   /** Octets that the owner was given and has not granted back. */
@@ -123,13 +125,26 @@ export class Stream implements Side {
     const length = end - start;
     const fits = this.#queue.length === 0 && length <= frameBytes;
     if (fits && length <= this.sendWindow && (length <= this.#host.outflow.room || length === 0)) {
-      this.#writeData(bytes, start, end, endStream);
+      if (length >= limits.crumbBytes || !this.#isScattered) this.#writeData(bytes, start, end, endStream);
+      else this.#gather(bytes, start, end, endStream);
       return;
     }
     const isFirst = this.#queue.length === 0;
     this.#keep(bytes, start, end, endStream);
     // What is more than a quantum goes on after the flush.
     if (isFirst) this.pump();
+  }
+
+  /** Has DATA of this stream been written in this turn, and something of another behind it? */
+  get #isScattered(): boolean {
+    const { outflow, writer } = this.#host;
+    return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
+  }
+
+  /** Tiny frames of several streams by turns: the rest of this turn's leaves at its end, in one frame for each stream. */
+  #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#keep(bytes, start, end, endStream);
+    this.#host.outflow.gather();
   }
 
   /** Copies it, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */
@@ -307,6 +322,7 @@ export class Stream implements Side {
   }
 
   #writeData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#dataTurn = this.#host.outflow.turn;
     this.#putData(bytes, start, end, endStream, false);
     this.#dataSent(end - start, endStream);
   }

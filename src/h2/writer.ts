@@ -25,6 +25,9 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
+  /** Where the DATA frame begins that was written last, and its stream; 0 when something else was. */
+  #dataAt = 0;
+  #dataId = 0;
   #segments: Buffer[] = [];
   /** Pooled buffers among the segments. */
   #lent: Buffer[] | undefined;
@@ -144,13 +147,34 @@ export class FrameWriter {
     }
   }
 
-  /** At most `frameBytes` at once. */
+  /** True if the stream's DATA was written last: what follows becomes part of the same frame, if there is room. */
+  endsWith(id: number): boolean {
+    return this.#dataId === id;
+  }
+
+  /** At most `frameBytes` at once. Joins the stream's DATA before it: a peer's tiny frames do not go on as so many (A16). */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
+    if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;
     this.#room(frameHeaderBytes + length);
+    this.#dataAt = this.#at;
+    // Nothing joins a frame that ends its stream.
+    if (!endStream) this.#dataId = id;
     putFrameHeader(this.#out, this.#at, length, frameType.DATA, endStream ? flag.END_STREAM : 0, id);
     bytes.copy(this.#out, this.#at + frameHeaderBytes, start, end);
     this.#at += frameHeaderBytes + length;
+  }
+
+  #joins(bytes: Buffer, start: number, end: number, endStream: boolean): boolean {
+    const to = this.#at + end - start;
+    const length = to - this.#dataAt - frameHeaderBytes;
+    if (length > frameBytes || to > this.#out.length) return false;
+    bytes.copy(this.#out, this.#at, start, end);
+    const flags = endStream ? flag.END_STREAM : 0;
+    putFrameHeader(this.#out, this.#dataAt, length, frameType.DATA, flags, this.#dataId);
+    this.#at = to;
+    if (endStream) this.#dataId = 0;
+    return true;
   }
 
   /** What lies in the pooled buffer becomes a segment. */
@@ -158,6 +182,7 @@ export class FrameWriter {
     const length = this.#at;
     if (length === 0) return;
     this.#at = 0;
+    this.#dataId = 0;
     if (length < lentBytes) {
       const own = Buffer.allocUnsafe(length);
       this.#out.copy(own, 0, 0, length);
@@ -172,6 +197,7 @@ export class FrameWriter {
 
   #room(count: number): void {
     this.#touch();
+    this.#dataId = 0;
     if (this.#at + count > this.#out.length) this.#cut();
     if (this.#out === none) this.#out = pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
   }

@@ -207,6 +207,45 @@ const sent = fc.record({
   small: fc.boolean(),
 });
 
+test("DATA of one stream is one frame as long as nothing else is written, it fits, and the stream goes on", () => {
+  const writer = new FrameWriter(() => {});
+  const text = Buffer.from("abcdefghij");
+  const half = Buffer.alloc(10_000, "x");
+  writer.data(1, text, 0, 1, false);
+  writer.data(1, text, 1, 3, false);
+  writer.windowUpdate(1, 5);
+  writer.data(1, text, 3, 4, false);
+  writer.data(3, text, 4, 5, false);
+  writer.data(1, text, 5, 6, false);
+  writer.data(1, text, 6, 7, true);
+  writer.data(5, half, 0, 10_000, false);
+  writer.data(5, half, 0, 10_000, false);
+  writer.data(5, text, 0, 0, true);
+  const { frames } = parse(Buffer.concat(writer.take()));
+  assert.equal(
+    frames.map(({ type, id, flags, payload }) => [
+      type,
+      id,
+      flags,
+      payload.length > 9 ? payload.length : payload.toString("latin1"),
+    ]),
+    [
+      [0, 1, 0, "abc"],
+      [8, 1, 0, "\u0000\u0000\u0000\u0005"],
+      [0, 1, 0, "d"],
+      [0, 3, 0, "e"],
+      [0, 1, 1, "fg"],
+      [0, 5, 0, 10_000],
+      [0, 5, 1, 10_000],
+    ],
+  );
+  // The next turn begins with a frame of its own.
+  writer.data(7, text, 0, 1, false);
+  writer.take();
+  writer.data(7, text, 1, 2, false);
+  assert.is(parse(Buffer.concat(writer.take())).frames.length, 1);
+});
+
 test("random DATA forwarded from a reader through two writers arrives octet for octet", () => {
   fc.assert(
     fc.property(

@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
+import { data, wire } from "../support/h2-frames.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/relay");
@@ -293,6 +294,62 @@ test("what comes after the exchange is over goes nowhere and keeps no window", (
   ear.say("late");
   path.settle();
   assert.is(path.exchanges.size, 0);
+});
+
+/** Uploads by turns, one octet a frame, as they come in reads of 64 KiB; DATA frames and octets of each at the backend. */
+function uploads(count: number, octets: number): { frames: number; bodies: string[]; isEnded: boolean } {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const begun = Array.from({ length: count }, () => client.ask("POST", "/api/v1/pods", [], false));
+  path.settle();
+  const ids = begun.map(({ stream }) => stream.id);
+  const frames = Array.from({ length: octets }, (_, at) =>
+    ids.map((id) => data(id, String(at % 10), at === octets - 1 ? "end" : undefined)),
+  ).flat();
+  const bytes = wire(...frames);
+  for (let at = 0; at < bytes.length; at += 65_536) {
+    client.downstream.receive(bytes.subarray(at, at + 65_536));
+    path.settle();
+  }
+  const heard = path.backend("a").asked;
+  return {
+    frames: heard.reduce((sum, { chunks }) => sum + chunks.length, 0),
+    bodies: heard.map(({ body }) => body),
+    isEnded: heard.every(({ isEnded }) => isEnded),
+  };
+}
+
+test("an upload in frames of one octet reaches the lane in a tenth of them, whole, in order, and ended (A16)", () => {
+  for (const [count, octets] of [
+    [1, 40_000],
+    [2, 20_000],
+    [20, 2000],
+  ] as const) {
+    const { frames, bodies, isEnded } = uploads(count, octets);
+    const whole = Array.from({ length: octets }, (_, at) => String(at % 10)).join("");
+    assert.is(bodies.length, count);
+    for (const body of bodies) assert.is(body, whole);
+    assert.ok(isEnded);
+    assert.ok(frames <= (count * octets) / 10, `${count} uploads: ${frames} of ${count * octets} frames`);
+  }
+});
+
+test("a keystroke waits for no other: it leaves in the turn in which it came", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const typing = client.ask("POST", "/api/v1/namespaces/a/pods/b/exec", [], false);
+  path.settle();
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200")], false);
+  for (let key = 1; key <= 100; key += 1) {
+    path.clock.advance(10);
+    typing.say("x");
+    path.settle();
+    assert.is(last.body.length, key);
+    last.say("y");
+    path.settle();
+  }
+  assert.is(last.chunks.length, 100);
 });
 
 test.run();

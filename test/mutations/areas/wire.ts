@@ -3,6 +3,38 @@ import { type Defect, defect } from "../defect.ts";
 
 export const wire: readonly Defect[] = [
   defect(
+    "each tiny frame of an upload goes on as a frame",
+    {
+      file: "h2/writer.ts",
+      find: "if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;",
+      replace: "void this.#joins;",
+    },
+    ["proxy/relay", "an upload in frames of one octet reaches the lane in a tenth of them"],
+  ),
+  defect(
+    "tiny frames of two uploads by turns go on one by one",
+    {
+      file: "h2/stream.ts",
+      find: "this.#dataTurn === outflow.turn && !writer.endsWith(this.id)",
+      replace: "this.#dataTurn < -1 && !writer.endsWith(this.id) && outflow.turn < 0",
+    },
+    ["proxy/relay", "an upload in frames of one octet reaches the lane in a tenth of them"],
+  ),
+  defect(
+    "DATA joins a frame that ends its stream",
+    { file: "h2/writer.ts", find: "if (!endStream) this.#dataId = id;", replace: "this.#dataId = id;" },
+    ["h2/writer", "random DATA forwarded"],
+  ),
+  defect(
+    "an end that joins is forgotten",
+    {
+      file: "h2/writer.ts",
+      find: "const flags = endStream ? flag.END_STREAM : 0;",
+      replace: "const flags = 0;",
+    },
+    ["proxy/relay", "an upload in frames of one octet reaches the lane in a tenth of them"],
+  ),
+  defect(
     "a token is read in quadratic time",
     {
       file: "proxy/credential-expiry.ts",
