@@ -155,6 +155,14 @@ export const limits = {
   unprovenWaitMs: 10_000,
   unprovenLookMs: 50,
   unprovenWaiting: 8000,
+  /**
+   * For so long a stream above a GOAWAY's last id is no attempt: each 401 brings one upon its connection, and says nothing of
+   * the backend. As long as three waits for a lane.
+   */
+  sentAwayMs: 7500,
+  /** A JWT is accepted for a minute after its end (go-jose's leeway), and proves for so long then. */
+  bearerLeewayMs: 60_000,
+  endedBearerMs: 5000,
   /** What is read of an answer that nobody wants, before it is reset after all. */
   drainedBytes: MiB,
   /** TCP, TLS and the first SETTINGS of a backend. */

@@ -13,13 +13,14 @@ function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   if (field === undefined) return undefined;
   let found = known.get(field);
   if (found === undefined) {
-    found = { end: endIn(field.value) };
+    found = { end: bearerEndsAt(field.value) };
     known.set(field, found);
   }
   return found.end;
 }
 
-function endIn(value: string): number | undefined {
+/** When an Authorization field's JWT ends by its own word, in ms since 1970; undefined for anything else. Nothing is verified. */
+export function bearerEndsAt(value: string): number | undefined {
   const payload = payloadIn(value);
   if (payload === "") return undefined;
   const claims = parsed(Buffer.from(payload, "base64url").toString());

@@ -3,6 +3,7 @@
  * order in which they came; their lanes are opened no faster than each backend's budget of dials allows.
  */
 import type { Clock } from "../clock.ts";
+import { patiently } from "../health/patience.ts";
 import { limits } from "../limits.ts";
 
 type Waiting = { readonly place: () => void; readonly stop: () => void };
@@ -35,7 +36,8 @@ export class Hold {
       stop();
       this.#waiting.delete(held);
     };
-    const stop = this.#clock.after(leftMs, () => {
+    // A stall of ours is not counted: a backend may have come back meanwhile.
+    const stop = patiently(this.#clock, leftMs, () => {
       leave();
       refuse();
     });

@@ -26,6 +26,8 @@ import { Witness } from "./witness.ts";
 export type LanesOptions = {
   readonly backend: string;
   readonly clock: Clock;
+  /** Stands still while our own loop does. */
+  readonly patience: Pick<Clock, "now">;
   readonly turn: Turn;
   readonly buffered: Buffered;
   readonly journal: Journal;
@@ -132,7 +134,7 @@ export class Lanes implements LaneOwner {
       );
       return;
     }
-    row.waiting.set(waiter, this.#options.clock.now());
+    row.waiting.set(waiter, this.#options.patience.now());
     this.#dial(row);
     if (this.#options.known().isUntrusted && !row.lanes.some((lane) => lane.isOpening))
       refuse(row, this.#untrusted());
@@ -350,7 +352,7 @@ export class Lanes implements LaneOwner {
     const now = this.#options.clock.now();
     if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
     for (const row of this.#rows.values()) {
-      this.#attend(row, now);
+      this.#attend(row, this.#options.patience.now());
       this.#dialOrForget(row);
       this.#retireIdle(row, now);
       // The dial of a successor may have failed, or its budget was spent.
@@ -358,7 +360,7 @@ export class Lanes implements LaneOwner {
     }
   }
 
-  /** Nobody waits for ever: who may use better lanes by now goes there, who has waited too long goes elsewhere. */
+  /** `now` is a reading of `patience`. Nobody waits for ever: who may use better lanes by now goes there, who has waited too long goes elsewhere. */
   #attend(row: Row, now: number): void {
     for (const [waiter, since] of row.waiting) {
       const key = waiter.wanted();

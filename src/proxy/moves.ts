@@ -24,6 +24,8 @@ import { Waves } from "./waves.ts";
 
 export type MovesParts = {
   readonly clock: Clock;
+  /** Stands still while our own loop does. */
+  readonly patience: Clock;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
   readonly journal: Journal;
@@ -37,6 +39,7 @@ const nobody: readonly string[] = [];
 
 export class Moves {
   readonly clock: Clock;
+  readonly patience: Clock;
   /** How far each backend has come: watches show it, and none is sent to one that stands still. */
   readonly standings: Standings;
   /** The same, of those that see all of a resource or of one of its namespaces. */
@@ -70,6 +73,7 @@ export class Moves {
   constructor(parts: MovesParts) {
     this.#parts = parts;
     this.clock = parts.clock;
+    this.patience = parts.patience;
     this.standings = parts.standings;
     this.scopes = parts.scopes;
     this.where = new Destinations(parts);

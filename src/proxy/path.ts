@@ -165,6 +165,7 @@ export class Path {
     return new Lanes({
       ...lanes,
       backend,
+      patience: this.patience,
       clock,
       turn,
       buffered,

@@ -8,6 +8,8 @@ const nobody: readonly string[] = [];
 
 export class Pursuit {
   readonly #clock: Clock;
+  /** What the search is measured by: it stands still while our own loop does, in which no backend could be asked. */
+  readonly #patience: Clock;
   reason: AskReason = "lost";
   /** The backend that is to be left, or was lost. */
   from = "";
@@ -26,8 +28,9 @@ export class Pursuit {
   /** Its watch is about to end: nobody is asked any more. */
   isClosed = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, patience: Clock) {
     this.#clock = clock;
+    this.#patience = patience;
   }
 
   begin(reason: AskReason, from: string): void {
@@ -48,19 +51,19 @@ export class Pursuit {
    * ask the others again: that they are forgotten takes something new, or time.
    */
   get tried(): readonly string[] {
-    return this.#clock.now() - this.#triedAt < limits.resumeMs ? this.#tried : nobody;
+    return this.#patience.now() - this.#triedAt < limits.resumeMs ? this.#tried : nobody;
   }
 
   inVain(backend: string): void {
     this.#tried = [...this.tried, backend];
-    this.#triedAt = this.#clock.now();
+    this.#triedAt = this.#patience.now();
   }
 
   /** May somebody be asked once more? Counts it if so. */
   mayTry(): boolean {
     if (this.isClosed) return false;
     this.#attempts ??= new Attempts();
-    return this.#attempts.mayTry(this.#clock.now());
+    return this.#attempts.mayTry(this.#patience.now());
   }
 
   /**
@@ -97,7 +100,7 @@ export class Pursuit {
 
   /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
   get leftMs(): number {
-    return this.#attempts?.leftMs(this.#clock.now()) ?? limits.resumeMs;
+    return this.#attempts?.leftMs(this.#patience.now()) ?? limits.resumeMs;
   }
 
   /** Is its time over, even if nobody could be asked? */
@@ -113,7 +116,7 @@ export class Pursuit {
   /** `refusal`: its word, when that is the answer to the client's own request. Then the search begins with it. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new Attempts();
-    this.#attempts.expire(this.#clock.now());
+    this.#attempts.expire(this.#patience.now());
     if (refusal === undefined) return;
     this.#refusal = refusal;
     this.begin("expired", backend);
@@ -142,11 +145,11 @@ export class Pursuit {
 
   /** A second leg was refused: for so long no other is asked for. */
   declined(ms: number): void {
-    this.#declinedUntil = this.#clock.now() + ms;
+    this.#declinedUntil = this.#patience.now() + ms;
   }
 
   get isDeclined(): boolean {
-    return this.#clock.now() < this.#declinedUntil;
+    return this.#patience.now() < this.#declinedUntil;
   }
 
   /** A backend took the watch. */
@@ -155,7 +158,7 @@ export class Pursuit {
     this.#notServing = nobody;
     this.#declinedUntil = 0;
     this.#unsentCount = 0;
-    this.#attempts?.resumed(this.#clock.now());
+    this.#attempts?.resumed(this.#patience.now());
   }
 
   progressed(): void {
@@ -173,7 +176,7 @@ export class Pursuit {
   }
 
   after(ms: number, run: () => void): void {
-    this.waitFor(this.#clock.after(ms, run));
+    this.waitFor(this.#patience.after(ms, run));
   }
 
   /**

@@ -36,7 +36,7 @@ export type ExchangeOwner = {
   /** The final head arrived, with this status. */
   answered(exchange: Exchange, status: number, by: AnsweredBy): void;
   /** Its legs are gone with nothing answered, and the request may be sent again: place it anew. */
-  replace(exchange: Exchange, failure: Failure): void;
+  replace(exchange: Exchange, failure: Failure, isSentAway?: boolean): void;
   /** Nothing is answered and nothing may be sent again: tell the client. */
   failed(exchange: Exchange, failure: Failure): void;
   /** Answers the client with a Status, and writes nothing to the journal. */
@@ -280,7 +280,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     if (leg.isMalformed) return this.#owner.failed(this, malformedAnswer(leg));
     const message = `Backend ${leg.backend} was lost before it answered`;
     const failure = new Failure("backend-lost", "backend", message);
-    if (this.#maySendAgain(code)) this.#owner.replace(this, failure);
+    const isSentAway = code === errorCode.REFUSED_STREAM && leg.isLaneRetiring;
+    if (this.#maySendAgain(code)) this.#owner.replace(this, failure, isSentAway);
     else if (code === lost) this.#owner.failed(this, failure);
     else if (this.#isRepeatedInVain(code))
       this.#owner.failed(

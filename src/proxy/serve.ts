@@ -306,9 +306,14 @@ class Course implements ExchangeOwner {
   }
 
   /** Nothing was sent, or it may be sent again: the next backend is asked, a few times at most. */
-  replace(exchange: Exchange, failure: Failure): void {
+  replace(exchange: Exchange, failure: Failure, isSentAway = false): void {
+    const { clock, backends } = this.#parts;
     // Attempts that met the silence of all say nothing of any backend.
-    const { areAllSilent } = this.#parts.backends;
+    const { areAllSilent } = backends;
+    // Nor does a GOAWAY: there is one behind each 401, whoever earned it.
+    const { legs, order } = exchange;
+    const isLimit = legs.tried.length === limits.attempts;
+    if (isSentAway && isLimit && clock.now() - order.at < limits.sentAwayMs) legs.tried = legs.tried.slice(1);
     if (areAllSilent || exchange.legs.tried.length < limits.attempts) return this.place(exchange);
     if (failure.code !== "backend-lost") return this.failed(exchange, failure);
     // What comes here may be asked again, by its client too: 503 says when, and a watch is not relisted (watch.md §5.1).

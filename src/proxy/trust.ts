@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import { type Field, role } from "../h2/field.ts";
 import type { RequestHead } from "../h2/fields.ts";
 import { limits } from "../limits.ts";
+import { bearerEndsAt } from "./credential-expiry.ts";
 
 /**
  * `front-proxy` and `impersonate` are those for whom we vouch, each on lanes that carry our own credential for it: nobody
@@ -30,7 +31,13 @@ export function isBearer({ role: of, name, value }: Field): boolean {
 }
 
 /** A credential by its salted hash; never the credential. */
-export type Bearer = { readonly key: string; provenUntil: number };
+export type Bearer = {
+  readonly key: string;
+  /** A clock reading; 0 while it is not proven. */
+  provenUntil: number;
+  /** When it ends by its own word, in ms since 1970. */
+  readonly endsAt: number;
+};
 
 /** What serve remembers of a request's credential, to report the answer's status; undefined is anonymous. */
 export type Credential = Bearer | undefined;
@@ -77,8 +84,18 @@ export class Trust {
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
     const known = this.#known(credential);
-    known.provenUntil = status === 401 ? 0 : this.#clock.now() + limits.provenMs;
+    known.provenUntil = status === 401 ? 0 : this.#clock.now() + this.#provenMs(known);
     if (status !== 401 && !this.#bearers.has(known.key)) this.#remember(known);
+  }
+
+  /**
+   * A bearer is unproven from its own end on, so that tokens that end together bring no 401s upon the connections of the
+   * proven. One that is accepted long after its end shows that our wall clock is wrong, not the bearer.
+   */
+  #provenMs({ endsAt }: Bearer): number {
+    const leftMs = endsAt - this.#clock.wall();
+    if (leftMs < -limits.bearerLeewayMs) return limits.provenMs;
+    return Math.min(limits.provenMs, Math.max(limits.endedBearerMs, leftMs));
   }
 
   /** Requests that came before it was taken may hold another of the same key: what is remembered goes for all of them. */
@@ -89,7 +106,11 @@ export class Trust {
   #bearer(value: string): Bearer {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
-    if (known === undefined) return { key, provenUntil: 0 };
+    if (known === undefined) {
+      // A token that long is nobody's: to read what it says costs more than to be surprised by its end.
+      const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
+      return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
+    }
     this.#bearers.delete(key);
     this.#bearers.set(key, known);
     return known;

@@ -62,7 +62,7 @@ export class Watching implements LegOwner {
     this.#parts = parts;
     this.progress = new Progress({ ...asked, ...asked.request });
     this.#outlet = new Outlet(host.down, clock);
-    this.#pursuit = new Pursuit(clock);
+    this.#pursuit = new Pursuit(clock, moves.patience);
     const shared = { clock, progress: this.progress, outlet: this.#outlet, pursuit: this.#pursuit, asked };
     this.legs = new WatchLegs({ ...shared, complaints: moves.complaints, order: host.order });
     this.#ending = new WatchEnd({ host, progress: this.progress, legs: this.legs, pursuit: this.#pursuit });

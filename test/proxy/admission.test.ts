@@ -109,6 +109,7 @@ function authenticating(answerMs = 5): PlayedPath {
   for (const name of ["a", "b"]) {
     path.backend(name).authenticates = (authorization) => /^Bearer (good|new)/.test(authorization);
     path.backend(name).answerMs = answerMs;
+    path.backend(name).goAwayMs = 5;
   }
   return path;
 }
@@ -169,6 +170,70 @@ test("a hostile flood that hangs has its places and no more: other addresses' ne
   const known = client.ask("GET", watchTarget, [bearer("good")]);
   path.clock.advance(100);
   assert.equal([newcomer.status, known.status], ["200", "200"]);
+});
+
+/** Clients whose bearers were accepted are refused from now on, but for those whose name begins with "good". */
+function revoke(path: PlayedPath): void {
+  for (const name of ["a", "b"])
+    path.backend(name).authenticates = (authorization) => authorization.startsWith("Bearer good");
+}
+
+for (const [what, isKnown] of [
+  ["were accepted before", true],
+  ["were never accepted", false],
+] as const) {
+  test(`A43: a storm of 401s, of bearers that ${what}, each with its GOAWAY: all are told 401, the proven feel nothing`, () => {
+    const path = authenticating(20);
+    const good = Array.from({ length: 20 }, () => path.client());
+    const bad = Array.from({ length: 300 }, () => path.client());
+    const watches = good.map((client, index) => client.ask("GET", watchTarget, [bearer(`good-${index}`)]));
+    if (isKnown)
+      for (const [index, client] of bad.entries()) client.ask("GET", "/api", [bearer(`new-${index}`)]);
+    path.clock.advance(1000);
+    revoke(path);
+    const [told, served]: [Ear[], Ear[]] = [[], []];
+    const askGood = (): Ear[] => good.map((one, at) => one.ask("GET", "/api", [bearer(`good-${at}`)]));
+    for (let round = 0; round < 3; round += 1)
+      for (const [index, client] of bad.entries()) {
+        told.push(client.ask("GET", round === 1 ? watchTarget : "/api", [bearer(`new-${index}`)]));
+        if (index % 15 === 0) served.push(...askGood());
+        path.clock.advance(1);
+      }
+    path.clock.advance(2000);
+    assert.equal(statuses(told), { 401: 900 });
+    assert.equal(statuses(served), { 200: 1200 });
+    assert.ok(
+      watches.every(
+        ({ status, isEnded, resetCode }) => status === "200" && !isEnded && resetCode === undefined,
+      ),
+    );
+    assert.equal(
+      path.changes.filter(({ to }) => to !== "ready"),
+      [],
+    );
+  });
+}
+
+test("a request that is sent away with GOAWAY again and again, unprocessed, is asked until it is answered", () => {
+  const path = authenticating();
+  for (const name of ["a", "b"]) path.backend(name).isSendingAway = true;
+  const ear = path.client().ask("POST", "/api", [bearer("new")]);
+  path.clock.advance(1000);
+  const asked = path.backend("a").asked.length + path.backend("b").asked.length;
+  assert.ok(asked > limits.attempts, `${asked} times`);
+  for (const name of ["a", "b"]) path.backend(name).isSendingAway = false;
+  path.clock.advance(1000);
+  assert.is(ear.status, "200");
+});
+
+test("whatever its backend does, a request that is sent away again and again is told so in the end", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").isSendingAway = true;
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.clock.advance(limits.sentAwayMs - 1000);
+  assert.is(ear.status, "");
+  path.clock.advance(5000);
+  assert.is(ear.status, "503");
 });
 
 test.run();

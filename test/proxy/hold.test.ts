@@ -36,6 +36,22 @@ test("who is held goes when a backend is back, in order, or is refused when its 
   assert.is(hold.size, 0);
 });
 
+test("a stall of ours is not counted: a backend that came back meanwhile takes those who are held (F11)", () => {
+  const { clock, hold, heard } = holding();
+  hold.wait(
+    hold.until,
+    () => heard.push("placed"),
+    () => heard.push("refused"),
+  );
+  clock.advance(100);
+  clock.stall(2 * limits.holdMs);
+  clock.advance(10);
+  assert.equal(heard, []);
+  hold.release();
+  clock.turn();
+  assert.equal(heard, ["placed"]);
+});
+
 test("who leaves is neither placed nor refused", () => {
   const { clock, hold, heard } = holding();
   const leave = hold.wait(

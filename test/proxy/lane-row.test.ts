@@ -129,4 +129,24 @@ test("lanes that a burst has opened close within 5 s of it, down to the warm one
   ]);
 });
 
+test("a stall of ours refuses none of those who wait for a lane (F11)", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  path.backend("a").maxStreams = 0;
+  const heard: string[] = [];
+  const key = laneKey("proven", "plain");
+  path.upstreams.lanesOf("a")?.wait({
+    key,
+    wanted: () => key,
+    ready: () => heard.push("ready"),
+    suspected() {},
+    refused: ({ code }) => heard.push(code),
+  });
+  path.clock.advance(1000);
+  path.clock.stall(2 * limits.laneWaitMs);
+  path.clock.advance(500);
+  assert.equal(heard, []);
+  path.clock.advance(limits.laneWaitMs);
+  assert.equal(heard, ["overload"]);
+});
+
 test.run();

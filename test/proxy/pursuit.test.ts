@@ -8,7 +8,7 @@ const test = suite("proxy/pursuit");
 
 test("it knows why and since when, and forgets whom it asked once something new came, or after a while", () => {
   const clock = manualClock();
-  const pursuit = new Pursuit(clock);
+  const pursuit = new Pursuit(clock, clock);
   pursuit.begin("lost", "a");
   clock.advance(30);
   pursuit.inVain("a");
@@ -26,7 +26,7 @@ test("it knows why and since when, and forgets whom it asked once something new 
 
 test("it waits for one thing at a time", () => {
   const clock = manualClock();
-  const pursuit = new Pursuit(clock);
+  const pursuit = new Pursuit(clock, clock);
   const done: string[] = [];
   pursuit.after(10, () => done.push("first"));
   pursuit.after(20, () => done.push("second"));
@@ -44,7 +44,7 @@ test("it waits for one thing at a time", () => {
 
 test("its time is over fifteen seconds after it was first tried, and not before it was", () => {
   const clock = manualClock();
-  const pursuit = new Pursuit(clock);
+  const pursuit = new Pursuit(clock, clock);
   clock.advance(60_000);
   assert.not(pursuit.isOver);
   assert.is(pursuit.leftMs, limits.resumeMs);
@@ -57,13 +57,13 @@ test("its time is over fifteen seconds after it was first tried, and not before 
 });
 
 test("whoever has no lane does not count, and the next is put off a little longer each time", () => {
-  const pursuit = new Pursuit(manualClock());
+  const pursuit = new Pursuit(manualClock(), manualClock());
   const pauses = [1, 2, 3, 4, 5].map(() => (pursuit.mayTry() ? pursuit.unsent() : -1));
   assert.equal(pauses, [0, 50, 100, 150, 200]);
 });
 
 test("that nothing new comes of it is remembered until something does", () => {
-  const pursuit = new Pursuit(manualClock());
+  const pursuit = new Pursuit(manualClock(), manualClock());
   pursuit.mayTry();
   pursuit.found();
   assert.ok(pursuit.isFruitless);
@@ -73,7 +73,7 @@ test("that nothing new comes of it is remembered until something does", () => {
 
 test("a refusal holds for its time, or until somebody takes the watch", () => {
   const clock = manualClock();
-  const pursuit = new Pursuit(clock);
+  const pursuit = new Pursuit(clock, clock);
   assert.not(pursuit.isDeclined);
   pursuit.declined(2000);
   clock.advance(1999);
@@ -88,7 +88,7 @@ test("a refusal holds for its time, or until somebody takes the watch", () => {
 });
 
 test("each backend that does not serve the resource is remembered, and is no attempt, once", () => {
-  const pursuit = new Pursuit(manualClock());
+  const pursuit = new Pursuit(manualClock(), manualClock());
   for (const backend of ["a", "b", "b", "a", "b"]) {
     assert.ok(pursuit.mayTry());
     pursuit.unserved(backend);
@@ -100,7 +100,7 @@ test("each backend that does not serve the resource is remembered, and is no att
 });
 
 test("a version that is too old is remembered while it is searched for", () => {
-  const pursuit = new Pursuit(manualClock());
+  const pursuit = new Pursuit(manualClock(), manualClock());
   assert.not(pursuit.isExpired);
   assert.is(pursuit.endReason, "no-backend");
   pursuit.mayTry();
@@ -113,7 +113,7 @@ test("a version that is too old is remembered while it is searched for", () => {
 
 test("where that answers the client's own request, the search begins with it, and it is kept", () => {
   const clock = manualClock();
-  const pursuit = new Pursuit(clock);
+  const pursuit = new Pursuit(clock, clock);
   pursuit.expired("a", Buffer.from("410"));
   assert.ok(pursuit.mayTry());
   assert.equal([pursuit.reason, pursuit.from, String(pursuit.refusal)], ["expired", "a", "410"]);

@@ -50,6 +50,25 @@ test("who asked before it was taken, on another socket even, is proven with it, 
   assert.is(trust.classOf(trust.credentialOf(request("t"), early)), "unproven");
 });
 
+test("a JWT is proven no longer than it says that it holds, unless a backend takes it long after that: then our clock is wrong", () => {
+  const clock = manualClock();
+  const jwt = (endMs: number): string =>
+    ["{}", JSON.stringify({ exp: (clock.wall() + endMs) / 1000 }), "signature"]
+      .map((part) => Buffer.from(part).toString("base64url"))
+      .join(".");
+  const provenFor = (token: string): number => {
+    const trust = new Trust(clock);
+    const credential = trust.credentialOf(request(token), memo());
+    trust.learn(credential, 200);
+    return (credential?.provenUntil ?? 0) - clock.now();
+  };
+  assert.is(provenFor(jwt(60_000)), 60_000);
+  assert.is(provenFor(jwt(limits.provenMs * 2)), limits.provenMs);
+  assert.is(provenFor(jwt(-1000)), limits.endedBearerMs);
+  assert.is(provenFor(jwt(-3_600_000)), limits.provenMs);
+  assert.is(provenFor("opaque"), limits.provenMs);
+});
+
 test("one 401 takes the proof back", () => {
   const trust = new Trust(manualClock());
   const credential = trust.credentialOf(request("t"), memo());

@@ -24,7 +24,7 @@ function played() {
     dropOther: () => heard.push("alone"),
     release: (refusal: Buffer) => heard.push(refusal.toString()),
   } as unknown as WatchLegs;
-  const pursuit = new Pursuit(clock);
+  const pursuit = new Pursuit(clock, clock);
   const ending = new WatchEnd({ host, progress, legs, pursuit });
   return { clock, heard, pursuit, ending };
 }

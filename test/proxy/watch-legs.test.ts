@@ -48,7 +48,7 @@ function played(): Played {
     clock,
     progress,
     outlet,
-    pursuit: new Pursuit(clock),
+    pursuit: new Pursuit(clock, clock),
     asked,
     complaints,
     order: orderOf(),

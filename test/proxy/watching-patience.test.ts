@@ -24,6 +24,21 @@ test("a backend that is busy for long is not waited for while another one answer
   );
 });
 
+test("a stall of ours is not counted: a watch whose backend is away goes on when that comes back behind it (F11)", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["b"] });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  watch.advance(2000);
+  path.clock.stall(2 * limits.resumeMs);
+  watch.advance(1000);
+  watch.has("+8a");
+  watch.from.isDown = false;
+  watch.advance(2000);
+  watch.serve(watch.from, "~9a");
+  watch.has("+8a ~9a");
+});
+
 test("no Retry-After keeps a watch waiting beyond its fifteen seconds", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");

@@ -47,10 +47,13 @@ export function cable(clock: ManualClock): Cable {
         return true;
       },
       end() {
-        clock.soon(() => {
+        const finish = (): void => {
           if (!isHole) close(other, undefined);
           close(own, undefined);
-        });
+        };
+        // Behind what was written before it.
+        if (held === undefined) clock.soon(finish);
+        else held.push(finish);
       },
       destroy() {
         clock.soon(() => {

@@ -91,6 +91,10 @@ export class PlayedBackend {
   authenticates: ((authorization: string) => boolean) | undefined;
   /** If it answers by itself: after so long. */
   answerMs = 5;
+  /** If it answers by itself: for so long a GOAWAY is on its way, and what is sent meanwhile is above its last id. */
+  goAwayMs = 0;
+  /** Sends GOAWAY and refuses the stream, whatever it is asked. */
+  isSendingAway = false;
   readonly #turn: Turn;
   readonly #clock: ManualClock;
 
@@ -112,7 +116,7 @@ export class PlayedBackend {
       turn: this.#turn,
       maxStreams: this.maxStreams,
       owner: {
-        opened: (stream, request, end) => this.#opened(session, stream, request, end),
+        opened: (stream, request, end) => this.#opened(session, wires, stream, request, end),
         write: (buffers, written) => far.write(buffers, written),
         changed() {},
         ponged() {},
@@ -131,7 +135,7 @@ export class PlayedBackend {
     return wires.near(owner);
   }
 
-  #opened(session: Session, stream: Stream, request: RequestHead, end: boolean): SideOwner {
+  #opened(session: Session, wires: Cable, stream: Stream, request: RequestHead, end: boolean): SideOwner {
     const ear = Object.assign(new Ear(), {
       request,
       fail: () => stream.reset(errorCode.INTERNAL_ERROR),
@@ -144,12 +148,17 @@ export class PlayedBackend {
     ear.side = stream;
     ear.isEnded = end;
     this.asked.push(ear);
-    if (this.authenticates !== undefined && !request.path.includes("hang"))
-      this.#clock.after(this.answerMs, () => this.#answers(session, stream, request));
+    if (this.isSendingAway)
+      this.#clock.after(this.answerMs, () => {
+        session.goAway();
+        stream.reset(errorCode.REFUSED_STREAM);
+      });
+    else if (this.authenticates !== undefined && !request.path.includes("hang"))
+      this.#clock.after(this.answerMs, () => this.#answers(session, wires, stream, request));
     return ear;
   }
 
-  #answers(session: Session, stream: Stream, { path, fields }: RequestHead): void {
+  #answers(session: Session, wires: Cable, stream: Stream, { path, fields }: RequestHead): void {
     const authorization = fields.find(({ name }) => name === "authorization")?.value ?? "";
     const isKnown = this.authenticates?.(authorization) === true;
     if (!stream.isClosed) {
@@ -160,7 +169,9 @@ export class PlayedBackend {
       ];
       stream.sendHeaders(head, !isWatch);
     }
-    if (!isKnown) session.goAway();
+    if (isKnown || !session.isOpen) return;
+    if (this.goAwayMs > 0) this.#clock.after(this.goAwayMs, wires.hold());
+    session.goAway();
   }
 
   /** A probe of it: a turn for the socket, another for /readyz. */

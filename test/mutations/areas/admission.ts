@@ -21,6 +21,51 @@ export const admission: readonly Defect[] = [
     ["proxy/admission", "the others wait for its first answer"],
   ),
   defect(
+    "a GOAWAY counts as an attempt",
+    {
+      file: "proxy/serve.ts",
+      find: "if (isSentAway && isLimit && ",
+      replace: "if (isSentAway && !isSentAway && ",
+    },
+    ["proxy/admission", "is asked until it is answered"],
+  ),
+  defect(
+    "tokens end on the connections of the proven",
+    {
+      file: "proxy/trust.ts",
+      find: "return Math.min(limits.provenMs, Math.max(limits.endedBearerMs, leftMs));",
+      replace: "return limits.provenMs;",
+    },
+    ["proxy/trust", "a JWT is proven no longer"],
+  ),
+  defect(
+    "a stall of ours counts against those who wait for a lane",
+    {
+      file: "proxy/lanes.ts",
+      find: "this.#attend(row, this.#options.patience.now());",
+      replace: "this.#attend(row, now);",
+    },
+    ["proxy/lane-row", "a stall of ours refuses none"],
+  ),
+  defect(
+    "a stall of ours counts against those who are held",
+    {
+      file: "proxy/hold.ts",
+      find: "patiently(this.#clock, leftMs, ",
+      replace: "this.#clock.after(leftMs, ",
+    },
+    ["proxy/hold", "a stall of ours is not counted"],
+  ),
+  defect(
+    "a stall of ours counts against a watch that lost its backend",
+    {
+      file: "proxy/path.ts",
+      find: "new PatientClock(clock)",
+      replace: "Object.assign(new PatientClock(clock), clock)",
+    },
+    ["proxy/watching-patience", "a stall of ours is not counted"],
+  ),
+  defect(
     "one address may have all places",
     {
       file: "proxy/admission.ts",
