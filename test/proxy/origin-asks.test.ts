@@ -4,7 +4,8 @@ import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
 import { type Asked, PlayedPath } from "../support/path.ts";
-import { json, ok, PlayedWatch } from "../support/watch-path.ts";
+import { type Random, seeded } from "../support/random.ts";
+import { blackHole, goAway, json, linesOf, ok, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/origin-asks");
 
@@ -138,6 +139,55 @@ test("a client that may not read it is asked once; the next that watches may", (
   assert.is(watch.path.origins.counts.custom, 1, "and both are moved now");
   watch.kill(watch.from);
   assert.is(watch.to.asked.length, 2);
+});
+
+/** What one replica says on one stream: versions of a counter of its own, in its own order. */
+function replay(random: Random): string {
+  const from = random.below(1000) + 1;
+  const words = Array.from({ length: random.below(6) }, (_, index) => {
+    const version = from + (random.chance(0.8) ? index : -random.below(3));
+    return `${random.pick(["+", "~", "-"])}${version}${random.pick(["a", "b"])}`;
+  });
+  return words.join(" ");
+}
+
+test("replicas that count for themselves: each client has what one of them said, whole and from nobody else, in 300 runs", () => {
+  for (let seed = 1; seed <= 300; seed += 1) {
+    const random = seeded(seed);
+    const { watch, asked, asks } = scene(random.chance(0.5) ? proxied : ok);
+    const answer = (): void =>
+      asks()
+        .at(-1)
+        ?.answer(random.pick([200, 404, 403]), titled("other"), [json]);
+    let said = "+8a";
+    const faults = [
+      () => watch.kill(watch.from),
+      () => asked.fail(),
+      () => goAway(watch.from),
+      () => blackHole(watch.from),
+      () => watch.kill(watch.to),
+      () => asked.say("", true),
+    ] as const;
+    const faultAt = random.below(4);
+    for (let step = 0; step < 4; step += 1) {
+      if (step === 1) answer();
+      if (step === faultAt) random.pick(faults)();
+      const words = replay(random);
+      const mayArrive = asked.side !== undefined && !watch.ear.isEnded;
+      if (step < faultAt && mayArrive) {
+        asked.say(linesOf(words));
+        said = `${said} ${words}`;
+      }
+      watch.path.settle();
+      watch.advance(random.below(3000));
+    }
+    const text = `seed ${seed}`;
+    assert.is(watch.ear.body, linesOf(said), text);
+    const isOther = ({ request }: Asked): boolean => request.path.includes("watch=true");
+    assert.is(watch.to.asked.filter(isOther).length, 0, text);
+    assert.is(watch.from.asked.filter(isOther).length, 1, text);
+    assert.equal([watch.entries("event.outdated"), watch.entries("cache.stalled")], [[], []], text);
+  }
 });
 
 test("many watches of one API ask once", () => {
