@@ -446,6 +446,8 @@ export const limits = {
   historyAnswerMs: 5000,
   historyTries: 20,
   historyUnreadMs: 60_000,
+  /** One whose events have differed although its versions are new enough is believed again after so long, if it has not since. */
+  historyUnlikeMs: 300_000,
   /** With no backend ready but one of another history, that is taken for right after so long: as long as an apiserver restarts. */
   historyAloneMs: 30_000,
   /** A leg that was opened so shortly before may have been given the event in its initial state. */

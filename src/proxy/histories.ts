@@ -29,7 +29,25 @@ export type HistoriesParts = {
 };
 
 /** What is asked: with the identity of which watch, and what had been shown of its resource by then. */
-type Question = { readonly watching: Watching; readonly resource: string; readonly seen: string };
+type Question = {
+  readonly watching: Watching;
+  readonly resource: string;
+  readonly seen: string;
+  /** Is it about the newest version that was seen of anything? */
+  readonly isNewest: boolean;
+};
+
+/** A resource, and the newest version of it that clients may have seen. */
+type Seen = { readonly name: string; readonly seen: string };
+
+/** What a backend's history was found to differ in. A quiet resource may be the same in both. */
+type Proof = {
+  readonly resource: string;
+  /** Has a list of that resource shown what clients have seen, since then? */
+  isRefuted: boolean;
+  /** A list that is new enough refutes nothing before that: its events have differed. */
+  readonly until: number;
+};
 
 export class Histories {
   readonly #parts: HistoriesParts;
@@ -38,6 +56,8 @@ export class Histories {
   readonly #dueAt = new Map<string, number>();
   /** Resources that may not be listed, or not read, by the identity that was tried, and until when others are tried first. */
   readonly #unread = new Map<string, number>();
+  /** Of each backend with another history. */
+  readonly #proofs = new Map<string, Proof>();
   #turn = 0;
   /** Since when no backend is ready although one with another history answers; -1 when that is not so. */
   #aloneSince = -1;
@@ -66,8 +86,7 @@ export class Histories {
   #look(): void {
     const { backends, clock } = this.#parts;
     const { views } = backends;
-    for (const name of this.#dueAt.keys())
-      if (!views.some((view) => view.name === name)) this.#dueAt.delete(name);
+    for (const name of this.#dueAt.keys()) if (!views.some((view) => view.name === name)) this.#forget(name);
     for (const { name, state } of views)
       if (state === "ready" || backends.held(name).isForked) this.#askIfDue(name);
     this.#acceptIfAlone(clock.now());
@@ -77,11 +96,11 @@ export class Histories {
     const { clock, upstreams } = this.#parts;
     const now = clock.now();
     if ((this.#dueAt.get(backend) ?? 0) > now) return;
-    const question = this.#question(now);
+    const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
     const order = question?.watching.listed();
     if (question === undefined || order === undefined) return;
     this.#dueAt.set(backend, now + limits.historyAnswerMs);
-    const { watching, resource, seen } = question;
+    const { watching, resource } = question;
     const ask = new ListAsk(backend, {
       clock,
       order,
@@ -90,24 +109,50 @@ export class Histories {
       tell: ({ status, version }) => {
         if (status > 0) watching.learnt(status);
         if (version === "") this.#silent(backend, resource, status);
-        else this.#told(backend, resource, version, seen);
+        else this.#told(backend, question, version);
       },
     });
     dial(upstreams, ask.leg);
   }
 
-  /** The resources take turns, and of each the watch that sees the most. */
-  #question(now: number): Question | undefined {
+  /**
+   * Of each resource the watch that sees the most. The resource of which the newest version was seen proves the most; but
+   * one may be in an etcd of its own, so that every other question is about the next one.
+   */
+  #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
+    const readable = this.#readable(now);
+    if (proof?.isRefuted === false) {
+      const own = this.#first(
+        readable.filter(({ name }) => name === proof.resource),
+        false,
+      );
+      if (own !== undefined) return own;
+      // Of what it differed in no client can ask any more.
+      proof.isRefuted = true;
+    }
+    this.#turn += 1;
+    const isNewest = isFirst || proof !== undefined || this.#turn % 2 === 0;
+    const at = Math.floor(this.#turn / 2) % Math.max(1, readable.length);
+    const inTurn = isNewest
+      ? readable.toSorted((a, b) => compareVersions(b.seen, a.seen))
+      : [...readable.slice(at), ...readable.slice(0, at)];
+    return this.#first(inTurn, isNewest);
+  }
+
+  /** The resources of which something was seen, and that may be listed for all that is known. */
+  #readable(now: number): readonly Seen[] {
     const { moves, standings } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
-    const resources = Array.from(moves.watchings.resources).filter((one) => !this.#unread.has(one));
-    for (let tries = Math.min(resources.length, limits.historyTries); tries > 0; tries -= 1) {
-      this.#turn += 1;
-      const resource = resources[this.#turn % resources.length] ?? "";
-      const seen = standings.seen(resource);
-      if (seen === "") continue;
+    return Array.from(moves.watchings.resources, (name) => ({ name, seen: standings.seen(name) })).filter(
+      ({ name, seen }) => seen !== "" && !this.#unread.has(name),
+    );
+  }
+
+  /** About the first of which a client can ask. */
+  #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
+    for (const { name: resource, seen } of resources.slice(0, limits.historyTries)) {
       const watching = this.#askerOf(resource);
-      if (watching !== undefined) return { watching, resource, seen };
+      if (watching !== undefined) return { watching, resource, seen, isNewest };
     }
     return undefined;
   }
@@ -129,13 +174,30 @@ export class Histories {
     this.#dueAt.set(backend, now + limits.historyLookMs);
   }
 
-  #told(backend: string, resource: string, version: string, seen: string): void {
+  #told(backend: string, question: Question, version: string): void {
     const { clock, backends } = this.#parts;
+    const { resource, seen } = question;
     const isForked = compareVersions(version, seen) < 0;
-    this.#dueAt.set(backend, clock.now() + (isForked ? limits.historyLookMs : limits.historyMs));
-    if (isForked === backends.held(backend).isForked) return;
+    const isKnown = backends.held(backend).isForked;
+    this.#dueAt.set(backend, clock.now() + (isForked || isKnown ? limits.historyLookMs : limits.historyMs));
+    if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
+    if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (isForked) this.#leave(backend, version);
+    else this.#proofs.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
+  }
+
+  /** It takes two lists: of what it differed in, and of what was seen to be the newest of all. */
+  #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
+    const proof = this.#proofs.get(backend);
+    if (proof === undefined) return true;
+    if (resource === proof.resource) proof.isRefuted = true;
+    return proof.isRefuted && isNewest && this.#parts.clock.now() >= proof.until;
+  }
+
+  #forget(backend: string): void {
+    this.#dueAt.delete(backend);
+    this.#proofs.delete(backend);
   }
 
   /** Both answer, and differ. What the client has been shown is what counts. */
@@ -143,9 +205,11 @@ export class Histories {
     const { backends, standings, clock } = this.#parts;
     if (backends.held(theirs).isForked || backends.held(ours).state !== "ready") return;
     const version = standings.of(theirs, resource).version;
+    const now = clock.now();
+    this.#proofs.set(theirs, { resource, isRefuted: false, until: now + limits.historyUnlikeMs });
     this.#leave(theirs, version);
     backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });
-    this.#dueAt.set(theirs, clock.now() + limits.historyMs);
+    this.#dueAt.set(theirs, now + limits.historyMs);
   }
 
   /** `version`: how far the other history has come, so that what was shown beyond that is of the right one. */
@@ -173,6 +237,7 @@ export class Histories {
 
   #accept(backend: string): void {
     const { backends, standings, moves } = this.#parts;
+    this.#proofs.delete(backend);
     standings.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
     // Their clients have seen what nobody knows any more.

@@ -67,7 +67,9 @@ export class Standing {
 
   /** It answered a watch from this version with 410. `oldest`: the first that it takes, "" when it did not say. */
   refuse(version: string, oldest: string): void {
-    const newest = oldest === "" ? version : versionBefore(oldest);
+    // One that names a version which it has just refused contradicts itself.
+    const isSaid = compareVersions(oldest, version) > 0;
+    const newest = isSaid ? versionBefore(oldest) : version;
     if (compareVersions(newest, this.refused) <= 0) return;
     this.refused = newest;
     this.#hasForgotten = true;

@@ -218,4 +218,28 @@ test("two legs of a sentinel that differ prove it, however far the other history
   assert.is(stateOf(path, other), "dead");
 });
 
+test("a quiet resource that is the same in both histories does not make it a backend like any other", () => {
+  const path = twoBackends(["b"]);
+  const quiet = new PlayedWatch({ path, query: "resourceVersion=20", resource: "/api/v1/pods" });
+  quiet.serve(quiet.from, "+21a");
+  const busy = new PlayedWatch({ path, query: bookmarks });
+  busy.serve(busy.from, "+900a");
+  for (const one of busy.from.asked) told.add(one);
+  pass(path, 3000, { a: 900 });
+  path.backend("b").isDown = false;
+  comesBack(path, { a: 900, b: 400 });
+  pass(path, 60_000, { a: 900, b: 400 });
+  assert.is(stateOf(path, "b"), "dead");
+  const asked = path
+    .backend("b")
+    .asked.filter(isList)
+    .map(({ request }) => request.path);
+  assert.ok(
+    asked.every((list) => list.includes("configmaps")),
+    "it is asked for what it differed in",
+  );
+  pass(path, 5000, { a: 900, b: 900 });
+  assert.is(stateOf(path, "b"), "ready");
+});
+
 test.run();

@@ -26,6 +26,10 @@ test("with 5 s neither, though apiservers do not ask etcd, if there are 12 s bet
   assert.equal(seeds(40, options), { wrong: [], told: 0 });
 });
 
+test("nor does one of a custom resource, whose cache each apiserver fills when it is first asked", () => {
+  assert.equal(seeds(60, { isCustom: true, leastMs: 8_000 }), { wrong: [], told: 0 });
+});
+
 test("with 10 minutes and apiservers that do not ask, they end, and it is told before", () => {
   const { wrong, told } = seeds(10, { progress: { everyMs: 600_000, isAsked: false }, leastMs: 12_000 });
   assert.equal([wrong.length, told], [10, 10]);

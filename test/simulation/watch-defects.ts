@@ -9,8 +9,8 @@ export type WatchDefect = {
   /** Completes "it is seen that ...". */
   readonly name: string;
   readonly mutations: readonly Mutation[];
-  /** The merge of legs alone, quiet watches alone, or all of it with these validators. */
-  readonly scene: "merge" | "quiet" | readonly Validator[];
+  /** The merge of legs alone, quiet watches, custom resources or restored copies alone, or all of it with these validators. */
+  readonly scene: "merge" | "quiet" | "custom" | "forks" | readonly Validator[];
 };
 
 const progress = "watch/progress.ts";
@@ -251,8 +251,8 @@ const ofEndings: readonly WatchDefect[] = [
   }),
   defect("a watch outlives its client's deadline", ["deadline", "ends", "identity"], {
     file: ending,
-    find: "leftMs === undefined ? ageMs >= limits.watchServerMs : leftMs <= limits.watchDueMs",
-    replace: "leftMs === undefined ? ageMs >= limits.watchServerMs : leftMs <= -1e9",
+    find: "leftMs !== undefined && leftMs <= limits.watchDueMs",
+    replace: "leftMs !== undefined && leftMs <= -1e9",
   }),
   defect("another backend's ERROR goes on", ["ends"], {
     file: progress,
@@ -274,7 +274,7 @@ const ofEndings: readonly WatchDefect[] = [
     ["ends", "progress", "fresh", "deadline", "tidy"],
     {
       file: watching,
-      find: 'if (this.legs.first !== undefined) return this.#decline(acceptance.kind === "elsewhere");',
+      find: "if (this.legs.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);",
       replace: "",
     },
   ),
@@ -357,8 +357,84 @@ const ofProgress: readonly WatchDefect[] = [
   },
 ];
 
+/** What is wrong in how backends are compared, and caches filled that an apiserver fills when it is first asked. */
+const ofComparing: readonly WatchDefect[] = [
+  {
+    name: "no cache of a custom resource is filled before it is needed",
+    scene: "custom",
+    mutations: [
+      {
+        file: "proxy/sentinels.ts",
+        find: "if (ready.length < 2) return;",
+        replace: "if (ready.length < 20) return;",
+      },
+    ],
+  },
+  {
+    name: "watches of a custom resource stay as old as they were when its cache was filled",
+    scene: "custom",
+    mutations: [
+      {
+        file: "watch/standing.ts",
+        find: "this.#hasForgotten = true;",
+        replace: "this.#hasForgotten = false;",
+      },
+      {
+        file: "proxy/sentinels.ts",
+        find: "if (post.wasRefused) this.#parts.renewals.warmed",
+        replace: "if (!post.isTaken) this.#parts.renewals.warmed",
+      },
+    ],
+  },
+  {
+    name: "a list that is older than what was shown proves nothing",
+    scene: "forks",
+    mutations: [
+      {
+        file: "proxy/histories.ts",
+        find: "const isForked = compareVersions(version, seen) < 0;",
+        replace: "const isForked = compareVersions(version, seen) < 0 && seen === version;",
+      },
+    ],
+  },
+  {
+    name: "what clients have seen is forgotten with the backend that showed it",
+    scene: "forks",
+    mutations: [
+      {
+        file: "watch/stale.ts",
+        find: "this.#seen = this.seen;\n    if (this.standings.delete",
+        replace: "if (this.standings.delete",
+      },
+    ],
+  },
+  {
+    name: "a backend with another history is asked when no other is there",
+    scene: "forks",
+    mutations: [
+      {
+        file: "health/backend.ts",
+        find: '{ isForked: true, verdict: "dead" }',
+        replace: '{ isForked: true, verdict: "suspect" }',
+      },
+    ],
+  },
+  {
+    name: "a sentinel that is gone is not replaced",
+    scene: "forks",
+    mutations: [
+      {
+        file: "proxy/sentinels.ts",
+        find: "    post.watching = undefined;\n    return false;",
+        replace: "    return true;",
+      },
+    ],
+  },
+];
+
 export const watchDefects: readonly WatchDefect[] = [
   ...ofMerging,
+  ...ofComparing,
   ...ofBytes,
   ...ofRequests,
   ...ofEndings,
@@ -368,5 +444,6 @@ export const watchDefects: readonly WatchDefect[] = [
 /** The file that plays a scene. */
 export function entryOf({ scene }: WatchDefect): string {
   if (scene === "merge") return "merge.ts";
-  return scene === "quiet" ? "watches/quiet.ts" : "watches/scene.ts";
+  if (scene === "forks") return "watches/forks.ts";
+  return scene === "quiet" || scene === "custom" ? "watches/quiet.ts" : "watches/scene.ts";
 }

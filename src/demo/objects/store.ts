@@ -133,6 +133,21 @@ export class Store implements Source {
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
+  /** Another store with what was there at `version`: a restored copy, which has a history of its own from there on. */
+  copyAt(version: number): Store {
+    const copy = new Store(this.#historyLimit);
+    copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
+    copy.#forgotten = copy.#revision;
+    for (const [resource, objects] of this.#objects) copy.#objects.set(resource, new Map(objects));
+    const undone = this.#history.filter((change) => change.version > copy.#revision);
+    for (const { resource, object, previous } of undone.toReversed()) {
+      const key = `${object.metadata.namespace}/${object.metadata.name}`;
+      if (previous === undefined) copy.#objects.get(resource)?.delete(key);
+      else copy.#objects.get(resource)?.set(key, previous);
+    }
+    return copy;
+  }
+
   /** Tells every later change, in the order of their versions; the returned function ends that. */
   subscribe(watcher: (change: Change) => void): () => void {
     this.#watchers.add(watcher);

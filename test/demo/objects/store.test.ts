@@ -110,4 +110,32 @@ test("a namespace's contents are found across resources", () => {
   ]);
 });
 
+test("a copy has what was there at its version, and a history of its own from there on", () => {
+  const store = new Store();
+  store.put("configmaps", configMap("a"));
+  const { metadata } = store.put("configmaps", configMap("b"));
+  store.put("configmaps", configMap("a"));
+  store.put("configmaps", configMap("c"));
+  store.remove("configmaps", "default", "b");
+  const copy = store.copyAt(Number(metadata.resourceVersion));
+  const names = (of: Store): string[] => of.list("configmaps").map(({ metadata: { name } }) => name);
+  assert.equal(
+    [names(copy), names(store)],
+    [
+      ["a", "b"],
+      ["a", "c"],
+    ],
+  );
+  assert.equal([copy.revision, copy.oldest], [Number(metadata.resourceVersion), copy.revision]);
+  const mine = copy.put("configmaps", configMap("d"));
+  assert.is(Number(mine.metadata.resourceVersion), copy.revision);
+  assert.equal(
+    [names(copy), names(store)],
+    [
+      ["a", "b", "d"],
+      ["a", "c"],
+    ],
+  );
+});
+
 test.run();

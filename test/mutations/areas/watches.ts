@@ -318,4 +318,22 @@ export const watches: readonly Defect[] = [
     },
     ["proxy/histories", "while it is the only one that answers nobody is sent there"],
   ),
+  {
+    name: "any list that is new enough makes a backend with another history one like any other",
+    mutations: [
+      {
+        file: "proxy/histories.ts",
+        find: "if (proof?.isRefuted === false) {",
+        replace: "if (proof?.isRefuted === false && proof.until < 0) {",
+      },
+      { file: "proxy/histories.ts", find: "isFirst || proof !== undefined ||", replace: "isFirst ||" },
+      {
+        file: "proxy/histories.ts",
+        find: " || (!isForked && !this.#isRefuted(backend, question))",
+        replace: "",
+      },
+    ],
+    test: "proxy/histories",
+    fails: "a quiet resource that is the same in both histories",
+  },
 ];

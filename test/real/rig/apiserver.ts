@@ -42,10 +42,12 @@ export class Apiserver {
   readonly #own: Pair;
   readonly #foreign: Pair;
   #child: Child;
+  #etcdUrl: string;
 
   constructor(number: number, shared: Shared) {
     this.name = `api-${number}`;
     this.#shared = shared;
+    this.#etcdUrl = shared.etcdUrl;
     ({ namespace: this.namespace, address: this.address } = shared.network.add());
     this.url = `https://${this.address}:${port}`;
     this.caFile = shared.pki.ca.certFile;
@@ -88,9 +90,9 @@ export class Apiserver {
   }
 
   #flags(): string[] {
-    const { pki, etcdUrl, tokenFile, serviceAccount, frontProxy, kubeletClient } = this.#shared;
+    const { pki, tokenFile, serviceAccount, frontProxy, kubeletClient } = this.#shared;
     return [
-      `--etcd-servers=${etcdUrl}`,
+      `--etcd-servers=${this.#etcdUrl}`,
       `--secure-port=${port}`,
       `--bind-address=${this.address}`,
       `--advertise-address=${this.address}`,
@@ -204,9 +206,10 @@ export class Apiserver {
 
   /**
    * Starts it again, ending it first if it still runs. The same address, a new process with an empty watch cache;
-   * `flags` hold for this process only.
+   * `flags` hold for this process only, `etcdUrl` from now on.
    */
-  async restart(flags: readonly string[] = []): Promise<void> {
+  async restart(flags: readonly string[] = [], etcdUrl = this.#etcdUrl): Promise<void> {
+    this.#etcdUrl = etcdUrl;
     await this.#child.stop();
     this.#child = this.#launch(flags);
     await this.ready();

@@ -2,7 +2,7 @@
  * A cluster of real parts: etcd, kube-apiservers each in a network namespace of its own, and one node with pods.
  * `const cluster = await startCluster({ apiservers: 2 })`, and `await cluster.stop()` in `test.after`.
  */
-import { writeFileSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Apiserver, type Shared } from "./apiserver.ts";
 import { order, type Server } from "./ask.ts";
@@ -47,7 +47,10 @@ export class Cluster {
   readonly frontProxy: Pair;
   /** etcd itself, for what no apiserver is to be believed in. */
   readonly etcdUrl: string;
-  readonly #etcd: Child;
+  #etcd: Child;
+  /** Another etcd with another history, once there is one. */
+  #fork: Child | undefined;
+  readonly #etcdFlags: readonly string[];
   readonly #network: Network;
   readonly #removeFolder: () => void;
   #node: PodNode | undefined;
@@ -63,7 +66,8 @@ export class Cluster {
       this.pki.frontProxyCa,
     );
     this.etcdUrl = `http://${this.#network.address}:2379`;
-    this.#etcd = this.#startEtcd(this.etcdUrl, options.etcdFlags);
+    this.#etcdFlags = options.etcdFlags ?? [];
+    this.#etcd = this.#startEtcd("etcd", this.#network.address, 2_379);
     const shared = this.#shared(this.etcdUrl, options);
     this.apiservers = Array.from(
       { length: options.apiservers ?? 2 },
@@ -71,14 +75,30 @@ export class Cluster {
     );
   }
 
-  #startEtcd(url: string, flags: readonly string[] = []): Child {
-    const peers = `http://${this.#network.address}:2380`;
-    const args = ["--name=rig", `--data-dir=${join(this.folder, "etcd")}`];
+  #startEtcd(name: string, address: string, port: number, flags: readonly string[] = []): Child {
+    const url = `http://${address}:${port}`;
+    const peers = `http://${address}:${port + 1}`;
+    const args = ["--name=rig", `--data-dir=${join(this.folder, name)}`];
     args.push(`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`);
     args.push(`--listen-peer-urls=${peers}`, `--initial-advertise-peer-urls=${peers}`);
     // The data is thrown away: a disk that is slow to sync shall not time the tests.
-    args.push(`--initial-cluster=rig=${peers}`, "--unsafe-no-fsync", "--log-level=warn", ...flags);
-    return new Child({ name: "etcd", command: pathOf("etcd"), args, logFile: join(this.folder, "etcd.log") });
+    args.push(`--initial-cluster=rig=${peers}`, "--unsafe-no-fsync", "--log-level=warn");
+    args.push(...this.#etcdFlags, ...flags);
+    return new Child({ name, command: pathOf("etcd"), args, logFile: join(this.folder, `${name}.log`) });
+  }
+
+  /**
+   * Copies etcd as it is now, for an apiserver to be restarted on later (`apiserver.restart([], url)`): there it has
+   * another history from here on. etcd is away for a moment meanwhile. Returns the copy's URL.
+   */
+  async forkEtcd(): Promise<string> {
+    await this.#etcd.stop();
+    cpSync(join(this.folder, "etcd"), join(this.folder, "fork"), { recursive: true });
+    const { address } = this.#network;
+    this.#etcd = this.#startEtcd("etcd", address, 2_379);
+    this.#fork = this.#startEtcd("fork", address, 2_389, ["--force-new-cluster"]);
+    await Promise.all(this.apiservers.map((apiserver) => apiserver.ready()));
+    return `http://${address}:2389`;
   }
 
   #shared(etcdUrl: string, { flags = [], serviceAccounts = false }: ClusterOptions): Shared {
@@ -171,6 +191,7 @@ export class Cluster {
     await this.#node?.stop();
     await Promise.all(this.apiservers.map((apiserver) => apiserver.stop()));
     await this.#etcd.stop();
+    await this.#fork?.stop();
     this.#network.remove();
     this.#removeFolder();
   }

@@ -5,6 +5,7 @@ import { figure } from "../../support/figure.ts";
 import type { merge } from "../merge.ts";
 import { loadMutated } from "../mutated.ts";
 import { type WatchDefect, watchDefects } from "../watch-defects.ts";
+import type { playForks } from "../watches/forks.ts";
 import type { playQuiet } from "../watches/quiet.ts";
 import type { play } from "../watches/scene.ts";
 
@@ -16,14 +17,29 @@ type Caught = { readonly seed: number; readonly by: string; readonly what: strin
 
 async function caughtBy({ scene, mutations }: WatchDefect): Promise<Caught | undefined> {
   if (scene === "merge") return caughtByMerge(mutations);
-  return scene === "quiet" ? caughtWhenQuiet(mutations) : caughtByScene(mutations);
+  if (scene === "forks") return caughtByForks(mutations);
+  return scene === "quiet" || scene === "custom"
+    ? caughtWhenQuiet(mutations, scene === "custom")
+    : caughtByScene(mutations);
 }
 
-async function caughtWhenQuiet(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
+async function caughtByForks(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
+  const forks = await loadMutated<{ readonly playForks: typeof playForks }>("watches/forks.ts", mutations);
+  for (let seed = 1; seed <= mostSeeds; seed += 1) {
+    const [problem] = forks.playForks(seed).problems;
+    if (problem !== undefined) return { seed, by: "forks", what: problem.what };
+  }
+  return undefined;
+}
+
+async function caughtWhenQuiet(
+  mutations: WatchDefect["mutations"],
+  isCustom: boolean,
+): Promise<Caught | undefined> {
   const quiet = await loadMutated<{ readonly playQuiet: typeof playQuiet }>("watches/quiet.ts", mutations);
   for (let seed = 1; seed <= mostSeeds; seed += 1) {
-    const [problem] = quiet.playQuiet(seed).problems;
-    if (problem !== undefined) return { seed, by: "quiet", what: problem.what };
+    const [problem] = quiet.playQuiet(seed, isCustom ? { isCustom, leastMs: 8_000 } : {}).problems;
+    if (problem !== undefined) return { seed, by: isCustom ? "custom" : "quiet", what: problem.what };
   }
   return undefined;
 }
@@ -55,7 +71,7 @@ for (const defect of watchDefects) {
     const caught = await caughtBy(defect);
     assert.ok(caught !== undefined, `not seen in ${mostSeeds} seeds`);
     const { scene } = defect;
-    const expected: readonly string[] = scene === "merge" || scene === "quiet" ? [scene] : scene;
+    const expected: readonly string[] = typeof scene === "string" ? [scene] : scene;
     assert.ok(
       expected.includes(caught.by),
       `seen by ${caught.by}, not by ${expected.join(" or ")}: ${caught.what}`,

@@ -26,6 +26,8 @@ export type ApiserverParts = {
   readonly store: Store;
   readonly resources: readonly string[];
   readonly attempts: Attempts;
+  /** Custom resources: the first that asks for one has its cache filled, and is told to come back (429). */
+  readonly custom?: readonly string[];
   readonly progress?: Progress;
 };
 
@@ -34,6 +36,10 @@ export class SimulatedApiserver {
   readonly cache: Cache;
   readonly #parts: ApiserverParts;
   readonly #turn: Turn;
+  #store: Store;
+  /** Custom resources whose caches are being filled, or are. */
+  readonly #asked = new Set<string>();
+  readonly #filled: Set<string>;
   #apiserver: Apiserver;
   readonly #sessions = new Map<End, Session>();
   /** Its cache is not filled yet: watches and lists are told to come back. */
@@ -49,6 +55,9 @@ export class SimulatedApiserver {
   constructor(name: string, parts: ApiserverParts, revoked: ReadonlySet<string>) {
     this.host = new Host(name);
     this.#parts = parts;
+    this.#store = parts.store;
+    // The process that is there has been asked for all of them.
+    this.#filled = new Set(parts.custom);
     this.#turn = new Turn(parts.findings.world);
     this.cache = new Cache(parts.store, parts.findings.world, parts.resources, parts.progress);
     this.revoked = revoked;
@@ -72,7 +81,8 @@ export class SimulatedApiserver {
 
   /** Would it go on from `version`, if it could be reached, now or later? */
   knows(resource: string, version: number): boolean {
-    return !this.host.isDown && version >= this.#sourceOf(resource, this.cache).oldest;
+    const oldest = resource === "events" ? this.#store.oldest : this.cache.oldestOf(resource);
+    return !this.host.isDown && version >= oldest;
   }
 
   accept(end: End): void {
@@ -127,10 +137,13 @@ export class SimulatedApiserver {
     this.#parts.wires.kill(this.host);
   }
 
-  /** Comes back with a cache that begins now. */
-  restart(initialisingMs: number): void {
+  /** Comes back with a cache that begins now; on another store, which is a restored copy of etcd. */
+  restart(initialisingMs: number, store: Store = this.#store): void {
+    this.#store = store;
+    this.#asked.clear();
+    this.#filled.clear();
+    this.cache.restart(store);
     this.#apiserver = this.#newProcess();
-    this.cache.restart();
     this.#cutOff(false);
     this.host.isDown = false;
     this.host.thaw();
@@ -222,10 +235,9 @@ export class SimulatedApiserver {
   }
 
   #newProcess(): Apiserver {
-    const { store, findings } = this.#parts;
     return new Apiserver({
-      store,
-      clock: findings.world,
+      store: this.#store,
+      clock: this.#parts.findings.world,
       name: this.name,
       cache: this.cache,
       uncached: new Set(["events"]),
@@ -234,8 +246,19 @@ export class SimulatedApiserver {
     });
   }
 
-  #sourceOf(resource: string, cache: Cache): { readonly oldest: number } {
-    return resource === "events" ? this.#parts.store : cache;
+  /** Is its cache not filled yet? Then it is from now on, a moment later. */
+  #isCold(resource: string): boolean {
+    if (this.#parts.custom?.includes(resource) !== true || this.#filled.has(resource)) return false;
+    if (this.#asked.has(resource)) return true;
+    this.#asked.add(resource);
+    const process = this.#apiserver;
+    const { world, random } = this.#parts.findings;
+    world.after(random.whole(50, 900), () => {
+      if (this.#apiserver !== process) return;
+      this.cache.begin(resource);
+      this.#filled.add(resource);
+    });
+    return true;
   }
 
   #handle(ask: Ask, answer: Answer, isLate: boolean): void {
@@ -243,11 +266,13 @@ export class SimulatedApiserver {
     const client = fieldOf(ask, "authorization").replace("Bearer ", "");
     const noted = attempt.noting(answer);
     if (this.revoked.has(client)) return refuse(noted, 403);
-    if (this.isInitialising && ask.method === "GET") return refuse(noted, 429, 1);
+    const resource = /\/([a-z]+)(?:[?]|$)/.exec(ask.path)?.[1] ?? "";
+    const isFilling = this.isInitialising || this.#isCold(resource);
+    if (isFilling && ask.method === "GET") return refuse(noted, 429, 1);
     const isConsistent = !/resourceVersion=[1-9]/.test(ask.path) && !ask.path.includes("resourceVersion=0");
     // A list, and a state, are as new as etcd or as what they name; any other watch waits for nothing (watch.md §6.6).
     if (!ask.path.includes("watch=true") || ask.path.includes("sendInitialEvents=true"))
-      this.cache.catchUp(/\/([a-z]+)(?:[?]|$)/.exec(ask.path)?.[1] ?? "");
+      this.cache.catchUp(resource);
     if (this.#isCutOff && isConsistent) this.#hang(ask, noted);
     else this.#apiserver.handle(ask, noted);
   }

@@ -12,7 +12,8 @@ export type Progress = { readonly everyMs: number; readonly isAsked: boolean };
 
 export class Cache implements Source {
   readonly #clock: Clock;
-  readonly #store: Store;
+  #store: Store;
+  #leaveStore: () => void;
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #watchers = new Set<(change: Change) => void>();
   #history: Change[] = [];
@@ -25,6 +26,8 @@ export class Cache implements Source {
   revision: number;
   oldest: number;
   readonly #progress: Progress | undefined;
+  /** Of resources whose caches are filled when they are first asked for. */
+  readonly #begunAt = new Map<string, number>();
   readonly #revisions = new Map<string, number>();
 
   constructor(store: Store, clock: Clock, resources: readonly string[], progress?: Progress) {
@@ -34,7 +37,7 @@ export class Cache implements Source {
     this.revision = store.revision;
     this.oldest = store.revision;
     for (const resource of resources) this.#fill(resource);
-    store.subscribe((change) => this.#hear(change));
+    this.#leaveStore = store.subscribe((change) => this.#hear(change));
     if (progress !== undefined) this.#notify(progress.everyMs);
   }
 
@@ -64,8 +67,17 @@ export class Cache implements Source {
     return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
+  /** This resource's cache is filled only now: it knows of nothing before. */
+  begin(resource: string): void {
+    this.#begunAt.set(resource, this.revision);
+  }
+
+  oldestOf(resource: string): number {
+    return Math.max(this.oldest, this.#begunAt.get(resource) ?? 0);
+  }
+
   since(resource: string, version: number): Change[] | undefined {
-    if (version < this.oldest) return undefined;
+    if (version < this.oldestOf(resource)) return undefined;
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
@@ -84,8 +96,11 @@ export class Cache implements Source {
     this.#take();
   }
 
-  /** Starts anew, as a restarted process does: everything that is there, and no history. */
-  restart(): void {
+  /** Starts anew, as a restarted process does, perhaps on another store: everything that is there, and no history. */
+  restart(store: Store = this.#store): void {
+    this.#leaveStore();
+    this.#store = store;
+    this.#leaveStore = store.subscribe((change) => this.#hear(change));
     this.#isFrozen = false;
     this.#coming.length = 0;
     this.#watchers.clear();

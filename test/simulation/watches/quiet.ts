@@ -23,6 +23,8 @@ export type QuietOptions = {
   readonly progress?: Progress;
   /** Between two faults, once all backends are known to be well. Default: 5 s, a list and a bookmark within 2.3 s. */
   readonly leastMs?: number;
+  /** Are they custom resources, whose caches an apiserver fills when it is first asked? */
+  readonly isCustom?: boolean;
   readonly trace?: (line: string) => void;
 };
 
@@ -41,7 +43,7 @@ const stepMs = 250;
 
 export function playQuiet(
   seed: number,
-  { progress = tenMinutes, leastMs = 5_000, trace }: QuietOptions = {},
+  { progress = tenMinutes, leastMs = 5_000, isCustom = false, trace }: QuietOptions = {},
 ): QuietPlayed {
   const random = new Random(seed);
   const world = new World(random);
@@ -52,7 +54,15 @@ export function playQuiet(
   const truth = new Truth(store, world);
   const calls = new Map<string, WatchCall>();
   const attempts = new Attempts(findings, calls);
-  const parts = { findings, wires, store, resources: watchedResources, attempts, progress };
+  const parts = {
+    findings,
+    wires,
+    store,
+    resources: watchedResources,
+    attempts,
+    progress,
+    custom: isCustom ? quiet : [],
+  };
   const names = ["cp-1", "cp-2"];
   const apiservers = new Map(names.map((name) => [name, new SimulatedApiserver(name, parts, new Set())]));
   const of = (name: string): SimulatedApiserver => {

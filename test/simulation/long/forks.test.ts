@@ -1,0 +1,21 @@
+/** As forks.test.ts, under a thousand seeds; FORKS_SEEDS asks for others, "from-to". */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { playForks } from "../watches/forks.ts";
+
+const test = suite("simulation/forks, long");
+const [from = 1, to = 1_000] = (process.env["FORKS_SEEDS"] ?? "1-1000").split("-").map(Number);
+
+test("in a thousand runs an apiserver on a restored copy is found, nothing of it stays with any client, and all is right soon", () => {
+  const told: string[] = [];
+  let early = 0;
+  for (let seed = from; seed <= to; seed += 1) {
+    const { problems, counts } = playForks(seed);
+    if (problems.length > 0) told.push(`seed ${seed}: ${JSON.stringify(problems)}`);
+    early += counts.get("shown before it was found") ?? 0;
+  }
+  assert.equal(told, []);
+  process.stdout.write(`${early} events were shown before the copy had answered\n`);
+});
+
+test.run();
