@@ -57,6 +57,11 @@ export const limits = {
   resetBurst: 200,
   resetsPerSecond: 33,
   /**
+   * Resets before an answer after which a lane takes no new streams. All 80 that it has may be reset after that, and a backend
+   * that is another watchkeeper allows 200 in all; kube-apiserver bears 500 whose handlers run on, as measured.
+   */
+  laneResetBurst: 120,
+  /**
    * Control frames that each answer of a backend pays for, beyond the budgets below: twice the four that the most talkative
    * client sends, since not all of its requests are answered. Saved up for a hundred requests that are answered at once.
    */
@@ -163,8 +168,6 @@ export const limits = {
   /** A JWT is accepted for a minute after its end (go-jose's leeway), and proves for so long then. */
   bearerLeewayMs: 60_000,
   endedBearerMs: 5000,
-  /** What is read of an answer that nobody wants, before it is reset after all. */
-  drainedBytes: MiB,
   /** TCP, TLS and the first SETTINGS of a backend. */
   dialMs: 2000,
   /**

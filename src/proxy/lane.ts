@@ -64,27 +64,8 @@ export type LaneUser = SideOwner & {
   leaving(): void;
 };
 
-/** An answer that is drained (UnwantedAnswer) has none of these. */
 function isLaneUser(owner: SideOwner): owner is LaneUser {
   return "sinceSent" in owner;
-}
-
-/** Reads what is left of an answer that nobody wants any more, and gives its windows back. */
-class UnwantedAnswer implements SideOwner {
-  stream: Stream | undefined;
-  #left: number = limits.drainedBytes;
-
-  headers(): void {}
-
-  data(_bytes: Buffer, start: number, end: number): void {
-    this.#left -= end - start;
-    if (this.#left < 0) this.stream?.reset(errorCode.CANCEL);
-    else this.stream?.grant(end - start);
-  }
-
-  reset(): void {}
-
-  sent(): void {}
 }
 
 export class Lane implements WireOwner {
@@ -96,12 +77,12 @@ export class Lane implements WireOwner {
   readonly #wire: Wire;
   readonly #resets: Budget;
   #dialledAt: number;
-  /** Given up by their clients, and still open since resets are scarce. At most as many as the lane has streams. */
-  readonly #unwanted = new Set<Stream>();
   #isOpened = false;
   #isClosed = false;
   /** Do its legs know that it takes nobody any more? */
   #isLeft = false;
+  /** We have sent GOAWAY before the backend did. */
+  #hasYielded = false;
   #failure: Failure | undefined;
   /** The PING that waits for its answer, and when it was sent; 0 when none does. */
   #pingNumber = 0;
@@ -127,7 +108,7 @@ export class Lane implements WireOwner {
     this.kind = key.kind;
     this.number = options.number;
     this.#options = options;
-    this.#resets = new Budget(clock, limits.resetBurst, limits.resetsPerSecond);
+    this.#resets = new Budget(clock, limits.laneResetBurst, limits.resetsPerSecond);
     this.#dialledAt = clock.now();
     this.idleSince = this.#dialledAt;
     this.#wire = options.connect(this);
@@ -167,9 +148,9 @@ export class Lane implements WireOwner {
     return !this.#session.isOpen;
   }
 
-  /** It was sent GOAWAY. */
+  /** It was sent GOAWAY, and not in answer to ours: Go's server answers each with one of its own. */
   get isPeerGoing(): boolean {
-    return this.#session.isPeerGoing;
+    return this.#session.isPeerGoing && !this.#hasYielded;
   }
 
   get openCount(): number {
@@ -186,29 +167,18 @@ export class Lane implements WireOwner {
   }
 
   /**
-   * Ends a stream that its client gave up. Within the budget it is reset; beyond it the answer is read and thrown
-   * away, since a burst of resets earns the whole lane an ENHANCE_YOUR_CALM (A1).
+   * Ends a stream that its client gave up, at once (D17). A lane that has reset many before their answers takes no new ones:
+   * the apiserver's server ends a session with ENHANCE_YOUR_CALM when it opens a stream while the handlers of five times as
+   * many as it allows still run (x/net http2, scheduleHandler), and it never does so for a reset (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
-    if (isAnswered || this.#resets.take()) {
-      stream.reset(errorCode.CANCEL);
-      return;
-    }
-    // Nobody is left whom a full budget could cut for what still waits to go up.
-    stream.dropQueue();
-    const reader = new UnwantedAnswer();
-    reader.stream = stream;
-    stream.owner = reader;
-    this.#unwanted.add(stream);
+    if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
+    stream.reset(errorCode.CANCEL);
   }
 
-  /** Resets what nobody wants, as far as the budget has grown again: an answer may be long in coming. */
-  #resetUnwanted(): void {
-    for (const stream of this.#unwanted) {
-      if (!stream.isClosed && !this.#resets.take()) return;
-      stream.reset(errorCode.CANCEL);
-      this.#unwanted.delete(stream);
-    }
+  /** A backend that allows few streams bears few resets as well: twice as many. */
+  get #resetCost(): number {
+    return Math.max(1, limits.laneResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
   /** When its dial began, but for time that was forgiven: a clock reading. */
@@ -224,7 +194,6 @@ export class Lane implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    this.#resetUnwanted();
     // What was asked for waits for this lane: that its way is whole is worth a PING out of turn.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
@@ -328,6 +297,7 @@ export class Lane implements WireOwner {
 
   /** The same, but those that are on it have no reason to go elsewhere. */
   yield(): void {
+    this.#hasYielded ||= !this.#session.isPeerGoing;
     this.#session.goAway();
   }
 
@@ -364,7 +334,7 @@ export class Lane implements WireOwner {
     }
     if (this.#session.openCount === 0) this.idleSince = this.#options.clock.now();
     this.#options.owner.changed(this);
-    if (this.#session.isPeerGoing && !this.#isLeft) {
+    if (this.isPeerGoing && !this.#isLeft) {
       this.#isLeft = true;
       this.leave();
     }

@@ -41,8 +41,12 @@ export function wireOf(
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
   });
-  // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping.
-  socket.on("end", () => endSoon(socket));
+  // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping. The owner learns it now:
+  // a peer that does not read what is still to be written would keep the session's streams for seconds (D17).
+  socket.on("end", () => {
+    guarded(() => owner.closed(failure));
+    if (!socket.writableEnded) endSoon(socket);
+  });
   socket.on("close", () => guarded(() => owner.closed(failure)));
   if (parts.origin === "client") socket.on("drain", () => socket.resume());
   return {

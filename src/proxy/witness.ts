@@ -92,7 +92,8 @@ export class Witness {
   seeGoing(): void {
     const opened = this.#parts
       .lanes()
-      .filter((lane) => lane.isOpened)
+      // One that we have sent away says nothing of its backend.
+      .filter((lane) => lane.isOpened && (!lane.isRetiring || lane.isPeerGoing))
       .toArray();
     if (opened.length > 0 && opened.every((lane) => lane.isPeerGoing)) this.#learn({ kind: "lanes-going" });
   }

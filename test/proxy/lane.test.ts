@@ -11,44 +11,62 @@ import { bearer, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/lane");
 
-test("beyond its budget of resets a lane reads answers to their end instead (A1)", () => {
+/** A new client each time: what is spent is the lane's budget, not the client's. */
+function resetOne(path: PlayedPath): number | undefined {
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  ear.stream.reset(8);
+  path.settle();
+  return path.backend("a").last.resetCode;
+}
+
+test("beyond its budget of resets a lane takes no new streams: all are reset at once, and what else is on it lives on (A1, D17)", () => {
   const path = new PlayedPath(["a"]);
   const backend = path.backend("a");
-  backend.maxStreams = 1000;
-  let resets = 0;
-  for (let index = 0; index < limits.resetBurst + 50; index += 1) {
-    // A new client each time: what is spent is the lane's budget, not the client's.
-    const ear = path.client().ask("GET", "/api", [bearer("t")]);
-    path.settle();
-    ear.stream.reset(8);
-    path.settle();
-    if (backend.last.resetCode !== undefined) resets += 1;
-  }
-  assert.is(resets, limits.resetBurst);
-  const drained = backend.last;
-  drained.answer(200, "nobody reads this");
+  const bystander = path.client().ask("GET", "/slow", [bearer("t")]);
   path.settle();
-  assert.is(drained.resetCode, undefined);
+  const slow = backend.last;
+  const dials = backend.sessions.length;
+  for (let index = 0; index < limits.laneResetBurst; index += 1) assert.is(resetOne(path), 8);
+  assert.is(backend.sessions.length, dials);
+  for (let index = 0; index < 50; index += 1) assert.is(resetOne(path), 8);
+  assert.is(backend.sessions.length, dials + 1, "the next requests have a lane of their own");
+  slow.answer(200, "slow");
+  path.settle();
+  assert.equal([bystander.status, bystander.body], ["200", "slow"]);
+  path.clock.advance(3000);
+  assert.is(path.backends.views[0]?.state, "ready");
   assert.is(path.exchanges.size, 0);
 });
 
-test("a drained answer that does not end is reset after a megabyte", () => {
+test("a backend that allows few streams bears few resets as well", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  const backend = path.backend("a");
+  backend.maxStreams = 5;
+  for (let index = 0; index < 11; index += 1) resetOne(path);
+  assert.is(backend.sessions.length, 1);
+  resetOne(path);
+  assert.is(backend.sessions.length, 2);
+});
+
+test("a backend that answers our GOAWAY with its own, as Go's server does, is not going", () => {
   const path = new PlayedPath(["a"]);
-  const cancelOne = (): void => {
-    const ear = path.client().ask("GET", "/api", [bearer("t")]);
-    path.settle();
-    ear.stream.reset(8);
-    path.settle();
-  };
-  for (let index = 0; index <= limits.resetBurst; index += 1) cancelOne();
-  const { last } = path.backend("a");
-  assert.is(last.resetCode, undefined);
-  last.side?.sendHeaders([new Field(":status", "200")], false);
-  for (let sent = 0; sent <= limits.drainedBytes; sent += 100_000) {
-    last.say(Buffer.alloc(100_000));
-    path.settle();
-  }
-  assert.is(last.resetCode, 8);
+  const backend = path.backend("a");
+  const hanging = ["/api", "/api/v1/pods?watch=1"].map((target) =>
+    path.client().ask("GET", target, [bearer("t")]),
+  );
+  path.settle();
+  for (const { lanes } of path.upstreams.lanesOf("a")?.rows ?? []) for (const lane of lanes) lane.yield();
+  path.settle();
+  for (const { session } of backend.sessions) session.goAway();
+  path.settle();
+  assert.is(path.backends.views[0]?.state, "ready");
+  for (const asked of backend.asked) asked.answer(200, "late");
+  path.settle();
+  assert.equal(
+    hanging.map(({ status }) => status),
+    ["200", "200"],
+  );
 });
 
 test("a PING's round trip is measured", () => {

@@ -68,6 +68,22 @@ test("a client that takes no answer is not heard until it does", async () => {
   close();
 });
 
+test("a peer's FIN is told at once, also while it does not read what it was sent (D17)", async () => {
+  for (const origin of ["client", "backend"] as const) {
+    const { near, far, close } = await openPair();
+    const closed = Promise.withResolvers<undefined>();
+    const owner = { receive() {}, drained() {}, closed: () => closed.resolve(undefined) };
+    const wire = wireOf(near, owner, { ...journal(), origin });
+    far.allowHalfOpen = true;
+    await new Promise(setImmediate);
+    far.pause();
+    while (near.writableLength < limits.unreadBytes / 2) wire.write([Buffer.alloc(100_000)]);
+    far.end();
+    await within(limits.lingerMs / 2, "the FIN", closed.promise);
+    close();
+  }
+});
+
 test("an end is the end: a peer that stays all the same is let go of", async () => {
   const { near, far, close } = await openPair();
   const closed = Promise.withResolvers<undefined>();

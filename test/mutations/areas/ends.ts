@@ -68,4 +68,41 @@ export const ends: readonly Defect[] = [
     { file: "proxy/h1-turns.ts", find: "if (!this.cut()) this.destroy();", replace: "this.destroy();" },
     ["proxy/h1-turns", "a fault of ours costs its client"],
   ),
+  defect(
+    "a peer's FIN is told when the last octet has left",
+    {
+      file: "proxy/socket.ts",
+      find: "    guarded(() => owner.closed(failure));\n    if (!socket.writableEnded) endSoon(socket);",
+      replace: "    endSoon(socket);",
+    },
+    ["proxy/socket", "a peer's FIN is told at once"],
+  ),
+  defect(
+    "a watch that is over is not cancelled",
+    { file: "proxy/relay.ts", find: "this.#watching?.cancel();", replace: "" },
+    ["proxy/cancellation", "a watch with one leg: RST_STREAM"],
+  ),
+  defect(
+    "the second of two legs runs on",
+    {
+      file: "proxy/watching.ts",
+      find: "    this.legs.dropFirst();\n    this.legs.dropOther();\n  }",
+      replace: "    this.legs.dropFirst();\n  }",
+    },
+    ["proxy/cancellation", "a watch with a second leg: RST_STREAM"],
+  ),
+  defect(
+    "a hedge runs on",
+    {
+      file: "proxy/legs.ts",
+      find: "    this.other?.cancel(false);\n    this.other = undefined;\n  }\n\n  #swap",
+      replace: "    this.other = undefined;\n  }\n\n  #swap",
+    },
+    ["proxy/cancellation", "asked of two: RST_STREAM"],
+  ),
+  defect(
+    "who waits for a lane is not forgotten",
+    { file: "proxy/leg.ts", find: "    this.waitsIn?.forget(this);\n", replace: "" },
+    ["proxy/cancellation", "waiting for a lane: RST_STREAM"],
+  ),
 ];

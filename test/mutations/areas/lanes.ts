@@ -3,22 +3,36 @@ import { type Defect, defect } from "../defect.ts";
 
 export const lanes: readonly Defect[] = [
   defect(
-    "a lane resets as often as it is asked to",
+    "a lane resets as often as it is asked to, and takes new streams",
     {
       file: "proxy/lane.ts",
-      find: "if (isAnswered || this.#resets.take()) {",
-      replace: "if (isAnswered || !isAnswered) {",
+      find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
+      replace: "",
     },
     ["proxy/lane", "beyond its budget of resets"],
   ),
   defect(
-    "an answer that nobody wants is read for ever",
+    "what a client gave up beyond the budget runs on",
     {
       file: "proxy/lane.ts",
-      find: "    if (this.#left < 0) this.stream?.reset(errorCode.CANCEL);\n    else this.stream?.grant(end - start);",
-      replace: "    this.stream?.grant(end - start);",
+      find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
+      replace: "if (!isAnswered && !this.#resets.take(this.#resetCost)) return;",
     },
-    ["proxy/lane", "a drained answer that does not end"],
+    ["proxy/lane", "beyond its budget of resets"],
+  ),
+  defect(
+    "a backend that allows few streams is reset as often as any",
+    { file: "proxy/lane.ts", find: "this.#resets.take(this.#resetCost)", replace: "this.#resets.take()" },
+    ["proxy/lane", "a backend that allows few streams bears few resets"],
+  ),
+  defect(
+    "the answer to our own GOAWAY counts as one of the backend's",
+    {
+      file: "proxy/lane.ts",
+      find: "this.#session.isPeerGoing && !this.#hasYielded",
+      replace: "this.#session.isPeerGoing",
+    },
+    ["proxy/lane", "a backend that answers our GOAWAY"],
   ),
   defect(
     "a slow upload is taken for silence",
