@@ -145,14 +145,14 @@ export const limits = {
   bearers: 10_000,
   /** A backend's lanes, of each class and kind: 1,000 of 80 streams are 80,000 watches. Those of the unproven come slowly. */
   lanes: 1000,
-  unprovenDialsPerSecond: 20,
+  unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
    * Requests under way, for all backends together, whose bearer no backend has accepted yet, or that have none: in all, and
-   * of one client address. At 100 ms for an answer one address has 6,400 new bearers accepted in a second.
+   * of one client address. At 100 ms for an answer one address has 2,560 new bearers accepted in a second.
    */
   unprovenRequests: 2560,
-  unprovenPerSource: 640,
+  unprovenPerSource: 256,
   /** Of one bearer; the others wait for its first answer, for as long as an apiserver that is well takes at most. */
   unprovenPerBearer: 2,
   unprovenHeldMs: 250,
@@ -162,9 +162,9 @@ export const limits = {
   unprovenWaiting: 8000,
   /**
    * For so long a stream above a GOAWAY's last id is no attempt: each 401 brings one upon its connection, and says nothing of
-   * the backend. As long as three waits for a lane.
+   * the backend. A flood of 401s may send a request away from dozens of connections.
    */
-  sentAwayMs: 7500,
+  sentAwayMs: 15_000,
   /** A JWT is accepted for a minute after its end (go-jose's leeway), and proves for so long then. */
   bearerLeewayMs: 60_000,
   endedBearerMs: 5000,

@@ -72,7 +72,7 @@ export const admission: readonly Defect[] = [
       find: " || source.open >= limits.unprovenPerSource",
       replace: "",
     },
-    ["proxy/admission", "one address has a quarter"],
+    ["proxy/admission", "one address has a tenth"],
   ),
   defect(
     "the unproven are not bounded in all",
@@ -81,7 +81,7 @@ export const admission: readonly Defect[] = [
       find: "if (this.#open >= limits.unprovenRequests) return;",
       replace: "",
     },
-    ["proxy/admission", "one address has a quarter"],
+    ["proxy/admission", "one address has a tenth"],
   ),
   defect(
     "all handshakes are computed at once",
