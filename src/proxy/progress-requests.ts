@@ -87,6 +87,7 @@ export class ProgressRequests {
     fact.waiting.push(renewal);
     if (fact.isAsked || fact.waiting.length > 1) return undefined;
     const pauseMs = isNew ? 0 : fact.askedAt + limits.progressRequestMs - this.#parts.clock.now();
+    if (!isNew) fact.tries = 0;
     if (pauseMs <= 0) this.#ask(fact, watching);
     else this.#parts.clock.after(pauseMs, () => this.#release(fact));
     return undefined;

@@ -30,7 +30,7 @@ class Quiet extends PlayedWatch {
   other(token: string, resource: string): void {
     const client = this.path.client();
     const before = this.from.asked.length;
-    while (this.from.asked.length === before) {
+    for (let tries = 0; tries < 20 && this.from.asked.length === before; tries += 1) {
       client.ask("GET", `${resource}?watch=true&resourceVersion=7`, [bearer(token)]);
       this.path.settle();
       if (this.to.asked.length > 0) throw new Error("It went to the other backend");
@@ -98,6 +98,18 @@ test("a client that may not list: another's is tried, and the watches are renewe
   assert.equal(quiet.path.renewals.progressRequests, { answered: 0, refused: 2, unanswered: 0 });
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
   assert.equal(quiet.entries("cache.unnotified"), [], "nothing is known of etcd's version");
+});
+
+test("clients that may not list are tried anew each time that a backend comes back", () => {
+  const quiet = new Quiet();
+  quiet.path.backend(quiet.to === quiet.path.backend("a") ? "a" : "b").isDown = true;
+  quiet.other("u", "/api/v1/configmaps");
+  for (let time = 0; time < 4; time += 1) {
+    quiet.returned();
+    for (const _ of ["t", "u"]) quiet.list(quiet.from, "");
+    quiet.advance(10_000);
+  }
+  assert.is(quiet.path.renewals.progressRequests.refused, 8);
 });
 
 test("a list that is not answered is waited for no longer than the apiserver waits for its cache", () => {

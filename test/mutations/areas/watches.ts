@@ -53,6 +53,18 @@ export const watches: readonly Defect[] = [
     ["watch/resume", "the list of what a watch watches"],
   ),
   defect(
+    "clients that may not list are never tried again",
+    {
+      file: "proxy/progress-requests.ts",
+      find: "if (!isNew) fact.tries = 0;",
+      replace: "",
+    },
+    [
+      "proxy/progress-requests",
+      "clients that may not list are tried anew each time that a backend comes back",
+    ],
+  ),
+  defect(
     "a cache is looked at before etcd had the time to notify it",
     {
       file: "proxy/progress-requests.ts",
