@@ -124,6 +124,8 @@ export type Happening =
       readonly added: readonly string[];
       readonly removed: readonly string[];
     }
+  /** Listed no more, as after an outage of etcd, and kept for a while since they answer. */
+  | { readonly kind: "discovery.kept"; readonly from: string; readonly names: readonly string[] }
   /** Told when it begins and when its reason changes; the backends found last stay. */
   | { readonly kind: "discovery.failed"; readonly from: string; readonly reason: string }
   | { readonly kind: "discovery.recovered"; readonly from: string }

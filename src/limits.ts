@@ -206,6 +206,11 @@ export const limits = {
   discoveredBackends: 64,
   /** A look that takes longer is given up: the resolver's own patience is 2 x 5 s for each of three servers. */
   discoveryMs: 10_000,
+  /**
+   * So long a backend that Kubernetes lists no more is kept if it answers: an apiserver renews its place every 10 s
+   * (reconcilers/lease.go), its identity Lease too, and etcd may need an election first.
+   */
+  unlistedKeptMs: 60_000,
   /** After a failed look; doubles up to the interval. */
   discoveryRetryMs: 1000,
   /** One apiserver's time to answer the child before it asks another: three of them fit into a look. */

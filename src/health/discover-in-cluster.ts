@@ -21,6 +21,7 @@ const lists = {
 };
 
 export class InClusterSource implements Source {
+  readonly expires = true;
   readonly #access: () => Access;
   readonly #directory: string;
   #giveUp = new AbortController();

@@ -5,6 +5,7 @@ import type { Source } from "./discovery.ts";
 import { childFile, KubernetesChild } from "./kubernetes-child.ts";
 
 export class ChildSource implements Source {
+  readonly expires = true;
   readonly #question: () => Omit<Question, "id">;
   readonly #child: KubernetesChild;
 

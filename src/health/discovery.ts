@@ -11,6 +11,8 @@ import { checkFound, type Found } from "./discovered.ts";
 export type Source = {
   /** "dns", "file", "endpointslice" or "leases". */
   readonly from: string;
+  /** True where what is listed has to be renewed in etcd, and so goes by itself while etcd is away. Left out: false. */
+  readonly expires?: boolean;
   ask(): Promise<readonly Found[] | Failure>;
   /** Calls `run` when another look would bring something new; returns its stop function. */
   watch?(run: () => void): () => void;
@@ -28,6 +30,8 @@ export type DiscoveryParts = {
   readonly intervalMs: number;
   /** What was found before, by another source perhaps: it stays until the first answer. */
   readonly found: readonly Found[];
+  /** Does this backend, by its name, answer: is it neither dead nor about to go? Left out: none does. */
+  readonly answers?: (name: string) => boolean;
   readonly onChange: (found: readonly Found[]) => void;
 };
 
@@ -37,6 +41,9 @@ export class Discovery {
   #retryMs: number = limits.discoveryRetryMs;
   /** Why the last look failed; "" after one that did not. */
   #complaint = "";
+  /** Those that are kept although they are listed no more, by name: since when, a clock reading. */
+  #unlisted: ReadonlyMap<string, number> = new Map();
+  #hasListed = false;
   #lastSuccessAtMs = 0;
   #failures = 0;
   #isAsking = false;
@@ -110,8 +117,9 @@ export class Discovery {
 
   #take(outcome: readonly Found[] | Failure): void {
     const { clock, journal, source, onChange } = this.#parts;
-    const found = outcome instanceof Failure ? outcome : checkFound(outcome);
-    if (found instanceof Failure) return this.#failed(found);
+    const listed = outcome instanceof Failure ? outcome : checkFound(outcome);
+    if (listed instanceof Failure) return this.#failed(listed);
+    const found = this.#withUnlisted(listed);
     if (this.#complaint !== "") journal.write({ kind: "discovery.recovered", from: source.from });
     this.#complaint = "";
     this.#retryMs = limits.discoveryRetryMs;
@@ -124,6 +132,39 @@ export class Discovery {
     this.#found = found;
     journal.write({ kind: "discovery.changed", from: source.from, added, removed });
     onChange(found);
+  }
+
+  /**
+   * While etcd is away apiservers cannot renew what they are listed by. When it is back the first one that looks takes all
+   * others out (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go), until they renew. Those that answer are kept for
+   * a while: moving their watches twice would be for nothing.
+   */
+  #withUnlisted(listed: readonly Found[]): readonly Found[] {
+    const { clock, journal, source, answers } = this.#parts;
+    const last = this.#unlisted;
+    this.#unlisted = new Map();
+    // What another source found, or the configuration, is not this one's to keep.
+    const isFirst = !this.#hasListed;
+    this.#hasListed = true;
+    if (source.expires !== true || isFirst) return listed;
+    const names = namesOf(listed);
+    const now = clock.now();
+    const kept = this.#found
+      .filter(({ name }) => {
+        const isInTime = now - (last.get(name) ?? now) < limits.unlistedKeptMs;
+        return !names.includes(name) && isInTime && answers?.(name) === true;
+      })
+      .slice(0, limits.discoveredBackends - listed.length);
+    if (kept.length === 0) return listed;
+    this.#unlisted = new Map(kept.map(({ name }) => [name, last.get(name) ?? now]));
+    const { prefix = "" } = this.#parts;
+    if (kept.some(({ name }) => !last.has(name)))
+      journal.write({
+        kind: "discovery.kept",
+        from: source.from,
+        names: namesOf(kept).map((name) => prefix + name),
+      });
+    return [...listed, ...kept].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
   #failed({ message }: Failure): void {

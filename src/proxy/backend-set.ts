@@ -28,6 +28,8 @@ export type BackendSetParts = {
   readonly onChange: (names: readonly string[]) => void;
   /** May the backend be asked where others are? */
   readonly isReady: (name: string) => boolean;
+  /** Is it neither dead nor about to go? */
+  readonly answers: (name: string) => boolean;
 };
 
 /** Without an authority every backend is plain http on loopback. */
@@ -132,12 +134,22 @@ export class BackendSet {
       return;
     }
     const { clock, journal, prefix } = this.#parts;
+    const answers = (name: string): boolean => this.#parts.answers(prefix + name);
     // What is there now stays until the first answer: clients are not to feel that it will be found another way.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
     const onChange = (): void => this.gather();
-    this.#discovery = new Discovery({ clock, journal, prefix, source, intervalMs, found, onChange });
+    this.#discovery = new Discovery({
+      clock,
+      journal,
+      prefix,
+      source,
+      intervalMs,
+      found,
+      answers,
+      onChange,
+    });
     this.#discovery.start();
   }
 

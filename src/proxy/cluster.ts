@@ -88,6 +88,7 @@ export class Cluster {
       prefix: prefixOf(parts.label),
       onChange: (names) => cluster?.reconcile(names),
       isReady: (name) => cluster?.isReady(name) === true,
+      answers: (name) => cluster?.answers(name) === true,
     });
     if (backends instanceof Failure) return backends;
     cluster = new Cluster(config, backends, { ...parts, journal });
@@ -233,6 +234,13 @@ export class Cluster {
 
   isReady(backend: string): boolean {
     return this.path.backends.views.some(({ name, state }) => name === backend && state === "ready");
+  }
+
+  /** Suspect counts: after an outage of etcd a backend answers for a while before it is ready. */
+  answers(backend: string): boolean {
+    return this.path.backends.views.some(
+      ({ name, state }) => name === backend && (state === "ready" || state === "suspect"),
+    );
   }
 
   /** Of purpose "backend-ca", "client" (ours for backends), "backend" and "backend-loopback" (theirs). */

@@ -15,6 +15,7 @@ const two = [...one, foundAt("10.0.0.2", 6443)];
 /** A source that answers when it is told to. */
 class PlayedSource implements Source {
   readonly from = "dns";
+  expires = false;
   asked = 0;
   isStopped = false;
   isGivenUp = false;
@@ -47,7 +48,7 @@ class PlayedSource implements Source {
   }
 }
 
-function start() {
+function start(answering: readonly string[] = []) {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];
@@ -55,7 +56,16 @@ function start() {
   const source = new PlayedSource();
   const sets: string[][] = [];
   const onChange = (found: readonly Found[]): void => void sets.push(found.map(({ name }) => name));
-  const discovery = new Discovery({ clock, journal, source, intervalMs: 30_000, found: [], onChange });
+  const answers = (name: string): boolean => answering.includes(name);
+  const discovery = new Discovery({
+    clock,
+    journal,
+    source,
+    intervalMs: 30_000,
+    found: [],
+    answers,
+    onChange,
+  });
   discovery.start();
   return { clock, entries, source, sets, discovery };
 }
@@ -79,6 +89,57 @@ test("what is found is told when it changes, and only then", async () => {
     removed: ["10.0.0.1:6443"],
   });
   assert.equal(discovery.record, { lastSuccessAtMs: clock.wall(), failures: 0, found: 1 });
+});
+
+const [first, second] = ["10.0.0.1:6443", "10.0.0.2:6443"];
+
+/** Two that are found, of which the second is listed no more; both answer at first. */
+async function unlisted(expires = true) {
+  const answering = [first, second];
+  const scene = start(answering);
+  scene.source.expires = expires;
+  await scene.source.answer(two);
+  scene.clock.advance(30_000);
+  await scene.source.answer(one);
+  return { ...scene, answering };
+}
+
+test("an apiserver that is listed no more and answers stays for a while: its lease ran out while etcd was away", async () => {
+  const { clock, source, sets, entries, discovery } = await unlisted();
+  assert.equal([sets.length, discovery.record.found], [1, 2]);
+  assert.equal(entries.slice(1), [{ kind: "discovery.kept", from: "dns", names: [second] }]);
+  clock.advance(30_000);
+  await source.answer(one);
+  assert.equal([sets.length, entries.length], [1, 2], "told once");
+  // It is back: a later removal begins anew.
+  clock.advance(20_000);
+  source.onWatch();
+  await source.answer(two);
+  clock.advance(30_000);
+  await source.answer(one);
+  assert.equal([sets.length, entries.length, entries.at(-1)?.kind], [1, 3, "discovery.kept"]);
+});
+
+test("it stays for so long only, and not when it does not answer", async () => {
+  const kept = await unlisted();
+  for (let passed = 0; passed < limits.unlistedKeptMs; passed += 30_000) {
+    assert.is(kept.discovery.found.length, 2);
+    kept.clock.advance(30_000);
+    await kept.source.answer(one);
+  }
+  assert.equal(kept.sets.at(-1), [first]);
+  const told = { kind: "discovery.changed", from: "dns", added: [], removed: [second] };
+  assert.equal(kept.entries.at(-1), told);
+  const dying = await unlisted();
+  dying.answering.pop();
+  dying.clock.advance(30_000);
+  await dying.source.answer(one);
+  assert.equal([dying.sets.at(-1), dying.entries.at(-1)], [[first], told]);
+});
+
+test("what DNS or a file lists no more is gone at once: there somebody has taken it out", async () => {
+  const { sets } = await unlisted(false);
+  assert.equal(sets.at(-1), [first]);
 });
 
 test("a source that fails or says nothing keeps the last set, and is journaled once (F21)", async () => {

@@ -50,6 +50,7 @@ function setOf(config: ClusterConfig, ready: readonly string[] = [], prefix = ""
     prefix,
     onChange: (names) => void told.push(names),
     isReady: (name) => ready.includes(name),
+    answers: (name) => ready.includes(name),
   });
   if (set instanceof Failure) throw new Error(set.message);
   return { set, told, clock };
@@ -216,6 +217,7 @@ test("an authority that is missing refuses the whole configuration", ({ proxy })
     prefix: "",
     onChange() {},
     isReady: () => false,
+    answers: () => false,
   };
   const outcome = BackendSet.of({ ...config, upstream: { ...config.upstream, tls } }, parts);
   assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");

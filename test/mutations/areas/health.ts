@@ -109,6 +109,20 @@ export const health: readonly Defect[] = [
     ["proxy/slow-reads", "a slow metrics server makes nobody more patient"],
   ),
   defect(
+    "an apiserver whose lease ran out is gone at once, though it answers",
+    {
+      file: "health/discovery.ts",
+      find: "if (kept.length === 0) return listed;",
+      replace: "if (kept.length >= 0) return listed;",
+    },
+    ["health/discovery", "listed no more and answers stays for a while"],
+  ),
+  defect(
+    "an apiserver that was taken out stays as long as it answers",
+    { file: "health/discovery.ts", find: "isInTime && answers", replace: "answers" },
+    ["health/discovery", "it stays for so long only"],
+  ),
+  defect(
     "all are asked in step",
     { file: "health/prober.ts", find: " * (0.9 + 0.2 * this.#parts.random())", replace: "" },
     ["health/prober", "what falls in step"],
