@@ -535,6 +535,12 @@ export const limits = {
   rebalanceSlack: 0.1,
   /** Of the descriptors that the process may have: an upgraded client takes two (A24). */
   connectionShare: 0.45,
+  /**
+   * /readyz says that new clients are let in again once their number is below this share of the most, and none has been
+   * refused for so long: as long as a kubelet's probe takes to notice (every 10 s).
+   */
+  intakeEasy: 0.9,
+  intakeCalmMs: 10_000,
 
   /** HTTP/1.1: from a request's first octet to the end of its head (A22), also for an upload that outlives its answer. */
   h1HeadMs: 10_000,

@@ -22,6 +22,7 @@ import { drain } from "./proxy/drain.ts";
 import type { LiveExchanges } from "./proxy/exchanges.ts";
 import { guarded } from "./proxy/guarded.ts";
 import { HeapPages } from "./proxy/heap-pages.ts";
+import { Intake, mostSockets } from "./proxy/intake.ts";
 import type { Gate } from "./proxy/listen.ts";
 import { Listeners } from "./proxy/listeners.ts";
 import { watchLiveHeap } from "./proxy/live-heap.ts";
@@ -76,6 +77,7 @@ class Watchkeeper implements Running {
   readonly #listeners: Listeners;
   readonly #windows: Windows;
   readonly #overload: Overload;
+  readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #looks: readonly Looks[];
   #door: Door | undefined;
@@ -96,8 +98,10 @@ class Watchkeeper implements Running {
       exchanges: () => clusters.sheddable,
       collect,
     });
-    const isFull = (): boolean => this.#overload.load !== "normal";
-    this.#listeners = new Listeners({ clock, journal, gateOf, isFull }, config.health.keepalive, inherited);
+    const isShort = (): boolean => this.#overload.load !== "normal";
+    const intake = new Intake({ clock, most: mostSockets(), isShort });
+    this.#intake = intake;
+    this.#listeners = new Listeners({ clock, journal, gateOf, intake }, config.health.keepalive, inherited);
     const pages = new HeapPages(clock, collect);
     this.#looks = [
       new Looks(clock, slabLookMs, shrinkRoom),
@@ -252,6 +256,7 @@ class Watchkeeper implements Running {
   /** May new clients be sent here? Not while draining, and not when no backend could answer them. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
-    return readinessOf({ clusters, lost: this.#listeners.lost, isDraining: this.#isDraining });
+    const { lost } = this.#listeners;
+    return readinessOf({ clusters, lost, isDraining: this.#isDraining, refusing: this.#intake.complaint });
   }
 }

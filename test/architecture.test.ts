@@ -35,6 +35,7 @@ const io = [
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/address.ts",
   "src/proxy/listen.ts",
+  "src/proxy/intake.ts",
   "src/proxy/detect.ts",
   "src/proxy/h1.ts",
   "src/proxy/connect.ts",

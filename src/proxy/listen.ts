@@ -3,14 +3,12 @@
  * an HTTP/1.1 one (h1.ts). On one port: h2, http/1.1 and no ALPN at all. Next: classify, called by serve.
  */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import net from "node:net";
 import { isBoundAt, type Networks, textOf, withoutMapping } from "../address.ts";
 import type { Clock } from "../clock.ts";
 import { descriptorOf } from "../descriptors.ts";
 import { cannotListen, Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
-import { limits } from "../limits.ts";
 import { Client } from "./client.ts";
 import { detect } from "./detect.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
@@ -21,6 +19,7 @@ import { shakeHands } from "./handshake.ts";
 import type { HandshakeQueue } from "./handshake-queue.ts";
 import type { Host, Hosts } from "./hosts.ts";
 import { type Identity, leavesAt } from "./identity.ts";
+import type { Intake } from "./intake.ts";
 import { type Introductions, introduce } from "./introduce.ts";
 import { linger } from "./linger.ts";
 import type { Passthrough } from "./passthrough.ts";
@@ -61,8 +60,8 @@ export type ListenParts = {
   /** Of each cluster that the listener, its hosts or its routes name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** Is memory so scarce that nobody new may come in? */
-  readonly isFull: () => boolean;
+  /** Descriptors and memory are the process's, so all its listeners share one. */
+  readonly intake: Intake;
 };
 
 /** What a socket has shown before its first request. */
@@ -74,10 +73,6 @@ type Met = {
 
 /** Deadlines of ten seconds and more need no finer look. */
 const checkMs = 1000;
-
-/** Descriptors are the process's, so all its listeners count together. */
-const mostSockets = Math.floor(openFilesLimit() * limits.connectionShare);
-let sockets = 0;
 
 export class Listener {
   readonly #options: ListenerOptions;
@@ -202,11 +197,9 @@ export class Listener {
 
   #accept(socket: net.Socket): void {
     // Closed at once rather than left in the kernel's queue, where it would take the place of one that leaves (A24).
-    if (sockets >= mostSockets || this.#parts.isFull()) return void socket.destroy();
-    sockets += 1;
-    socket.on("close", () => {
-      sockets -= 1;
-    });
+    const leave = this.#parts.intake.enter();
+    if (leave === undefined) return void socket.destroy();
+    socket.on("close", leave);
     this.#sockets.add(socket);
     socket.on("close", () => {
       this.#sockets.delete(socket);
@@ -327,15 +320,5 @@ export class Listener {
 
   #contained(error: Error): void {
     this.#parts.journal.write({ kind: "fault.contained", ring: "session", message: error.message });
-  }
-}
-
-/** Linux tells in /proc; elsewhere POSIX' usual soft limit is assumed. */
-function openFilesLimit(): number {
-  try {
-    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
-    return Number(soft ?? 1024);
-  } catch {
-    return 1024; // no /proc on this system
   }
 }

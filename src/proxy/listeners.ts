@@ -13,6 +13,7 @@ import type { Downstream } from "./downstream.ts";
 import type { H1Client } from "./h1.ts";
 import { HandshakeQueue } from "./handshake-queue.ts";
 import { type Expiry, Hosts } from "./hosts.ts";
+import type { Intake } from "./intake.ts";
 import { type Gate, Listener } from "./listen.ts";
 import type { Route } from "./sni-routes.ts";
 import type { Keepalive } from "./socket.ts";
@@ -29,8 +30,7 @@ export type ListenersParts = {
   readonly journal: Journal;
   /** The way into a cluster, by its name: asked for as a listener is opened, and kept for as long as it has clients. */
   readonly gateOf: (upstream: string) => Gate;
-  /** Is memory so scarce that nobody new may come in? */
-  readonly isFull: () => boolean;
+  readonly intake: Intake;
 };
 
 export class Listeners {
@@ -201,7 +201,7 @@ export class Listeners {
 
   async #open(config: ListenerConfig): Promise<Opened | Failure> {
     const { name } = config;
-    const { clock, journal, isFull } = this.#parts;
+    const { clock, journal, intake } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
     // Only once there are hosts can their listener be made, and the CA may change before.
     let listener: Listener | undefined;
@@ -221,7 +221,7 @@ export class Listeners {
         trustedForwarders: networksOf(config.trustedForwarders),
         keepalive: this.#keepalive,
       },
-      { clock, journal, gates: this.#gatesOf(config), handshakes: this.#handshakes, isFull },
+      { clock, journal, gates: this.#gatesOf(config), handshakes: this.#handshakes, intake },
     );
     const address = await listener.start();
     if (!(address instanceof Failure)) return { config, listener, hosts, address };

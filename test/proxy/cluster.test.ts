@@ -9,6 +9,7 @@ import { Failure } from "../../src/failure.ts";
 import { Journal } from "../../src/journal.ts";
 import { isProblems } from "../../src/problem.ts";
 import { Cluster } from "../../src/proxy/cluster.ts";
+import { Intake } from "../../src/proxy/intake.ts";
 import { Listeners } from "../../src/proxy/listeners.ts";
 import { Relief } from "../../src/proxy/relief.ts";
 import { askH2, frontProxyPki, type JudgingBackend, startJudge } from "../support/front-proxy.ts";
@@ -51,7 +52,12 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   assert.is(await cluster.load(), undefined);
   cluster.start();
   const listeners = new Listeners(
-    { clock: wallClock, journal, gateOf: () => cluster.gate, isFull: () => false },
+    {
+      clock: wallClock,
+      journal,
+      gateOf: () => cluster.gate,
+      intake: new Intake({ clock: wallClock, most: 100, isShort: () => false }),
+    },
     config.health.keepalive,
   );
   undo.push(() => {

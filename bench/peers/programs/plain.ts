@@ -11,6 +11,7 @@ import { Caller } from "../../../src/ledger/caller.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
 import { isProblems, lineOf } from "../../../src/problem.ts";
 import { Clusters } from "../../../src/proxy/clusters.ts";
+import { Intake, mostSockets } from "../../../src/proxy/intake.ts";
 import type { Gate } from "../../../src/proxy/listen.ts";
 import { Listeners } from "../../../src/proxy/listeners.ts";
 
@@ -33,10 +34,8 @@ for (const {
   talk.copyFor = () => undefined;
 }
 const gateOf = (name: string): Gate => clusters.gateOf(name);
-const listeners = new Listeners(
-  { clock: wallClock, journal, gateOf, isFull: () => false },
-  config.health.keepalive,
-);
+const intake = new Intake({ clock: wallClock, most: mostSockets(), isShort: () => false });
+const listeners = new Listeners({ clock: wallClock, journal, gateOf, intake }, config.health.keepalive);
 const failure = (await clusters.load()) ?? (await listeners.reconcile(config.listeners));
 if (failure !== undefined) fail(failure.message);
 clusters.start();

@@ -14,10 +14,12 @@ type Standing = {
   /** Listeners that have no port. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
+  /** Why new clients are refused (proxy/intake.ts), or "". */
+  readonly refusing: string;
 };
 
 /** What /readyz checks: could a new client be served here, and for how long? */
-export function readinessOf({ clusters, lost, isDraining }: Standing): readonly Readiness[] {
+export function readinessOf({ clusters, lost, isDraining, refusing }: Standing): readonly Readiness[] {
   // Whoever comes for another cluster would lose by it if one without backends failed the probe.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
@@ -25,6 +27,7 @@ export function readinessOf({ clusters, lost, isDraining }: Standing): readonly 
     { name: "backends", ok: ready > 0, reason: `${ready} of ${states.length} ready` },
     { name: "config", ok: true },
     { name: "listeners", ok: lost.length === 0, reason: `not bound: ${lost.join()}` },
+    { name: "intake", ok: refusing === "", reason: refusing },
     { name: "draining", ok: !isDraining, reason: "the proxy is stopping" },
   ];
 }

@@ -29,12 +29,17 @@ test("an excluded check counts as good; what cannot be excluded is named in quot
   assert.is(warned.text, `[+]ping excluded: ok\n${warning}readyz check passed\n`);
 });
 
-test("ready is who has a ready backend and every port, and does not go", () => {
+test("ready is who has a ready backend and every port, lets clients in, and does not go", () => {
   const wrong = (standing: Parameters<typeof readinessOf>[0]): string => complaintOf(readinessOf(standing));
-  assert.is(wrong({ clusters: [["dead", "ready"]], lost: [], isDraining: false }), "");
+  assert.is(wrong({ clusters: [["dead", "ready"]], lost: [], isDraining: false, refusing: "" }), "");
   assert.is(
-    wrong({ clusters: [["dead", "draining"]], lost: ["kube"], isDraining: true }),
-    "backends: 0 of 2 ready; listeners: not bound: kube; draining: the proxy is stopping",
+    wrong({
+      clusters: [["dead", "draining"]],
+      lost: ["kube"],
+      isDraining: true,
+      refusing: "memory is short",
+    }),
+    "backends: 0 of 2 ready; listeners: not bound: kube; intake: memory is short; draining: the proxy is stopping",
   );
 });
 

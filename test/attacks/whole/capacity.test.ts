@@ -23,11 +23,19 @@ async function flood(says: (at: number) => string, isTls: (at: number) => boolea
   const open = peers.filter((peer) => !peer.isEnded && !peer.isClosed).length;
   assert.ok(open <= most && open >= most - 30, `${open} are open`);
   assert.match(await scene.metrics(), "watchkeeper_build_info");
+  assert.match(await readyz(), "[-]intake failed");
   for (const peer of peers) peer.socket.destroy();
   await pause(200);
   const client = await scene.attacker();
   client.send(headers(1).get("/api"));
   await client.expect(/HEADERS 1 :status=200/);
+  // Room to spare, but a client was refused a moment ago: a balancer is not told to come back at once.
+  assert.match(await readyz(), "[-]intake failed");
+}
+
+async function readyz(): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${scene.proxy.place.adminPort}/readyz?verbose`);
+  return answer.text();
 }
 
 test("A24: more sockets than there are descriptors are turned away, nobody else is, and room comes back", async () => {

@@ -3,6 +3,21 @@ import { type Defect, defect } from "../defect.ts";
 
 export const admission: readonly Defect[] = [
   defect(
+    "/readyz knows nothing of clients that are refused",
+    { file: "admin/server/probes.ts", find: 'ok: refusing === ""', replace: "ok: true" },
+    ["admin/server/probes", "lets clients in"],
+  ),
+  defect(
+    "/readyz says at once again that clients are let in",
+    { file: "proxy/intake.ts", find: ">= limits.intakeCalmMs", replace: ">= 0" },
+    ["proxy/intake", "until there is room to spare and none was refused for ten seconds"],
+  ),
+  defect(
+    "/readyz says with one place free that clients are let in",
+    { file: "proxy/intake.ts", find: "isCalm && this.#count < most * limits.intakeEasy", replace: "isCalm" },
+    ["proxy/intake", "until there is room to spare and none was refused for ten seconds"],
+  ),
+  defect(
     "a bearer that was accepted goes on holding its place",
     {
       file: "proxy/serve.ts",
