@@ -1,6 +1,5 @@
 /** The set of backends: takes evidence, keeps one verdict for each, journals every change with its reason. */
 import type { Clock } from "../clock.ts";
-import type { Met } from "../failure.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import {
@@ -34,6 +33,8 @@ export const unprobed: Rules = {
   forbiddenMs: limits.forbiddenMs,
   needsProof: false,
 };
+
+type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
 export class Backends {
   readonly #clock: Clock;
@@ -143,9 +144,9 @@ export class Backends {
   }
 
   /** What every fresh socket met says how a backend is ill: told when it changes, before the verdict that follows. */
-  #tellMet(name: string, { state }: Held, evidence: Extract<Evidence, { kind: "fresh" }>): void {
-    const { met, ms, reason, hasConnected = false } = evidence;
-    const reached = reachedBy(met, hasConnected);
+  #tellMet(name: string, { state }: Held, evidence: Fresh): void {
+    const { met, ms, reason } = evidence;
+    const reached = reachedBy(evidence, this.#met.get(name));
     const word = `${met} ${reached}`;
     if (this.#met.get(name) === word) return;
     // Of one that is well and answers nothing is to be told, but that it answers again.
@@ -157,12 +158,19 @@ export class Backends {
   }
 
   #changed(name: string, evidence: Evidence): void {
-    const { state } = this.held(name);
+    const { state, lanes } = this.held(name);
+    const isOfPackets = lanes === "answering" && this.#met.get(name) === "silence tcp";
     const from = this.#views.find((view) => view.name === name)?.state ?? "unknown";
     this.#suspectMs.set(name, this.suspectMs(name));
     const after = { name, state, since: this.#clock.now() };
     this.#views = this.#views.map((view) => (view.name === name ? after : view));
-    this.#journal.write({ kind: "backend.changed", backend: name, from, to: state, ...reasonOf(evidence) });
+    this.#journal.write({
+      kind: "backend.changed",
+      backend: name,
+      from,
+      to: state,
+      ...reasonOf(evidence, isOfPackets),
+    });
     this.onVerdict(after);
   }
 
@@ -183,8 +191,9 @@ export class Backends {
   }
 }
 
-/** How far a fresh socket came. */
-function reachedBy(met: Met, hasConnected: boolean): "" | "tcp" | "tls" {
+/** How far a fresh socket came. A lane's dial that met silence does not know: what a probe found before holds. */
+function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
-  return hasConnected ? "tcp" : "";
+  const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");
+  return isTcp ? "tcp" : "";
 }

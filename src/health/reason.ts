@@ -6,6 +6,7 @@ export type Reason = {
     | "ping"
     | "dial"
     | "socket"
+    | "packets"
     | "readyz"
     | "reads"
     | "certificate"
@@ -19,16 +20,21 @@ export type Reason = {
   readonly reason: string;
 };
 
-/** Pure: what the evidence says, for whoever reads the journal. */
-export function reasonOf(evidence: Evidence): Reason {
+/** Pure: what the evidence says, for whoever reads the journal. `isOfPackets`: what is small passes meanwhile. */
+export function reasonOf(evidence: Evidence, isOfPackets = false): Reason {
   const { valueMs, limitMs } = measured(evidence);
+  const isLarge = isOfPackets && evidence.kind === "fresh" && evidence.met === "silence";
   return {
-    detector: detectorOf(evidence),
+    detector: isLarge ? "packets" : detectorOf(evidence),
     valueMs: Math.round(valueMs),
     limitMs,
-    reason: sentence(evidence),
+    reason: isLarge ? largeLost : sentence(evidence),
   };
 }
+
+/** A handshake is the first exchange whose packets are large. */
+const largeLost =
+  "large packets from or to it are lost: path MTU? PINGs are answered and TCP connects, and no TLS handshake comes through";
 
 function measured(evidence: Evidence): { valueMs: number; limitMs: number } {
   if ("limitMs" in evidence) return { valueMs: evidence.ms, limitMs: Math.round(evidence.limitMs) };

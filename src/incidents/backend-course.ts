@@ -99,6 +99,7 @@ export class BackendCourse {
   }
 
   get kind(): IncidentKind {
+    if (this.#detector === "packets") return "backend-packets-lost";
     const { met, reached } = this.#meeting ?? { met: "", reached: "" };
     if (met === "untrusted" || this.#detector === "certificate") return "backend-untrusted";
     if (met === "refusal") return "backend-dead";

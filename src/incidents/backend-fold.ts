@@ -10,6 +10,7 @@ import type { IncidentStore } from "./store.ts";
 const downKinds: readonly IncidentKind[] = [
   "backend-blackholed",
   "backend-frozen",
+  "backend-packets-lost",
   "backend-dead",
   "backend-unready",
   "backend-untrusted",

@@ -17,6 +17,12 @@ export const incidentKinds = {
     calmMs: 0,
     about: "The backend's host takes sockets, and its process says nothing on them",
   },
+  "backend-packets-lost": {
+    severity: "critical",
+    calmMs: 0,
+    about:
+      "Small packets of the backend pass and large ones are lost: most likely a path MTU that is not told",
+  },
   "backend-dead": {
     severity: "critical",
     calmMs: 0,

@@ -104,13 +104,18 @@ export class Hedges {
     dial(this.#parts.upstreams, exchange.legs.hedge(other));
   }
 
+  /**
+   * On another lane of the same backend first. Two lanes that fell silent are no accident (path MTU: each swallows the same
+   * answer), so then another backend is asked, if there is one.
+   */
   #askTwice(exchange: Exchange, leg: Leg): void {
     const isSuspect = this.#isSuspect(leg.backend);
     // The hole may be under this lane only; its client is used to this backend's cache (k/k 59848).
-    const own = isSuspect ? undefined : this.#parts.upstreams.promptLane(leg.backend, leg.key);
-    const other = own === undefined ? this.otherFor(exchange) : leg.backend;
+    const prompt = isSuspect ? undefined : this.#parts.upstreams.promptLane(leg.backend, leg.key);
+    const another = prompt === undefined || exchange.legs.hasTwo ? this.otherFor(exchange) : undefined;
+    const own = another === undefined ? prompt : undefined;
     // With nobody else there: only its lanes are silent, and a fresh socket may not be.
-    const backend = other ?? (isSuspect ? undefined : leg.backend);
+    const backend = another ?? (isSuspect ? undefined : leg.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;
     const hedge = exchange.legs.hedge(backend);

@@ -52,6 +52,8 @@ export type LaneOptions = {
 export type LaneUser = SideOwner & {
   /** How long ago its request was sent, in ms. */
   sinceSent(now: number): number;
+  /** A PING sent at this clock reading was answered, the latest of all. */
+  passed(answeredPingAt: number): void;
   /** Its request waits for longer than such reads usually take. */
   slowed(): void;
   /** Our own loop stood still for `ms`: that time is not the backend's. */
@@ -228,6 +230,7 @@ export class Lane implements WireOwner {
   tellSlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const leg of this.#legs) {
+      leg.passed(this.#answeredPingAt);
       const waitedMs = leg.sinceSent(now);
       if (waitedMs >= ms && waitedMs < ms + limits.slowToldMs) leg.slowed();
     }

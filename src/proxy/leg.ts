@@ -33,6 +33,8 @@ export type LegOwner = {
   legSuspected(leg: Leg): void;
   /** What was suspected answers again. */
   legCleared(leg: Leg): void;
+  /** Its lane is whole since the head came that is kept back. */
+  legPassed(leg: Leg): void;
   /** Its lane takes nobody any more, or its backend is going: what is there lives on for a while. */
   legLeaving(leg: Leg): void;
   /** A fault of ours: it costs the exchange, and nobody whom the lanes tell after it. */
@@ -55,6 +57,12 @@ export class Leg implements LaneUser, Waiter {
   /** While it waits: where, and for which lanes. */
   waitsIn: { forget(waiter: Waiter): void } | undefined;
   key: LaneKey;
+  /**
+   * The head of an answer whose body has not begun, kept back (path MTU: a small head passes, the body does not). Until the
+   * body begins, or a PING sent after the head is answered, the request can be asked elsewhere without the client's knowledge.
+   */
+  head: Field[] | undefined;
+  #headAt = 0;
   /** An answer that may not be the best that can be had, kept back. */
   refusal: Refusal | undefined;
 
@@ -94,6 +102,17 @@ export class Leg implements LaneUser, Waiter {
   /** Has its lane proven since this was sent that it is not in a hole of its own? */
   get isOnAnsweringLane(): boolean {
     return this.#lane?.isAnsweringSince(this.#sentAt) === true;
+  }
+
+  keepHead(head: Field[]): void {
+    this.head = head;
+    this.#headAt = this.#lane?.now ?? 0;
+  }
+
+  /** The lane's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
+  passed(answeredPingAt: number): void {
+    if (this.head !== undefined && answeredPingAt > this.#headAt)
+      this.#contain(() => this.owner.legPassed(this));
   }
 
   /** Its lane takes nobody any more: the backend has said GOAWAY. */

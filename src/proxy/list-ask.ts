@@ -84,6 +84,8 @@ export class ListAsk implements LegOwner {
 
   legOpened(): void {}
   legSent(): void {}
+  legPassed(): void {}
+
   legCleared(): void {}
   legLeaving(): void {}
 

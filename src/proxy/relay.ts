@@ -237,6 +237,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       leg.refusal.endWith(fields);
       return this.#relayIfWhole(leg);
     }
+    this.#showHead(leg);
     if (this.isAnswered) this.#sendHead(fields, end);
     else this.#takeHead(leg, fields, end);
   }
@@ -247,6 +248,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       leg.refusal.keep(bytes, start, end, endStream);
       return this.#relayIfWhole(leg);
     }
+    if (leg.head !== undefined) this.#showHead(leg);
     if (endStream) this.#isAnswerOver = true;
     this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
@@ -263,6 +265,10 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   /** What was done about a suspicion goes on: the first answer wins. */
   legCleared(): void {}
 
+  legPassed(leg: Leg): void {
+    if (!this.#isEnded) this.#showHead(leg);
+  }
+
   /** Whoever has not answered yet still will. */
   legLeaving(): void {}
 
@@ -273,6 +279,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   legGone(leg: Leg, code: number): void {
     if (this.#isEnded) return;
+    this.#showBroken(leg, code);
     if (this.#isAnswerOver) return this.#stopUpload();
     // A truncated answer never looks whole (F9).
     if (this.isAnswered) return this.#resetDown(code);
@@ -328,8 +335,22 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       // The hedge's would be the second of its kind.
       if (leg === this.legs.first) this.down.sendHeaders(fields, false);
     } else if (!isRefusal(status) || !this.#holdsBack(leg, fields, end)) {
-      this.#answer(leg, status, fields, end);
+      if (end || this.order.kind !== "plain" || !isRepeatable(this.order))
+        return this.#answer(leg, status, fields, end);
+      leg.keepHead(fields);
     }
+  }
+
+  /** Its backend broke it off by itself: what it had said is the answer. */
+  #showBroken(leg: Leg, code: number): void {
+    if (code !== lost) this.#showHead(leg);
+  }
+
+  #showHead(leg: Leg): void {
+    const { head } = leg;
+    if (head === undefined) return;
+    leg.head = undefined;
+    this.#answer(leg, Number(head[0]?.value), head, false);
   }
 
   #answer(leg: Leg, status: number, fields: Field[], end: boolean): void {

@@ -270,6 +270,8 @@ export class Watching implements LegOwner {
     else this.#parts.moves.shadow(this, leg);
   }
 
+  legPassed(): void {}
+
   legCleared(leg: Leg): void {
     if (leg !== this.leg) return;
     this.#pursuit.declined(0);

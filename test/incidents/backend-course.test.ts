@@ -41,6 +41,12 @@ test("what a new socket met is a sentence, with its reason where there is one", 
   );
 });
 
+test("a backend whose large packets are lost is told so, whatever its new sockets meet afterwards", () => {
+  const lost = changed("a", "ready", "suspect", { detector: "packets" });
+  assert.is(play(met("a", "silence", "tcp"), lost, met("a", "silence")).kind, "backend-packets-lost");
+  assert.is(play(met("a", "silence", "tcp"), changed("a", "ready", "suspect")).kind, "backend-frozen");
+});
+
 test("never more rows than an incident has", () => {
   const course = play(changed("a", "ready", "suspect"));
   for (let index = 0; index < 2 * limits.incidentEvidence; index += 1) {

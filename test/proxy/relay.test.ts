@@ -190,6 +190,7 @@ test("one that is long, or may not be asked for again, does not wait for its end
   ] as const) {
     const { path, ear } = asked(method, "/api/v1/namespaces/n/pods");
     path.backend("a").last.side?.sendHeaders(tooMany(length), false);
+    path.backend("a").last.say("t");
     path.settle();
     assert.is(ear.status, "429");
   }

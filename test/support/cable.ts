@@ -10,16 +10,18 @@ export type Cable = {
   cut(reason: string): void;
   /** What is written from now on vanishes, without a word: a black hole. */
   blackHole(): void;
+  /** Loses writes of the far end above so many octets, and all that it writes behind one: TCP delivers in order. */
+  loseLarge(bytes: number): void;
   /** What is written from now on waits, until the returned function lets it go on. */
   hold(): () => void;
 };
 
-type End = { owner: WireOwner | undefined; isClosed: boolean };
+type End = { owner: WireOwner | undefined; isClosed: boolean; mostBytes: number; isStuck: boolean };
 
 export function cable(clock: ManualClock): Cable {
   const ends: [End, End] = [
-    { owner: undefined, isClosed: false },
-    { owner: undefined, isClosed: false },
+    { owner: undefined, isClosed: false, mostBytes: Number.POSITIVE_INFINITY, isStuck: false },
+    { owner: undefined, isClosed: false, mostBytes: Number.POSITIVE_INFINITY, isStuck: false },
   ];
   let isHole = false;
   let held: (() => void)[] | undefined;
@@ -34,7 +36,8 @@ export function cable(clock: ManualClock): Cable {
       write(buffers, written) {
         const bytes = Buffer.concat([...buffers]);
         written?.();
-        if (!own.isClosed && !isHole) {
+        own.isStuck ||= bytes.length > own.mostBytes;
+        if (!own.isClosed && !isHole && !own.isStuck) {
           const deliver = (): void => {
             if (other.isClosed || isHole) return;
             other.owner?.receive(bytes);
@@ -71,6 +74,9 @@ export function cable(clock: ManualClock): Cable {
     },
     blackHole() {
       isHole = true;
+    },
+    loseLarge(bytes) {
+      ends[1].mostBytes = bytes;
     },
     hold() {
       held = [];

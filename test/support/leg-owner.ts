@@ -52,6 +52,7 @@ export function legOwner(hears: Partial<LegOwner>): LegOwner {
     legGone() {},
     legSuspected() {},
     legCleared() {},
+    legPassed() {},
     legLeaving() {},
     legFaulted(error) {
       throw error;

@@ -78,6 +78,8 @@ export class PlayedBackend {
   isMute = false;
   /** If mute: its kernel takes what is dialled, only its process does not. */
   isFrozen = false;
+  /** What it writes above so many octets is lost, on sessions dialled from now on: see `loseLarge`. */
+  mostBytes = Number.POSITIVE_INFINITY;
   maxStreams = 100;
   /** What its probes are told, if the path has probes. */
   readyz: Readiness = "ready";
@@ -95,6 +97,8 @@ export class PlayedBackend {
   goAwayMs = 0;
   /** Sends GOAWAY and refuses the stream, whatever it is asked. */
   isSendingAway = false;
+  /** New sockets connect, and no handshake comes through. */
+  losesHandshakes = false;
   readonly #turn: Turn;
   readonly #clock: ManualClock;
 
@@ -105,7 +109,8 @@ export class PlayedBackend {
 
   connect(owner: WireOwner): ReturnType<Cable["near"]> {
     const wires = cable(this.#clock);
-    if (this.isMute) wires.blackHole();
+    if (this.isMute || this.losesHandshakes) wires.blackHole();
+    wires.loseLarge(this.mostBytes);
     if (this.isDown) {
       this.#clock.soon(() => wires.cut("connect ECONNREFUSED"));
       return wires.near(owner);
@@ -183,6 +188,7 @@ export class PlayedBackend {
       });
     const { readyz } = this;
     if (!this.isDown && (!this.isMute || this.isFrozen)) soon(() => ear.connected());
+    if (this.losesHandshakes) return () => {};
     if (this.isDown) soon(() => ear.dialed("refusal", "connect ECONNREFUSED"));
     else if (this.isUntrusted) soon(() => ear.dialed("untrusted", "altnames"));
     else if (!this.isMute)
@@ -203,6 +209,12 @@ export class PlayedBackend {
   blackHole(): void {
     this.isMute = true;
     for (const { cable: wires } of this.sessions) wires.blackHole();
+  }
+
+  /** Its large packets are lost, its small ones pass: a path MTU that nobody is told of. */
+  loseLarge(bytes: number): void {
+    this.mostBytes = bytes;
+    for (const { cable: wires } of this.sessions) wires.loseLarge(bytes);
   }
 
   /** Every socket to it goes, as when the process is killed. */

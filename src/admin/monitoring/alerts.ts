@@ -73,7 +73,7 @@ export const alerts: readonly Alert[] = [
   ofIncident({
     name: "WatchkeeperBackendBlackholed",
     severity: "critical",
-    kinds: ["backend-blackholed", "backend-frozen"],
+    kinds: ["backend-blackholed", "backend-frozen", "backend-packets-lost"],
     summary: "Apiserver {{ $labels.backend }} takes what is sent and says nothing",
   }),
   ofIncident({

@@ -104,6 +104,33 @@ export const lanes: readonly Defect[] = [
     ["proxy/pulse", "a silent lane of a backend that answers elsewhere"],
   ),
   defect(
+    "a head goes to its client before its body has begun",
+    {
+      file: "proxy/relay.ts",
+      find: "leg.keepHead(fields);",
+      replace: "this.#answer(leg, status, fields, end);",
+    },
+    ["proxy/large-packets", "handshakes come through"],
+  ),
+  defect(
+    "a head without a body is kept for ever",
+    {
+      file: "proxy/lane.ts",
+      find: "      leg.passed(this.#answeredPingAt);\n",
+      replace: "",
+    },
+    ["proxy/large-packets", "a head without a body is shown"],
+  ),
+  defect(
+    "lost large packets are called a failed dial",
+    {
+      file: "health/backends.ts",
+      find: 'lanes === "answering" && this.#met.get(name) === "silence tcp"',
+      replace: "false",
+    },
+    ["proxy/large-packets", "handshakes do not"],
+  ),
+  defect(
     "lanes die while no backend answers",
     {
       file: "proxy/pulse.ts",

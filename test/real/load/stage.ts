@@ -35,6 +35,8 @@ export class Stage {
   #proxy: Proxy;
   readonly #config: ProxyConfig;
   readonly #echo: NetServer;
+  /** Octets that each watched object has beyond the few that it needs. */
+  padding = 0;
 
   private constructor(cluster: Cluster, proxy: Proxy, config: ProxyConfig, echo: NetServer) {
     this.cluster = cluster;
@@ -106,7 +108,7 @@ export class Stage {
     let count = 0;
     const timer = setInterval(() => {
       const name = `thing-${count++ % watchedCount}`;
-      const body = { metadata: { name }, data: { count: String(count) } };
+      const body = { metadata: { name }, data: { count: String(count), text: "x".repeat(this.padding) } };
       void client.ask({ method: "PUT", path: `${places.watched}/${name}`, body });
     }, 1_000 / perSecond);
     return () => {

@@ -1,5 +1,6 @@
 /** A run's result against what its row allows: every miss in a sentence. */
 import { isFailure, reasons } from "../load/asking.ts";
+import type { Heard } from "../load/client.ts";
 import type { Fate, Result } from "./play.ts";
 import type { Row, Targets } from "./rows.ts";
 
@@ -10,7 +11,7 @@ export type Misses = { readonly wrong: readonly string[]; readonly late: readonl
 export function misses(row: Row, result: Result, patience = 1): Misses {
   const tunnels = ofTunnels(row, result, patience);
   return {
-    wrong: [...failedGets(result), ...ofBodies(result), ...ofWatches(result), ...tunnels.wrong],
+    wrong: [...failedGets(row, result), ...ofBodies(result), ...ofWatches(result), ...tunnels.wrong],
     late: [
       ...unjustVerdicts(row, result),
       ...lateVerdicts(row, result, patience),
@@ -57,8 +58,10 @@ function unjustVerdicts({ targets }: Row, result: Result): string[] {
   return missed;
 }
 
-function failedGets({ gets }: Result): string[] {
-  const failed = gets.filter((heard) => isFailure(heard) && heard.ending !== "cut");
+function failedGets({ targets }: Row, { gets }: Result): string[] {
+  const isFailed = (heard: Heard): boolean =>
+    isFailure(heard) && (targets.isWhole === true || heard.ending !== "cut");
+  const failed = gets.filter((heard) => isFailed(heard));
   return failed.length > 0 ? [`${failed.length} of ${gets.length} GETs failed: ${reasons(failed)}`] : [];
 }
 

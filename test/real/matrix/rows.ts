@@ -14,6 +14,8 @@ export type Targets = {
   readonly never: readonly string[];
   /** The slowest GET without a head that a client waited for. */
   readonly get: number;
+  /** A GET that is cut off after its head counts as failed as well. */
+  readonly isWhole?: boolean;
   /** Exec, port-forward and logs on the victim: `live`, or end within so long, or only with their apiserver. */
   readonly tunnels: "live" | "own" | number;
   /** Logs, where they do not share the fate of exec and port-forward: they travel on a lane. */
@@ -230,10 +232,17 @@ export const rows: readonly Row[] = [
   ...(["from", "to"] as const).map(
     (way): Row => ({
       name: `mtu: packets above 600 bytes ${way} it are lost`,
+      // An object does not fit into one packet of those that pass.
+      async prepare(stage) {
+        stage.padding = 2_000;
+      },
       hurt: simple(({ victim }) => victim.loseLarge(600, way)),
-      mend: heal,
+      async mend(stage) {
+        stage.padding = 0;
+        await heal(stage);
+      },
       observeMs: 10_000,
-      targets: { never: [], get: 2_500, tunnels: "live", logs: 10_000 },
+      targets: { never: [], get: 2_500, isWhole: true, tunnels: "live", logs: 10_000 },
     }),
   ),
   {
