@@ -422,10 +422,10 @@ export const limits = {
   originPauseMs: 1000,
   originAgainMs: 600_000,
   /**
-   * An etcd as kubeadm starts it notifies every cache within 5.5 s, asked or not. A cache that has not come so far by then
-   * is looked at again once a minute.
+   * An etcd as kubeadm starts it notifies every cache within 5.5 s, asked or not, and leaves one notification out after an
+   * event. A cache that has not come so far by then is looked at again once a minute.
    */
-  progressCheckMs: 7000,
+  progressCheckMs: 12_000,
   progressAgainMs: 60_000,
   /**
    * Between two looks at whether each resource has its sentinel; how many are asked for in one look, and how many watches of

@@ -177,7 +177,7 @@ function unmoved(): Quiet {
 
 const look = "/api/v1/configmaps?resourceVersion=1&resourceVersionMatch=NotOlderThan&limit=1";
 
-test("a cache that has not come to etcd's version in seven seconds is not notified, which is told until it is", () => {
+test("a cache that has not come to etcd's version in twelve seconds is not notified, which is told until it is", () => {
   const quiet = unmoved();
   assert.is(quiet.from.last.request.path, look);
   quiet.list(quiet.from, "7");

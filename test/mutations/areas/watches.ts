@@ -80,7 +80,7 @@ export const watches: readonly Defect[] = [
       find: "if (!fact.isMissing) this.#miss(fact, cached);",
       replace: "",
     },
-    ["proxy/progress-requests", "a cache that has not come to etcd's version in seven seconds"],
+    ["proxy/progress-requests", "a cache that has not come to etcd's version in twelve seconds"],
   ),
   defect(
     "versions are compared as texts",
