@@ -181,9 +181,10 @@ export class Histories {
     const isKnown = backends.held(backend).isForked;
     this.#dueAt.set(backend, clock.now() + (isForked || isKnown ? limits.historyLookMs : limits.historyMs));
     if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
-    if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
+    // Again at each answer: a request that was under way may have become a watch there since.
     if (isForked) this.#leave(backend, version);
-    else this.#proofs.delete(backend);
+    if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
+    if (!isForked) this.#proofs.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
