@@ -4,6 +4,7 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { frameBytes, frameHeaderBytes, frameType } from "../../src/h2/frame.ts";
 import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
 import { HpackEncoder } from "../../src/h2/hpack-encoder.ts";
 import { ProtocolError } from "../../src/h2/protocol-error.ts";
@@ -90,10 +91,44 @@ function written(random: Random): { bytes: Buffer; frames: Spec[] } {
       const isUrgent = frame.kind === "ping" || (frame.kind === "settings" && frame.ack === false);
       (isUrgent ? urgent : others).push(frame);
     }
-    out.push(...writer.take());
-    frames.push(...urgent, ...others);
+    const buffers = writer.take();
+    frames.push(...urgent, ...joined(others, dataBeforeEach(buffers)));
+    out.push(...buffers);
   }
   return { bytes: Buffer.concat(out), frames };
+}
+
+/** How many octets of DATA lie before each of a turn's buffers. */
+function dataBeforeEach(buffers: readonly Buffer[]): ReadonlySet<number> {
+  const positions = new Set<number>();
+  let position = 0;
+  for (const buffer of buffers) {
+    positions.add(position);
+    for (let at = 0; at < buffer.length; at += frameHeaderBytes + buffer.readUIntBE(at, 3))
+      if (buffer[at + 3] === frameType.DATA) position += buffer.readUIntBE(at, 3);
+  }
+  return positions;
+}
+
+/**
+ * What the writer makes of a turn's frames: DATA joins the frame written just before it if that is DATA of the same
+ * stream, has not ended the stream, and the two fit into one frame and one buffer.
+ */
+function joined(frames: readonly Spec[], starts: ReadonlySet<number>): Spec[] {
+  const all: Spec[] = [];
+  let position = 0;
+  for (const frame of frames) {
+    const last = all.at(-1);
+    const text = `${last?.octets ?? ""}${frame.octets ?? ""}`;
+    const isNeighbour = frame.kind === "data" && last?.kind === "data" && last.id === frame.id && !last.end;
+    const isInBuffer = frame.octets === "" || !starts.has(position);
+    if (isNeighbour && isInBuffer && text.length / 2 <= frameBytes) {
+      all.pop();
+      all.push({ ...frame, octets: text });
+    } else all.push(frame);
+    if (frame.kind === "data") position += (frame.octets ?? "").length / 2;
+  }
+  return all;
 }
 
 function writeOne(random: Random, writer: FrameWriter, encoder: HpackEncoder): Spec {
