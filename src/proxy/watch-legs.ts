@@ -131,6 +131,13 @@ export class WatchLegs implements EventTaker {
     return timesOf(asked, progress.markerAt, clock.now());
   }
 
+  /** True if the deadline that its client set has passed. */
+  get isPastDeadline(): boolean {
+    const { asked, clock } = this.#parts;
+    const { timeoutMs } = asked.request;
+    return timeoutMs !== undefined && clock.now() - asked.at >= timeoutMs;
+  }
+
   /** As the next leg is told: one that is for a bookmark ends soon. */
   get timesOfNext(): Times {
     return this.isRenewing ? { ...this.times, leftMs: limits.renewalMs } : this.times;

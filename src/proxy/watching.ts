@@ -207,7 +207,7 @@ export class Watching implements LegOwner {
 
   /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
   isTooLate(isForgotten: boolean): boolean {
-    if ((this.legs.times.leftMs ?? 1) <= 0) this.#ending.due();
+    if (this.legs.isPastDeadline) this.#ending.due();
     else if (isForgotten || this.#pursuit.isOver)
       this.#end(isForgotten ? "expired" : this.#pursuit.endReason);
     else return false;
@@ -260,8 +260,8 @@ export class Watching implements LegOwner {
 
   legSuspected(leg: Leg): void {
     const side = this.legs.of(leg);
-    if (side === undefined || (side === this.legs.other && !this.#parts.moves.where.isInVain(this, leg)))
-      return;
+    if (side === undefined || this.#endIfPastDeadline(side)) return;
+    if (side === this.legs.other && !this.#parts.moves.where.isInVain(this, leg)) return;
     if (side === this.legs.other) {
       this.#lostUnanswered(side);
       this.#giveUp(side);
@@ -453,10 +453,25 @@ export class Watching implements LegOwner {
    * changes nothing for the first. A second leg has a time limit of ours, so its end is never the server's timeout.
    */
   #secondOver(over: Over): void {
-    if (over === "ended" && isDeadline(this.legs.times.leftMs)) {
-      this.legs.dropFirst();
-      this.#ending.due();
-    } else if (this.#pursuit.reason === "leaving") this.#decline(true);
+    if (over === "ended" && isDeadline(this.legs.times.leftMs)) this.#endAtDeadline();
+    else if (this.#pursuit.reason === "leaving") this.#decline(true);
+  }
+
+  /**
+   * Ends the watch, and returns true, if the client's deadline has passed while the leg that would report it is silent: a
+   * backend in a hole cannot, and while all are silent nothing else ends the watch (D14).
+   */
+  #endIfPastDeadline(side: WatchLeg): boolean {
+    const { first, isPastDeadline } = this.legs;
+    const isLast = first === undefined || side === first;
+    if (!isLast || !isPastDeadline || !this.progress.isReadable) return false;
+    this.#endAtDeadline();
+    return true;
+  }
+
+  #endAtDeadline(): void {
+    this.legs.dropFirst();
+    this.#ending.due();
   }
 
   #firstOver({ leg, reading: { isOurs } }: WatchLeg, over: Over): void {

@@ -4,7 +4,7 @@ import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../support/path.ts";
-import { goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
+import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/watching: patience");
 
@@ -236,6 +236,20 @@ test("a watch that waits for any backend ends at its client's own deadline, as t
   watch.kill(watch.to);
   watch.kill(watch.from);
   watch.advance(5_000);
+  watch.has("+8a", "ended");
+  assert.equal([...watch.path.moves.ends], [], "no end of ours");
+});
+
+test("a watch whose backends are all silent ends at its client's own deadline, though nothing else is given up (D14)", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=5" });
+  watch.serve(watch.from, "+8a");
+  watch.from.last.say(lineOf("~9a").slice(0, 9));
+  watch.advance(4_000);
+  blackHole(watch.to);
+  blackHole(watch.from);
+  watch.advance(999);
+  watch.has("+8a");
+  watch.advance(500);
   watch.has("+8a", "ended");
   assert.equal([...watch.path.moves.ends], [], "no end of ours");
 });

@@ -119,10 +119,19 @@ export const watches: readonly Defect[] = [
     "a second leg's end is taken for the client's deadline",
     {
       file: "proxy/watching.ts",
-      find: 'if (over === "ended" && isDeadline(this.legs.times.leftMs)) {',
-      replace: 'if (over === "ended") {',
+      find: 'if (over === "ended" && isDeadline(this.legs.times.leftMs)) this',
+      replace: 'if (over === "ended") this',
     },
     ["proxy/renewals", "no end of a watch that is older than half an hour"],
+  ),
+  defect(
+    "a watch on a silent leg outlives its client's deadline",
+    {
+      file: "proxy/watching.ts",
+      find: "|| !this.progress.isReadable) return false;",
+      replace: "|| this.progress.isReadable) return false;",
+    },
+    ["proxy/watching-patience", "all silent ends at its client's own deadline"],
   ),
   defect(
     "a restart is taken for the server's timeout",
