@@ -13,7 +13,7 @@ import { watchkeeperAt } from "./peers/watchkeeper.ts";
 import { machineMs, mainThreadMs, ownMs, pinSelf, progress, sleep } from "./processes.ts";
 import { median } from "./report.ts";
 import { startRig } from "./rig.ts";
-import { requireTools } from "./tools.ts";
+import { liveTools, requireTools } from "./tools.ts";
 
 const mostMs = 50;
 /** Reading the heap too early counts what the next collection frees. */
@@ -22,6 +22,8 @@ const settleMs = 3_000;
 const opensPerSecond = 3_000;
 /** Longer than a scrape's text is used again (limits.scrapeReuseMs). */
 const pauseMs = 1_200;
+/** Longer than the pauses between all periodic looks (limits.patrolMs, limits.balanceMs). */
+const looksMs = 6_000;
 
 const { values } = parseArgs({
   options: {
@@ -49,7 +51,7 @@ const looks = [
 /** `cpuMs` of the main thread; `lateMs`: how late its loop was at worst, by its own figure. */
 type Cost = { readonly cpuMs: number; readonly lateMs: number };
 
-requireTools();
+requireTools(liveTools);
 pinSelf();
 const rig = await startRig();
 const ports = { metrics: 0 };
@@ -109,6 +111,7 @@ for (let time = 0; time < Number(values.times); time += 1) {
     costs.set(name, [...(costs.get(name) ?? []), await costOf(run)]);
   };
   await record("nobody looks, for a tenth of a second", () => sleep(100));
+  await record("nobody looks, for as long as one round of all periodic looks", () => sleep(looksMs));
   for (const path of looks) await record(path, () => look(path));
   progress(".");
   await sleep(pauseMs);

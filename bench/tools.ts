@@ -14,16 +14,22 @@ export function find(program: string): string | undefined {
   return places.map((place) => join(place, program)).find((path) => existsSync(path));
 }
 
+const packages = {
+  taskset: "apt-get install util-linux",
+  setpriv: "apt-get install util-linux",
+  h2load: "apt-get install nghttp2-client",
+  nghttpd: "apt-get install nghttp2-server",
+  go: "install Go >= 1.26 (https://go.dev/dl)",
+};
+
+type Tool = keyof typeof packages;
+
+/** What the live backend and its clients need. */
+export const liveTools: readonly Tool[] = ["taskset", "setpriv", "go"];
+
 /** Fails, naming every missing tool at once, when the benchmark cannot run at all. */
-export function requireTools(): void {
-  const packages: Record<string, string> = {
-    taskset: "apt-get install util-linux",
-    setpriv: "apt-get install util-linux",
-    h2load: "apt-get install nghttp2-client",
-    nghttpd: "apt-get install nghttp2-server",
-    go: "install Go >= 1.26 (https://go.dev/dl)",
-  };
-  const missing = Object.keys(packages).filter((name) => find(name) === undefined);
+export function requireTools(names = Object.keys(packages) as readonly Tool[]): void {
+  const missing = names.filter((name) => find(name) === undefined);
   if (missing.length > 0)
     throw new Error(
       `Cannot run: ${missing.map((name) => `${name} is missing (${packages[name]})`).join("; ")}`,

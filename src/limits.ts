@@ -373,6 +373,12 @@ export const limits = {
   waveMs: 1000,
   /** Between two looks at all watches. */
   patrolMs: 5000,
+  /**
+   * What one walk over all watches, requests or clients may take of one loop turn: three at the same time, with what else a
+   * turn does, stay below 10 ms. A visit takes 0.1 to 5 µs.
+   */
+  sliceMs: 2,
+  sliceEntries: 1000,
   /** A server that has not ended a watch so long after its client's deadline never will. */
   overdueMs: 5000,
   /** Two periods between bookmarks, each at most 62.3 s, and some room (watch.md §6.3). */

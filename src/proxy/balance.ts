@@ -6,10 +6,12 @@
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { Looks } from "../looks.ts";
+import { inSlices } from "../slices.ts";
 import type { Client } from "./client.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Moves } from "./moves.ts";
 import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
+import type { Exchange } from "./relay.ts";
 import type { Watching } from "./watching.ts";
 
 export type BalanceParts = {
@@ -28,6 +30,8 @@ export class Balance {
   /** Clients that may be moved, in parts of one: of 20, one each 5 s. */
   #allowance = 0;
   readonly #looks: Looks;
+  /** Ends the walk that is under way. */
+  #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
     this.#parts = parts;
@@ -40,22 +44,43 @@ export class Balance {
 
   stop(): void {
     this.#looks.stop();
+    this.#endWalk();
   }
 
+  /** Clients with something open for long: a short request is over before anybody has moved for it. */
   #look(): void {
+    const seats = new Map<Client, Seat>();
+    const { clock, exchanges } = this.#parts;
+    this.#endWalk();
+    this.#endWalk = inSlices(
+      clock,
+      exchanges.live,
+      (exchange) => addTo(seats, exchange),
+      () => this.#finishAll(seats.values()),
+    );
+  }
+
+  #finishAll(seats: Iterable<Seat>): void {
     const shares = this.#parts.shares();
+    const sitters: Sitter<Seat>[] = [];
+    const finish = (one: Seat): void => {
+      this.#finish(one, shares);
+      sitters.push(sitterOf(one));
+    };
+    this.#endWalk = inSlices(this.#parts.clock, seats, finish, () => this.#plan(sitters, shares));
+  }
+
+  #plan(sitters: readonly Sitter<Seat>[], shares: ReadonlyMap<string, number>): void {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
-    const seats = this.#seats();
-    for (const seat of seats) this.#finish(seat, shares);
     if (shares.size < 2 || !isWarm) return;
-    const gained = allowanceOf(seats.length, limits.balanceMs);
+    const gained = allowanceOf(sitters.length, limits.balanceMs);
     // What was not needed is not saved up for a rush.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
-    const moves = planMoves(seats.map(sitterOf), shares, Math.floor(this.#allowance));
+    const moves = planMoves(sitters, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
-    for (const { client: seat, to } of moves) {
-      seat.client.rebound = to;
-      this.#send(seat);
+    for (const { client: one, to } of moves) {
+      one.client.rebound = to;
+      this.#send(one);
     }
   }
 
@@ -73,21 +98,16 @@ export class Balance {
     for (const watching of watches)
       if (watching.leg?.backend !== client.rebound) this.#parts.moves.leave(watching, "balance");
   }
+}
 
-  /** Clients with something open for long: a short request is over before anybody has moved for it. */
-  #seats(): readonly Seat[] {
-    const seats = new Map<Client, Seat>();
-    for (const { order, watching } of this.#parts.exchanges.live) {
-      if (order.kind === "plain") continue;
-      const { client } = order;
-      const seat = seats.get(client) ?? { client, watches: [], load: 0, isMovable: true };
-      seats.set(client, seat);
-      seat.load += 1;
-      seat.isMovable &&= watching?.mayHaveTwo === true;
-      if (watching !== undefined) seat.watches.push(watching);
-    }
-    return Array.from(seats.values());
-  }
+function addTo(seats: Map<Client, Seat>, { order, watching, isEnded }: Exchange): void {
+  if (isEnded || order.kind === "plain") return;
+  const { client } = order;
+  const own = seats.get(client) ?? { client, watches: [], load: 0, isMovable: true };
+  seats.set(client, own);
+  own.load += 1;
+  own.isMovable &&= watching?.mayHaveTwo === true;
+  if (watching !== undefined) own.watches.push(watching);
 }
 
 /** One that is on its way counts where it goes to. */

@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import { descriptorOf } from "../descriptors.ts";
 import { cannotListen, Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
+import { inSlices } from "../slices.ts";
 import { Client } from "./client.ts";
 import { detect } from "./detect.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
@@ -168,8 +169,7 @@ export class Listener {
    */
   drain(): void {
     this.#isDraining = true;
-    for (const one of Array.from(this.#h1Clients)) one.drain();
-    for (const downstream of this.#downstreams) downstream.drain();
+    inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
   /** Sends those away whom a certificate identified at this host: they may come again with one that holds. */
@@ -178,8 +178,15 @@ export class Listener {
   }
 
   #sendAway(isMeant: (client: Client) => boolean): void {
-    for (const { client } of Array.from(this.#h1Clients)) if (isMeant(client)) client.sendAway();
-    for (const { client } of this.#downstreams) if (isMeant(client)) client.sendAway();
+    inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
+      if (isMeant(client)) client.sendAway();
+    });
+  }
+
+  /** Also while they come and go. */
+  *#sessions(): Iterable<Downstream | H1Client> {
+    yield* this.#h1Clients;
+    yield* this.#downstreams;
   }
 
   /** Clients that have nothing open, of either protocol. */
@@ -309,13 +316,21 @@ export class Listener {
 
   /** One timer for all sessions of the listener: deadlines need no better than a second. */
   #check(): void {
-    const now = this.#parts.clock.now();
+    const { clock } = this.#parts;
+    const now = clock.now();
     // After a stall of our own, what clients sent in time is still to be read: it is judged a second later (F11).
-    if (now - this.#checkedAt < 2 * checkMs) for (const downstream of this.#downstreams) downstream.check();
+    const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
-    const wall = this.#parts.clock.wall();
-    this.#sendAway(({ leavesAt: due }) => due <= wall);
-    this.#stopChecks = this.#parts.clock.after(checkMs, () => this.#check());
+    const wall = clock.wall();
+    const endWalk = inSlices(clock, this.#sessions(), (one) => {
+      if (isJudged && one instanceof Downstream) one.check();
+      if (one.client.leavesAt <= wall) one.client.sendAway();
+    });
+    const stopTimer = clock.after(checkMs, () => this.#check());
+    this.#stopChecks = () => {
+      endWalk();
+      stopTimer();
+    };
   }
 
   #contained(error: Error): void {

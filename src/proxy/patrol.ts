@@ -5,11 +5,13 @@
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { Looks } from "../looks.ts";
+import { inSlices } from "../slices.ts";
 import type { Exchanges } from "./exchanges.ts";
-import type { Watching } from "./watching.ts";
+import type { Exchange } from "./relay.ts";
 
 /** A fault of ours costs this watch, not those behind it. */
-function look(watching: Watching): void {
+function look({ watching, isEnded }: Exchange): void {
+  if (watching === undefined || isEnded) return;
   try {
     watching.look();
   } catch (error) {
@@ -19,10 +21,13 @@ function look(watching: Watching): void {
 
 export class Patrol {
   readonly #looks: Looks;
+  /** Ends the walk that was begun last. */
+  #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: Exchanges) {
     this.#looks = new Looks(clock, limits.patrolMs, () => {
-      for (const { watching } of exchanges.live) if (watching !== undefined) look(watching);
+      this.#endWalk();
+      this.#endWalk = inSlices(clock, exchanges.live, look);
     });
   }
 
@@ -32,5 +37,6 @@ export class Patrol {
 
   stop(): void {
     this.#looks.stop();
+    this.#endWalk();
   }
 }

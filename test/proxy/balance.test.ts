@@ -1,6 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/limits.ts";
+import { Balance, type BalanceParts } from "../../src/proxy/balance.ts";
+import { countedClock } from "../support/clock.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 import { linesOf, ok } from "../support/watch-path.ts";
 
@@ -85,6 +87,39 @@ test("a backend that goes again on the way is not gone to", () => {
   path.clock.advance(60_000);
   assert.ok(before <= 2);
   assert.ok(clients.every(({ downstream: { client } }) => client.rebound === undefined));
+});
+
+test("50,000 watches of as many clients are looked through in slices, and 1 % of the clients a second are sent", () => {
+  const clock = countedClock();
+  const perTurn = new Map<number, number>();
+  const live = Array.from({ length: 50_000 }, () => {
+    const client = { backend: "a", rebound: undefined };
+    return {
+      order: { kind: "watch", client },
+      isEnded: false,
+      get watching() {
+        perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
+        return { mayHaveTwo: true, leg: { backend: "a" }, client };
+      },
+    };
+  });
+  let sent = 0;
+  const parts = {
+    clock,
+    exchanges: { live },
+    moves: {
+      leave: () => {
+        sent += 1;
+      },
+    },
+    shares: () => new Map(["a", "b"].map((name) => [name, 1])),
+  } as unknown as BalanceParts;
+  const balance = new Balance(parts);
+  balance.start();
+  clock.advance(limits.balanceMs);
+  balance.stop();
+  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+  assert.is(sent, 50_000 * limits.rebalanceShare * (limits.balanceMs / 1000));
 });
 
 test.run();

@@ -1,6 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/limits.ts";
+import type { Exchanges } from "../../src/proxy/exchanges.ts";
+import { Patrol } from "../../src/proxy/patrol.ts";
+import { countedClock } from "../support/clock.ts";
 import { PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/patrol");
@@ -38,6 +41,31 @@ test("a quiet watch that never had a bookmark is left alone for hours (D7)", () 
   watch.advance(240 * minute);
   watch.has("+8a");
   assert.equal([watch.from.asked.length, watch.to.asked.length], [1, 0]);
+});
+
+test("of 50,000 watches each is looked at once in a round, and so many in one loop turn; one that is over is not", () => {
+  const clock = countedClock();
+  const perTurn = new Map<number, number>();
+  const looks = new Map<number, number>();
+  const live = Array.from({ length: 50_000 }, (_, index) => ({
+    isEnded: index === 40_000,
+    watching: {
+      look(): void {
+        perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
+        looks.set(index, (looks.get(index) ?? 0) + 1);
+      },
+    },
+  }));
+  const exchanges = { live } as unknown as Exchanges;
+  const patrol = new Patrol(clock, exchanges);
+  patrol.start();
+  clock.advance(limits.patrolMs);
+  assert.is(looks.size, 49_999);
+  assert.is(Math.max(...looks.values()), 1);
+  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+  patrol.stop();
+  clock.advance(2 * limits.patrolMs);
+  assert.is(Math.max(...looks.values()), 1);
 });
 
 test.run();

@@ -53,3 +53,19 @@ export function manualClock(): ManualClock {
     },
   };
 }
+
+/** The same, which counts the loop turns that `soon` began. */
+export function countedClock(): ManualClock & { readonly turns: number } {
+  const clock = manualClock();
+  const counted = {
+    ...clock,
+    turns: 0,
+    soon(run: () => void): void {
+      clock.soon(() => {
+        counted.turns += 1;
+        run();
+      });
+    },
+  };
+  return counted;
+}

@@ -357,4 +357,41 @@ export const watches: readonly Defect[] = [
     test: "proxy/histories",
     fails: "a quiet resource that is the same in both histories",
   },
+  defect(
+    "a walk over all watches takes one loop turn",
+    { file: "slices.ts", find: "count <= limits.sliceEntries", replace: "count > 0" },
+    ["slices", "no turn visits more than its part"],
+  ),
+  defect(
+    "a slice has no end in time",
+    {
+      file: "slices.ts",
+      find: "if (count % 16 === 0 && clock.now() >= until) return false;",
+      replace: "void until;",
+    },
+    ["slices", "a slice ends when its time is over"],
+  ),
+  defect(
+    "a visit that fails ends the walk",
+    {
+      file: "slices.ts",
+      find: "if (!isLast) clock.soon(slice);\n      isOver = isLast;",
+      replace: "isOver = isLast;",
+    },
+    ["slices", "a visit that fails costs its entry only"],
+  ),
+  defect(
+    "the patrol looks at all watches in one turn",
+    {
+      file: "proxy/patrol.ts",
+      find: "this.#endWalk = inSlices(clock, exchanges.live, look);",
+      replace: "for (const one of exchanges.live) look(one);\n      void inSlices;",
+    },
+    ["proxy/patrol", "so many in one loop turn"],
+  ),
+  defect(
+    "the patrol looks at watches that are over",
+    { file: "proxy/patrol.ts", find: "watching === undefined || isEnded", replace: "watching === undefined" },
+    ["proxy/patrol", "one that is over is not"],
+  ),
 ];
