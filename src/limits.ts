@@ -156,10 +156,25 @@ export const limits = {
   /** Of one bearer; the others wait for its first answer, for as long as an apiserver that is well takes at most. */
   unprovenPerBearer: 2,
   unprovenHeldMs: 250,
-  /** How long one waits for a place, how often that is looked at, and how many of one address may (waitingExchanges: in all). */
-  unprovenWaitMs: 10_000,
+  /**
+   * How long one waits for a place (as long as an apiserver lets a request take, since client-go would only ask again) and
+   * how often that is looked at. How many wait in all, and how many times the free room one address may have: alone it
+   * has 50,000 (5,000 pods behind one address begin with ten watches each), and leaves 12,500 to others, two leave 2,500.
+   */
+  unprovenWaitMs: 60_000,
   unprovenLookMs: 50,
-  unprovenWaiting: 8000,
+  unprovenWaiting: 62_500,
+  unprovenWaitingShare: 4,
+  /**
+   * An address with more 401s than this, less what was forgiven and the bearers that were accepted, is rejected: a node with a
+   * few expired tokens is not, a flood is at once. The most that is counted, so that it is forgiven a minute after its end; of
+   * how many addresses; and how many of one that is rejected may wait, so that a storm of expired tokens is told 401.
+   */
+  rejections: 20,
+  rejectionsForgivenPerSecond: 1,
+  rejectionsMost: 80,
+  rejectedAddresses: 10_000,
+  rejectedWaiting: 8000,
   /**
    * For so long a stream above a GOAWAY's last id is no attempt: each 401 brings one upon its connection, and says nothing of
    * the backend. A flood of 401s may send a request away from dozens of connections.

@@ -2,13 +2,15 @@
 import type { Clock } from "../clock.ts";
 import { Budget } from "../h2/budget.ts";
 import { limits } from "../limits.ts";
-import type { TrustClass } from "./trust.ts";
+import type { LaneKey } from "./lane-key.ts";
 
 export class Dials {
   readonly #clock: Clock;
   readonly #again: () => void;
   readonly #usual: Budget;
   readonly #unproven: Budget;
+  /** Each of their answers may cost a lane: what they are dialled takes nothing from newcomers. */
+  readonly #rejected: Budget;
   #pauseMs: number = limits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
 
@@ -19,11 +21,13 @@ export class Dials {
     const { dialsPerSecond: usual, unprovenDialsPerSecond: few } = limits;
     this.#usual = new Budget(clock, usual, usual);
     this.#unproven = new Budget(clock, few, few);
+    this.#rejected = new Budget(clock, few, few);
   }
 
   /** Takes one dial for such lanes; false when the budget is spent. */
-  take(trust: TrustClass): boolean {
-    return (trust === "unproven" ? this.#unproven : this.#usual).take();
+  take({ trust, owner }: LaneKey): boolean {
+    if (trust !== "unproven") return this.#usual.take();
+    return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
   /** One has succeeded: the next loss is followed by a dial at once. */

@@ -4,7 +4,7 @@ import type { TrustClass } from "./trust.ts";
 /** Short requests and long ones never share a lane: 80 watches would leave no room for a GET. */
 export type LaneKind = "plain" | "long";
 
-/** `owner` names the client of a private one. */
+/** `owner` names the client of a private one, or is `rejectedOwner`. */
 export type LaneKey = {
   readonly trust: TrustClass;
   readonly kind: LaneKind;
@@ -12,6 +12,9 @@ export type LaneKey = {
   /** The three in one word, made once: every request looks its row up by it. */
   readonly name: string;
 };
+
+/** The owner of lanes for anonymous requests, and for those from an address whose bearers are answered 401. */
+export const rejectedOwner = "rejected";
 
 /** `owner`: whose the lanes are alone; "" when clients share them. */
 export function laneKey(trust: TrustClass, kind: LaneKind, owner = ""): LaneKey {

@@ -310,7 +310,7 @@ export class Lanes implements LaneOwner {
     if (row.lanes.length >= limits.lanes) return;
     const { trust } = row.key;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
-    if (!this.#dials.take(trust)) return;
+    if (!this.#dials.take(row.key)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);

@@ -216,6 +216,8 @@ class Course implements ExchangeOwner {
   #heldUntil = 0;
   /** While its bearer is not proven: its place among those that are not. */
   #entry: Entry | undefined;
+  /** When it was given that place, if it had to wait for it: until then it was nobody's attempt. */
+  #placedAt = 0;
 
   constructor(parts: ServeParts, { credential, info, asked, recall }: CourseOptions) {
     this.#parts = parts;
@@ -256,6 +258,7 @@ class Course implements ExchangeOwner {
       address: order.client.address,
       bearer: this.#credential?.key ?? "",
       place: () => {
+        this.#placedAt = this.#parts.clock.now();
         if (!exchange.isEnded) this.place(exchange);
       },
       refuse: () => this.#turnAway(exchange),
@@ -284,10 +287,13 @@ class Course implements ExchangeOwner {
   }
 
   laneKey({ order }: Exchange): LaneKey {
-    const { upstreams, trust } = this.#parts;
+    const { upstreams, trust, admission } = this.#parts;
     const kind = order.kind === "plain" ? "plain" : "long";
     const of = order.vouched?.trust ?? trust.classOf(this.#credential);
-    return upstreams.keyFor({ trust: of, kind }, order.client);
+    // Their answers bring GOAWAYs, which would send newcomers with a good bearer away from a connection that they share.
+    const isApart =
+      of === "unproven" && (this.#credential === undefined || admission.isRejected(order.client.address));
+    return upstreams.keyFor({ trust: isApart ? "rejected" : of, kind }, order.client);
   }
 
   suspected(exchange: Exchange, leg: Leg): void {
@@ -313,7 +319,8 @@ class Course implements ExchangeOwner {
     // Nor does a GOAWAY: there is one behind each 401, whoever earned it.
     const { legs, order } = exchange;
     const isLimit = legs.tried.length === limits.attempts;
-    if (isSentAway && isLimit && clock.now() - order.at < limits.sentAwayMs) legs.tried = legs.tried.slice(1);
+    const since = Math.max(order.at, this.#placedAt);
+    if (isSentAway && isLimit && clock.now() - since < limits.sentAwayMs) legs.tried = legs.tried.slice(1);
     if (areAllSilent || exchange.legs.tried.length < limits.attempts) return this.place(exchange);
     if (failure.code !== "backend-lost") return this.failed(exchange, failure);
     // What comes here may be asked again, by its client too: 503 says when, and a watch is not relisted (watch.md §5.1).
@@ -324,7 +331,7 @@ class Course implements ExchangeOwner {
   answered(exchange: Exchange, status: number, by: AnsweredBy): void {
     this.learnt(status);
     exchange.order.client.answered();
-    if (this.#entry !== undefined && status !== 401) this.#parts.admission.proved(this.#entry);
+    if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);
     this.#parts.hedges.answered(exchange, status, by);
     const recall = this.#recall;
     if (recall === undefined) return;

@@ -3,7 +3,7 @@ import { Failure } from "../failure.ts";
 import { limits } from "../limits.ts";
 import type { Client } from "./client.ts";
 import type { Lane } from "./lane.ts";
-import { type LaneKey, type LaneKind, laneKey } from "./lane-key.ts";
+import { type LaneKey, type LaneKind, laneKey, rejectedOwner } from "./lane-key.ts";
 import type { Lanes } from "./lanes.ts";
 import type { TrustClass } from "./trust.ts";
 
@@ -20,6 +20,10 @@ export type UpstreamsOptions = {
 const sharedKeys = {
   proven: { plain: laneKey("proven", "plain"), long: laneKey("proven", "long") },
   unproven: { plain: laneKey("unproven", "plain"), long: laneKey("unproven", "long") },
+  rejected: {
+    plain: laneKey("unproven", "plain", rejectedOwner),
+    long: laneKey("unproven", "long", rejectedOwner),
+  },
   "front-proxy": { plain: laneKey("front-proxy", "plain"), long: laneKey("front-proxy", "long") },
   impersonate: { plain: laneKey("impersonate", "plain"), long: laneKey("impersonate", "long") },
 };
@@ -101,7 +105,11 @@ export class Upstreams {
     return (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
   }
 
-  keyFor(wanted: { readonly trust: TrustClass; readonly kind: LaneKind }, client: Client): LaneKey {
+  /** "rejected": on lanes of the unproven that no newcomer shares. */
+  keyFor(
+    wanted: { readonly trust: TrustClass | "rejected"; readonly kind: LaneKind },
+    client: Client,
+  ): LaneKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && this.#options.sharing === "lanes") return sharedKeys[trust][kind];
     // Whose lanes carry a credential of ours keep their class: a client's own lanes come without and with it.

@@ -35,7 +35,7 @@ test("a new bearer's first requests go at once, the others wait for its first an
     entries.map((entry) => entry?.state),
     ["open", "open", "held", "held"],
   );
-  if (entries[1] !== undefined) admission.proved(entries[1]);
+  if (entries[1] !== undefined) admission.answered(entries[1], 200);
   clock.turn();
   assert.equal(heard, ["c placed", "d placed"]);
   assert.equal([admission.open, admission.waiting], [0, 0]);
@@ -82,15 +82,57 @@ test("addresses take turns: one that floods does not come before others", () => 
   assert.equal(heard, ["flood placed", "late placed", "flood placed"]);
 });
 
-test("one address has so many that wait, all have ten thousand; the next one is refused at once", () => {
+test("5,000 bearers with ten requests each wait behind one address; the next one is refused at once, and other addresses find room", () => {
   const { admission, enter } = admitting();
-  for (let index = 0; index < limits.unprovenPerSource + limits.unprovenWaiting; index += 1)
-    assert.ok(enter("flood"));
-  assert.is(enter("one more"), undefined);
-  let address = 0;
-  while (address < 60_000 && enter("herd", `10.1.${address >> 8}.${address % 256}`) !== undefined)
-    address += 1;
-  assert.is(admission.waiting, limits.waitingExchanges);
+  const fill = (address: string): number => {
+    const before = admission.waiting;
+    while (enter("", address) !== undefined) continue;
+    return admission.waiting - before;
+  };
+  assert.is(fill("10.0.0.1"), 50_000);
+  assert.is(fill("10.0.0.2"), 10_000);
+  for (let address = 3; address < 10; address += 1) fill(`10.0.0.${address}`);
+  // All places are taken by now.
+  for (let address = 10; address < 20; address += 1) fill(`10.0.0.${address}`);
+  assert.is(admission.open, limits.unprovenRequests);
+  assert.is(admission.waiting, limits.unprovenWaiting);
+});
+
+test("an address whose requests are answered 401 again and again is rejected: fewer of its requests wait; it is forgiven", () => {
+  const { admission, enter, clock } = admitting();
+  const answer = (status: number, key: string): void => {
+    const entry = enter("", "10.6.6.6", key);
+    if (entry === undefined) return;
+    admission.answered(entry, status);
+    admission.leave(entry);
+  };
+  for (let count = 0; count < limits.rejections; count += 1) answer(401, `bad ${count}`);
+  assert.not(admission.isRejected("10.6.6.6"));
+  answer(401, "another");
+  assert.ok(admission.isRejected("10.6.6.6"));
+  assert.not(admission.isRejected("10.6.6.7"));
+  let count = 0;
+  while (enter("", "10.6.6.6") !== undefined) count += 1;
+  assert.is(count, limits.unprovenPerSource + limits.rejectedWaiting);
+  clock.advance(1000 * limits.rejectionsMost);
+  assert.not(admission.isRejected("10.6.6.6"));
+});
+
+test("under load the first requests of all bearers of an address come before further ones of any", () => {
+  const { clock, admission, heard, enter } = admitting();
+  const hanging = Array.from({ length: limits.unprovenPerSource }, (_, index) =>
+    enter("", "10.0.0.1", `hangs ${index}`),
+  );
+  for (const name of ["a", "b", "c"]) {
+    for (let at = 0; at < 4; at += 1) enter(`${name}${at}`, "10.0.0.1", name);
+    clock.advance(limits.unprovenHeldMs + limits.unprovenLookMs);
+  }
+  for (const entry of hanging.slice(0, 7)) if (entry !== undefined) admission.leave(entry);
+  clock.turn();
+  assert.equal(
+    heard.map((one) => one.slice(0, 2)),
+    ["a0", "a1", "b0", "b1", "c0", "c1", "a2"],
+  );
 });
 
 test("nothing is kept of those that are gone", () => {
@@ -224,6 +266,43 @@ test("a request that is sent away with GOAWAY again and again, unprocessed, is a
   for (const name of ["a", "b"]) path.backend(name).isSendingAway = false;
   path.clock.advance(1000);
   assert.is(ear.status, "200");
+});
+
+test("the time that a request waits for a place is none of the time for which it may be sent away", () => {
+  const path = authenticating();
+  const hanging = Array.from({ length: limits.unprovenPerSource }, () => path.client());
+  for (const client of hanging) client.ask("GET", `${watchTarget}&hang`);
+  const ear = path.client().ask("GET", "/api", [bearer("new-late")]);
+  path.clock.advance(limits.sentAwayMs + 5000);
+  for (const name of ["a", "b"]) path.backend(name).isSendingAway = true;
+  for (const client of hanging) client.hangUp();
+  path.clock.advance(1000);
+  assert.is(ear.status, "");
+  for (const name of ["a", "b"]) path.backend(name).isSendingAway = false;
+  path.clock.advance(1000);
+  assert.is(ear.status, "200");
+});
+
+test("A43: watches with invented tokens, and anonymous ones, send no newcomer of another address away", () => {
+  const path = authenticating();
+  const attackers = Array.from({ length: 20 }, () => path.client({ address: "10.6.6.6" }));
+  const late: number[] = [];
+  for (let round = 0; round < 100; round += 1) {
+    for (const [at, attacker] of attackers.entries())
+      attacker.ask("GET", watchTarget, at % 2 === 0 ? [] : [bearer(`invented-${round}-${at}`)]);
+    // GOAWAYs are on their way.
+    path.clock.advance(7);
+    if (round < 20) continue;
+    const newcomer = path.client({ address: `10.0.0.${round}` });
+    const ear = newcomer.ask("GET", watchTarget, [bearer(`new-${round}`)]);
+    const askedAt = path.clock.now();
+    for (let ms = 0; ms < 1000 && ear.status === ""; ms += 1) path.clock.advance(1);
+    assert.is(ear.status, "200");
+    late.push(path.clock.now() - askedAt);
+  }
+  assert.ok(path.admission.isRejected("10.6.6.6"));
+  // As long as its backend takes.
+  assert.ok(Math.max(...late) <= 6, late.join());
 });
 
 test("whatever its backend does, a request that is sent away again and again is told so in the end", () => {

@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/limits.ts";
 import { Dials } from "../../src/proxy/dials.ts";
+import { laneKey, rejectedOwner } from "../../src/proxy/lane-key.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 
 const test = suite("proxy/dials");
@@ -36,15 +37,19 @@ test("however often it is asked for meanwhile, it is dialled once", () => {
   assert.equal(at, [limits.redialFirstMs]);
 });
 
-test("the unproven spend a budget of their own", () => {
+test("the unproven spend a budget of their own, and so do those of them that are rejected", () => {
   const { clock, dials } = played();
   let taken = 0;
-  while (dials.take("unproven")) taken += 1;
+  const [proven, unproven] = [laneKey("proven", "plain"), laneKey("unproven", "plain")];
+  const rejected = laneKey("unproven", "plain", rejectedOwner);
+  while (dials.take(rejected)) taken += 1;
   assert.is(taken, limits.unprovenDialsPerSecond);
-  for (taken = 0; dials.take("proven"); ) taken += 1;
+  for (taken = 0; dials.take(unproven); ) taken += 1;
+  assert.is(taken, limits.unprovenDialsPerSecond);
+  for (taken = 0; dials.take(proven); ) taken += 1;
   assert.is(taken, limits.dialsPerSecond);
   clock.advance(1_000);
-  assert.ok(dials.take("unproven") && dials.take("front-proxy"));
+  assert.ok(dials.take(unproven) && dials.take(rejected) && dials.take(laneKey("front-proxy", "plain")));
 });
 
 test.run();

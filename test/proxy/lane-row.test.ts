@@ -28,7 +28,7 @@ function rows(path: PlayedPath): string[] {
     });
 }
 
-test("those for whom we vouch, those for whom we impersonate and all others never meet on a lane (D9)", () => {
+test("those for whom we vouch, those for whom we impersonate, the anonymous and all others never meet on a lane (D9)", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   for (const identity of [vouched, impersonated]) path.client({ identity }).ask("GET", "/api");
   path.client().ask("GET", "/api", [bearer("t")]);
@@ -37,7 +37,8 @@ test("those for whom we vouch, those for whom we impersonate and all others neve
   assert.equal(rows(path), [
     "front-proxy plain: 1 of 1, 1",
     "impersonate plain: 1 of 1, 1",
-    "unproven plain: 1 of 1, 2",
+    "unproven plain: 1 of 1, 1",
+    "unproven plain rejected: 1 of 1, 1",
   ]);
 });
 

@@ -21,8 +21,8 @@ export const admission: readonly Defect[] = [
     "a bearer that was accepted goes on holding its place",
     {
       file: "proxy/serve.ts",
-      find: "this.#entry !== undefined && status !== 401",
-      replace: "this.#entry !== undefined && status === 0",
+      find: "if (this.#entry !== undefined) this.#parts.admission.answered(",
+      replace: "if (this.#entry !== undefined && status === 401) this.#parts.admission.answered(",
     },
     ["proxy/admission", "hold up no newcomer"],
   ),
@@ -30,8 +30,8 @@ export const admission: readonly Defect[] = [
     "all first requests of a new bearer are sent at once",
     {
       file: "proxy/admission.ts",
-      find: "bearer !== undefined && bearer.open >= limits.unprovenPerBearer",
-      replace: "bearer !== undefined && bearer.open < 0",
+      find: "bearer !== undefined && bearer.firsts >= limits.unprovenPerBearer",
+      replace: "bearer !== undefined && bearer.firsts < 0",
     },
     ["proxy/admission", "the others wait for its first answer"],
   ),
@@ -88,6 +88,69 @@ export const admission: readonly Defect[] = [
       replace: "",
     },
     ["proxy/admission", "one address has a tenth"],
+  ),
+  defect(
+    "one address may fill all of the room in which the unproven wait",
+    {
+      file: "proxy/admission.ts",
+      find: "Math.min(most, free * limits.unprovenWaitingShare)",
+      replace: "Math.min(most, all.size - open + free - 1)",
+    },
+    ["proxy/admission", "other addresses find room"],
+  ),
+  defect(
+    "further requests of one bearer take the places of other bearers",
+    {
+      file: "proxy/admission.ts",
+      find: 'if (entry.state === "held") this.#queue(entry, entry.source.later);',
+      replace: 'if (entry.state === "held") this.#queue(entry, entry.source.queue);',
+    },
+    ["proxy/admission", "come before further ones of any"],
+  ),
+  defect(
+    "newcomers share connections with a flood of 401s",
+    {
+      file: "proxy/serve.ts",
+      find: "this.#credential === undefined || admission.isRejected(order.client.address)",
+      replace: "this.#credential === undefined && admission.isRejected(order.client.address)",
+    },
+    ["proxy/admission", "send no newcomer of another address away"],
+  ),
+  defect(
+    "the wait for a place counts as time in which a request was sent away",
+    {
+      file: "proxy/serve.ts",
+      find: "Math.max(order.at, this.#placedAt)",
+      replace: "order.at",
+    },
+    ["proxy/admission", "is none of the time"],
+  ),
+  defect(
+    "401s of an address are never forgiven",
+    {
+      file: "proxy/rejections.ts",
+      find: "* limits.rejectionsForgivenPerSecond) / 1000",
+      replace: "* 0) / 1000",
+    },
+    ["proxy/rejections", "forgiven after a minute"],
+  ),
+  defect(
+    "bearers that are accepted excuse no 401",
+    {
+      file: "proxy/rejections.ts",
+      find: "this.#now(known) - 1;",
+      replace: "this.#now(known);",
+    },
+    ["proxy/rejections", "among many good ones"],
+  ),
+  defect(
+    "those that are answered 401 spend the dials of newcomers",
+    {
+      file: "proxy/dials.ts",
+      find: '(owner === "" ? this.#unproven : this.#rejected)',
+      replace: '(owner !== "" ? this.#unproven : this.#unproven)',
+    },
+    ["proxy/dials", "so do those of them that are rejected"],
   ),
   defect(
     "the unproven are not bounded in all",

@@ -1,0 +1,146 @@
+/**
+ * One part of the herd in a process of its own (herd-part.ts): an apiserver that accepts bearers that begin with "good" and
+ * sends GOAWAY behind each 401; the herd; a flood of watches without an accepted credential; or a proven client.
+ */
+import http2 from "node:http2";
+import net, { type AddressInfo } from "node:net";
+import tls from "node:tls";
+import type { HerdPart, PartState } from "./herd-part.ts";
+
+const watchPath = "/api/v1/pods?watch=1";
+/** Bearers that share a connection, so that all parts have descriptors enough. */
+const bearersPerSession = 10;
+
+const part = JSON.parse(process.argv[2] ?? "{}") as HerdPart;
+const counts: Record<string, number> = {};
+const late: number[] = [];
+let asked = 0;
+let goAways = 0;
+let isDone = false;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+
+function stateNow(): PartState {
+  const sorted = late.toSorted((a, b) => a - b);
+  return {
+    asked,
+    counts,
+    halfMs: Math.round(sorted[sorted.length >> 1] ?? 0),
+    slowestMs: Math.round(sorted.at(-1) ?? 0),
+    goAways,
+    isDone,
+  };
+}
+
+function connect(port: number, ca: string, address: string): http2.ClientHttp2Session {
+  const session = http2.connect(`https://localhost:${port}`, {
+    createConnection: () =>
+      tls.connect({
+        socket: net.connect({ host: "127.0.0.1", port, localAddress: address }),
+        ca,
+        servername: "localhost",
+        ALPNProtocols: ["h2"],
+      }),
+  });
+  session.on("error", () => {});
+  return session;
+}
+
+function ask(session: http2.ClientHttp2Session, path: string, bearer: string | undefined): void {
+  const own = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+  const askedAt = performance.now();
+  asked += 1;
+  let isTold = false;
+  const told = (what: string): void => {
+    if (isTold) return;
+    isTold = true;
+    counts[what] = (counts[what] ?? 0) + 1;
+    late.push(performance.now() - askedAt);
+  };
+  const stream = session.request({ ":path": path, ...own });
+  stream.on("response", (head) => told(String(head[":status"])));
+  stream.on("error", () => {});
+  stream.on("close", () => told(`reset ${stream.rstCode}`));
+  stream.resume();
+}
+
+/** Opens the watches of all bearers at the rate; is done when each is answered. */
+async function herd({ port, ca, address, bearers, watchesEach, perSecond }: HerdPart): Promise<void> {
+  const beganAt = performance.now();
+  let own: http2.ClientHttp2Session | undefined;
+  for (let bearer = 0; bearer < bearers; bearer += 1) {
+    if (own === undefined || bearer % bearersPerSession === 0) own = connect(port, ca, address);
+    for (let watch = 0; watch < watchesEach; watch += 1) ask(own, watchPath, `good-${address}-${bearer}`);
+    const aheadMs = ((bearer + 1) * watchesEach * 1000) / perSecond - (performance.now() - beganAt);
+    if (aheadMs > 5) await pause(aheadMs);
+  }
+  while (late.length < asked) await pause(20);
+  isDone = true;
+}
+
+/** Half with invented tokens, half without one, on ten connections that are made anew when they end. */
+function flood({ port, ca, address, perSecond }: HerdPart): void {
+  const sessions: http2.ClientHttp2Session[] = [];
+  setInterval(() => {
+    for (let count = 0; count < perSecond / 50; count += 1) {
+      const at = count % 10;
+      let session = sessions[at];
+      if (session === undefined || session.closed || session.destroyed) session = connect(port, ca, address);
+      sessions[at] = session;
+      ask(session, watchPath, asked % 2 === 0 ? undefined : `invented-${asked}`);
+    }
+  }, 20);
+}
+
+function proven({ port, ca, address, perSecond }: HerdPart): void {
+  const session = connect(port, ca, address);
+  ask(session, watchPath, "good-old");
+  setInterval(() => ask(session, "/api/v1/pods", "good-old"), 1000 / perSecond);
+}
+
+async function backend({ certificate, key }: HerdPart): Promise<number> {
+  const server = http2.createSecureServer({
+    cert: certificate,
+    key,
+    allowHTTP1: true,
+    settings: { maxConcurrentStreams: 100 },
+  });
+  const isLeaving = new WeakSet<http2.Http2Session>();
+  server.on("session", (session) => session.on("error", () => {}));
+  server.on("sessionError", () => {});
+  server.on("request", (request, response) => {
+    if (request.httpVersionMajor === 1) response.end("ok");
+  });
+  server.on("stream", (stream, headers) => {
+    stream.on("error", () => {});
+    asked += 1;
+    if (headers.authorization?.startsWith("Bearer good") !== true) setTimeout(() => reject(stream), 5);
+    else {
+      stream.respond({ ":status": 200, "content-type": "application/json" });
+      if (!String(headers[":path"]).includes("watch=1")) stream.end("{}\n");
+    }
+  });
+  /** As an apiserver: 401, GOAWAY for what comes after, and the end of the connection a second later (Go's goAwayTimeout). */
+  function reject(stream: http2.ServerHttp2Stream): void {
+    const { session } = stream;
+    if (stream.destroyed || session === undefined) return;
+    stream.respond({ ":status": 401, "content-type": "application/json" });
+    stream.end("{}\n");
+    if (session.closed || isLeaving.has(session)) return;
+    isLeaving.add(session);
+    goAways += 1;
+    session.goaway();
+    setTimeout(() => session.close(), 1000);
+  }
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+process.on("message", () => process.send?.(stateNow()));
+process.on("disconnect", () => process.exit(0));
+let port = 0;
+if (part.role === "backend") port = await backend(part);
+else if (part.role === "herd") void herd(part);
+else if (part.role === "flood") flood(part);
+else proven(part);
+process.send?.(port);
