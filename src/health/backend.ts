@@ -265,6 +265,9 @@ function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number,
       return met(held, evidence);
     case "readyz":
       return read(asked(held, evidence.readiness, at, rules), at, rules);
+    case "packets-lost":
+      // The next probe that is answered refutes it: each takes a large packet.
+      return { ...held, readiness: "hanging" };
     case "reads-hanging":
       // Where nobody asks /readyz, nobody would ever find out that they do not hang any more.
       return rules.needsProof ? { ...held, reads: "hanging", hungAt: at } : held;

@@ -35,6 +35,11 @@ export type Evidence =
    * the longest.
    */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
+  /**
+   * A session fell silent in the middle of an answer while other sessions' PINGs were answered, and a probe whose answer
+   * takes a large packet got none for `ms` on a socket of its own, though TCP connected.
+   */
+  | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** It has answered something again for which it had to ask etcd. */
   | { readonly kind: "reads-answer" }
   /** Somebody who may say so wants it drained, or no longer: nothing new while others are ready, and no hurry. */

@@ -38,6 +38,8 @@ export type ProberParts = {
   readonly learn: (evidence: Evidence) => void;
   /** How long a handshake may take that far away, in ms. */
   readonly dialMs: () => number;
+  /** True while a session in use is silent and another session's PINGs are answered. */
+  readonly mayLoseLarge: () => boolean;
 };
 
 /** Answers of one backend, for the page of metrics. */
@@ -47,10 +49,12 @@ export type ProbeCounts = { readonly answers: number; readonly failures: number;
 type Run = {
   readonly begunAt: number;
   readonly dialMs: number;
-  hasConnected: boolean;
+  /** When a kernel took its socket; undefined before. */
+  connectedAt: number | undefined;
   /** When /readyz was asked, on its socket; undefined while that opens. */
   askedAt: number | undefined;
   stopWait: () => void;
+  stopLargeWait: () => void;
   stopProbe: () => void;
 };
 
@@ -105,6 +109,30 @@ export class Prober {
     this.hurry();
   }
 
+  /**
+   * A session in use fell silent while others are answered. Asks now: TLS handshake and answer each take a large packet, and
+   * when one does not come while that session stays silent, two connections have lost theirs.
+   */
+  doubtLarge(): void {
+    if (this.#isStopped) return;
+    for (const run of this.#running) this.#awaitLarge(run);
+    this.hurry();
+  }
+
+  #awaitLarge(run: Run): void {
+    const { clock, learn, mayLoseLarge } = this.#parts;
+    // TCP's own packets are small.
+    const since = run.askedAt ?? run.connectedAt;
+    if (since === undefined) return;
+    run.stopLargeWait();
+    const limitMs = Math.max(run.dialMs / 2, 4 * this.#times.quantile(0.99));
+    const leftMs = Math.max(0, since + limitMs - clock.now());
+    run.stopLargeWait = patiently(clock, leftMs, () => {
+      const ms = clock.now() - since;
+      if (this.#running.has(run) && mayLoseLarge()) learn({ kind: "packets-lost", ms, limitMs });
+    });
+  }
+
   stop(): void {
     this.#isStopped = true;
     this.#stopTimer?.();
@@ -140,9 +168,10 @@ export class Prober {
     const run: Run = {
       begunAt: clock.now(),
       dialMs,
-      hasConnected: false,
+      connectedAt: undefined,
       askedAt: undefined,
       stopWait() {},
+      stopLargeWait() {},
       stopProbe() {},
     };
     this.#running.add(run);
@@ -151,7 +180,8 @@ export class Prober {
     );
     run.stopProbe = probe({
       connected: () => {
-        run.hasConnected = true;
+        run.connectedAt = clock.now();
+        if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
       },
       gaveUp: () => this.#end(run),
       dialed: (met, reason) => this.#dialed(run, met, reason),
@@ -168,11 +198,13 @@ export class Prober {
     if (met === "answer") {
       run.askedAt = clock.now();
       this.#awaitAnswer(run);
+      if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
     } else {
       this.#failures += 1;
       this.#end(run);
     }
-    const { begunAt, hasConnected } = run;
+    const { begunAt, connectedAt } = run;
+    const hasConnected = connectedAt !== undefined;
     learn({ kind: "fresh", met, begunAt, ms: clock.now() - begunAt, reason, hasConnected });
   }
 
@@ -212,6 +244,7 @@ export class Prober {
   #end(run: Run): void {
     this.#running.delete(run);
     run.stopWait();
+    run.stopLargeWait();
     run.stopProbe();
   }
 }

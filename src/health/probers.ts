@@ -7,6 +7,8 @@ export type ProbersParts = Pick<ProberParts, "clock" | "random"> & {
   readonly probe: Probe;
   readonly backends: Backends;
   readonly dialMs: (backend: string) => number;
+  /** True while a session in use is silent and another session's PINGs are answered. */
+  readonly mayLoseLarge: (backend: string) => boolean;
   /** A new socket was answered, after so many ms. */
   readonly answered: (backend: string, ms: number) => void;
 };
@@ -45,8 +47,12 @@ export class Probers {
     this.#probers.get(name)?.hasten();
   }
 
+  doubtLarge(name: string): void {
+    this.#probers.get(name)?.doubtLarge();
+  }
+
   #proberOf(name: string): Prober {
-    const { clock, random, times, probe, backends, dialMs, answered } = this.#parts;
+    const { clock, random, times, probe, backends, dialMs, mayLoseLarge, answered } = this.#parts;
     return new Prober({
       clock,
       random,
@@ -58,6 +64,7 @@ export class Probers {
         if (evidence.kind === "fresh" && evidence.met === "answer") answered(name, evidence.ms);
       },
       dialMs: () => dialMs(name),
+      mayLoseLarge: () => mayLoseLarge(name),
     });
   }
 }

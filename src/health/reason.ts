@@ -32,9 +32,10 @@ export function reasonOf(evidence: Evidence, isOfPackets = false): Reason {
   };
 }
 
+const pathMtu = "large packets from or to it are lost: path MTU?";
+
 /** A handshake is the first exchange whose packets are large. */
-const largeLost =
-  "large packets from or to it are lost: path MTU? PINGs are answered and TCP connects, and no TLS handshake comes through";
+const largeLost = `${pathMtu} PINGs are answered and TCP connects, and no TLS handshake comes through`;
 
 function measured(evidence: Evidence): { valueMs: number; limitMs: number } {
   if ("limitMs" in evidence) return { valueMs: evidence.ms, limitMs: Math.round(evidence.limitMs) };
@@ -55,6 +56,7 @@ const detectors = {
   readyz: "readyz",
   "reads-hanging": "reads",
   "reads-answer": "reads",
+  "packets-lost": "packets",
   told: "operator",
   history: "history",
   alone: "peers",
@@ -95,5 +97,6 @@ const sentences = {
   "lanes-answer": "PINGs are answered again",
   "lanes-going": "it sent GOAWAY on every session",
   "reads-answer": "reads are answered again",
+  "packets-lost": `${pathMtu} PINGs are answered and TCP connects, and no answer that takes a large packet comes through`,
   alone: "it answers, and no other backend is ready",
 };

@@ -100,6 +100,8 @@ export class Lane implements WireOwner {
   isSuspect = false;
   /** When it was silent last: a clock reading, 0 before the first time. Set with the above. */
   suspectedAt = 0;
+  /** True if streams were open on it when it fell silent last. Set with the above. */
+  wasInUse = false;
   /** Does it show the backend a certificate that has been replaced? It serves until a new lane is open. */
   isOutdated = false;
   idleSince: number;

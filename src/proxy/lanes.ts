@@ -32,6 +32,8 @@ export type LanesOptions = {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
+  /** Called when a lane in use falls silent while another is answered: a probe tells whether large packets are lost. */
+  readonly doubtLarge: () => void;
   /** Has a fresh socket been answered since its lanes fell silent, and is the name on its certificate right? */
   readonly known: () => Pick<Held, "answersAgainAt" | "isUntrusted"> & { readonly isAnswering: boolean };
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
@@ -152,6 +154,11 @@ export class Lanes implements LaneOwner {
     for (const row of this.#rows.values()) {
       for (const waiter of Array.from(row.waiting.keys())) waiter.suspected();
     }
+  }
+
+  /** True while a lane that was in use is silent and another lane is answered. */
+  get mayLoseLarge(): boolean {
+    return this.#witness.mayLoseLarge;
   }
 
   /** When silence becomes suspicious and certain, as far away as the backend is now. */

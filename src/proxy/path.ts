@@ -176,6 +176,7 @@ export class Path {
         // Nobody waits for the next probe's time when all lanes are silent or lost.
         if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
       },
+      doubtLarge: () => this.probers?.doubtLarge(backend),
       known: () => knownOf(backends.held(backend)),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       connect: (owner, of) => connect(backend, owner, of),
@@ -287,6 +288,7 @@ export class Path {
         const suspectAfterMs = upstreams.lanesOf(name)?.deadlines.suspectAfterMs ?? 0;
         return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
       },
+      mayLoseLarge: (name) => upstreams.lanesOf(name)?.mayLoseLarge === true,
       answered: (name, ms) => upstreams.lanesOf(name)?.hurry(ms),
     });
   }

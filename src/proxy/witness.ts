@@ -14,6 +14,8 @@ export type WitnessParts = {
   readonly clock: Clock;
   readonly lanes: () => IteratorObject<Lane>;
   readonly learn: (evidence: Evidence) => void;
+  /** Called once when a lane in use falls silent while another is answered: its large packets may be lost. */
+  readonly doubtLarge: () => void;
   readonly reads: Reads;
   /** When a PING's silence is suspicious, as far away as the backend is now. */
   readonly deadlines: () => PingTimes;
@@ -56,11 +58,25 @@ export class Witness {
     this.#learn({ kind: "lane-opened", ms: this.#parts.clock.now() - lane.dialledAt });
   }
 
+  /**
+   * True while a lane that was in use is silent and another lane is answered. A lost packet explains it, a hole under one
+   * connection, or a path MTU: a probe whose answer takes a large packet tells which.
+   */
+  get mayLoseLarge(): boolean {
+    const isStuck = this.#parts.lanes().some((lane) => lane.isSuspect && lane.wasInUse);
+    return isStuck && this.hasAnswering;
+  }
+
   /** Nothing came on this lane for so long. */
   silent(lane: Lane, ms: number): void {
+    const isNews = !lane.isSuspect;
+    if (isNews) lane.wasInUse = lane.openCount > 0;
     lane.isSuspect = true;
     lane.suspectedAt = lane.now;
-    if (this.hasAnswering) return;
+    if (this.hasAnswering) {
+      if (isNews && lane.wasInUse) this.#parts.doubtLarge();
+      return;
+    }
     this.#isSilent = true;
     this.#learn({ kind: "lanes-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });
   }

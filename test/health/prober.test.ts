@@ -16,6 +16,7 @@ type Played = {
   readonly running: { readonly ear: ProbeEar; readonly at: number }[];
   readonly begun: number[];
   held: Held;
+  mayLoseLarge: boolean;
 };
 
 const ready: Held = { ...nothingHeld, state: "ready", lanes: "answering", fresh: "answer" };
@@ -23,7 +24,14 @@ const silent: Held = { ...ready, state: "suspect", lanes: "silent", fresh: "none
 
 function play(held: Held): Played {
   const clock = manualClock();
-  const played: Omit<Played, "prober"> = { clock, learnt: [], running: [], begun: [], held };
+  const played: Omit<Played, "prober"> = {
+    clock,
+    learnt: [],
+    running: [],
+    begun: [],
+    held,
+    mayLoseLarge: false,
+  };
   const prober = new Prober({
     clock,
     random: () => 0.5,
@@ -31,6 +39,7 @@ function play(held: Held): Played {
     held: () => all.held,
     learn: (evidence) => played.learnt.push(evidence),
     dialMs: () => 1000,
+    mayLoseLarge: () => all.mayLoseLarge,
     probe(ear) {
       const run = { ear, at: clock.now() };
       played.running.push(run);
@@ -148,6 +157,7 @@ test("what falls in step falls out of it: each wait is a tenth more or less", ()
     held: () => ready,
     learn() {},
     dialMs: () => 1000,
+    mayLoseLarge: () => false,
     probe(ear) {
       begun.push(clock.now());
       ear.dialed("refusal", "");
@@ -219,6 +229,32 @@ test("a backend whose /readyz is slow is given its time, in haste too; and all o
   openLast(calm);
   calm.clock.advance(2999);
   assert.equal(verdicts(calm), ["ready"]);
+});
+
+test("a session is stuck in an answer, and no probe's answer comes: large packets are lost, when both go on", () => {
+  const isLost = (isStuck: boolean, isAnswered: boolean, isDialed = true): boolean => {
+    const played = play(ready);
+    played.clock.advance(1000);
+    answerAll(played);
+    played.clock.advance(200);
+    played.mayLoseLarge = true;
+    played.prober.doubtLarge();
+    assert.is(played.running.length, 1, "asked at once");
+    const [run] = played.running;
+    run?.ear.connected();
+    if (isDialed) run?.ear.dialed("answer", "");
+    played.clock.advance(400);
+    if (isAnswered) run?.ear.answered("ready", "");
+    played.mayLoseLarge = isStuck;
+    played.clock.advance(110);
+    const [lost] = played.learnt.filter(({ kind }) => kind === "packets-lost");
+    assert.ok(lost === undefined || (lost.kind === "packets-lost" && lost.ms >= 500 && lost.limitMs === 500));
+    return lost !== undefined;
+  };
+  assert.is(isLost(true, false), true);
+  assert.is(isLost(true, false, false), true, "nor does the TLS handshake come through");
+  assert.is(isLost(false, false), false, "its packet was lost, and sent again");
+  assert.is(isLost(true, true), false, "one connection has a hole of its own");
 });
 
 test("one that is stopped is not hastened", () => {

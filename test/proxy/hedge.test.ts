@@ -4,7 +4,7 @@ import { Field } from "../../src/h2/field.ts";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
 import { figure } from "../support/figure.ts";
-import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../support/path.ts";
+import { type Asked, bearer, type Ear, type PlayedBackend, PlayedPath } from "../support/path.ts";
 import { type Random, seeded } from "../support/random.ts";
 
 const test = suite("proxy/hedge");
@@ -54,6 +54,54 @@ test("a GET whose backend falls silent is answered by another within a second, a
   assert.equal([ear.status, ear.body, ear.isEnded], ["200", "found", true]);
   path.clock.advance(5000);
   assert.equal([silent.asked.length, other.asked.length, ear.heads.length], [1, 1, 1]);
+});
+
+test("two lanes of one backend swallow the same LIST: then the other backend is asked, though it answers PING", () => {
+  const path = new PlayedPath(["a", "b"], { warm: 3 });
+  const client = path.client();
+  const list = (): Ear => client.ask("GET", "/api/v1/namespaces/n/pods", [bearer("t")]);
+  // Lanes of 20 streams each.
+  for (const backend of path.played.values()) {
+    backend.maxStreams = 20;
+    for (const { cable } of backend.sessions) cable.cut("read ECONNRESET");
+  }
+  path.clock.advance(2000);
+  // Once its bearer is accepted it uses the shared lanes.
+  list();
+  path.settle();
+  const [silent, other] = [path.backend("a"), path.backend("b")].toSorted(
+    (x, y) => y.asked.length - x.asked.length,
+  );
+  if (silent === undefined || other === undefined) throw new Error("Two backends are played");
+  silent.last.answer(200, "{}");
+  path.settle();
+  // As many at a time as two lanes take: a third lane opens, and is kept warm.
+  for (let count = 0; count < 40; count += 1) {
+    list();
+    path.settle();
+  }
+  for (const asked of silent.asked.slice(1)) asked.answer(200, "{}");
+  path.clock.advance(1000);
+  const before = silent.asked.length;
+  const swallow = (): void => {
+    const { last } = silent;
+    const session = silent.sessions.find((one) => one.session.streams.some(({ owner }) => owner === last));
+    session?.cable.blackHole();
+  };
+  const ear = list();
+  path.settle();
+  const asked = (): number[] => [silent.asked.length - before, other.asked.length];
+  assert.equal(asked(), [1, 0]);
+  swallow();
+  path.clock.advance(750);
+  assert.equal(asked(), [2, 0], "another lane of the same backend first");
+  swallow();
+  path.clock.advance(750);
+  assert.equal(asked(), [2, 1]);
+  assert.not(path.changes.some(({ to }) => to === "suspect"));
+  other.last.answer(200, "found");
+  path.settle();
+  assert.equal([ear.status, ear.body], ["200", "found"]);
 });
 
 test("a false alarm costs nothing visible: who answers first is relayed, the other is cancelled", () => {

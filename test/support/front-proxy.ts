@@ -77,7 +77,7 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
       trailers: {},
       who: whoOf(shown, request.rawHeaders),
     };
-    if (request.url !== "/readyz") seen.push(one);
+    if (request.url !== "/readyz?verbose") seen.push(one);
     request.resume();
     request.on("end", () => {
       one.trailers = request.trailers;

@@ -189,6 +189,8 @@ export class PlayedBackend {
     const { readyz } = this;
     if (!this.isDown && (!this.isMute || this.isFrozen)) soon(() => ear.connected());
     if (this.losesHandshakes) return () => {};
+    // The list of all checks takes a large packet.
+    const isLost = this.mostBytes < 2000;
     if (this.isDown) soon(() => ear.dialed("refusal", "connect ECONNREFUSED"));
     else if (this.isUntrusted) soon(() => ear.dialed("untrusted", "altnames"));
     else if (!this.isMute)
@@ -197,8 +199,9 @@ export class PlayedBackend {
         const say = (): void => {
           if (!isOver) ear.answered(readyz, "as played");
         };
-        if (readyz !== "hanging" && this.readyzDelayMs > 0) this.#clock.after(this.readyzDelayMs, say);
-        else if (readyz !== "hanging") soon(say);
+        if (isLost || readyz === "hanging") return;
+        if (this.readyzDelayMs > 0) this.#clock.after(this.readyzDelayMs, say);
+        else soon(say);
       });
     return () => {
       isOver = true;
@@ -215,6 +218,11 @@ export class PlayedBackend {
   loseLarge(bytes: number): void {
     this.mostBytes = bytes;
     for (const { cable: wires } of this.sessions) wires.loseLarge(bytes);
+  }
+
+  /** Its large packets pass again; a session that has lost some stays as it is. */
+  passLarge(): void {
+    this.loseLarge(Number.POSITIVE_INFINITY);
   }
 
   /** Every socket to it goes, as when the process is killed. */

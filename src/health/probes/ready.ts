@@ -2,6 +2,9 @@
  * Asks one backend's /readyz on a socket of its own: one that is used again cannot see a firewall. The socket is opened
  * by whoever knows addresses and authorities; undici speaks HTTP on it, and none of its timers is used, for they are
  * coarse and do not hold while a socket opens. Who waits how long is the prober's business.
+ *
+ * Request and answer each take a packet as large as the path allows: the list of all checks has more than 1.5 KiB, and a
+ * field of padding has as much. So a path that loses large packets (path MTU) shows, though its TLS handshake passes.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -54,7 +57,7 @@ async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
     maxHeaderSize: limits.probeHeadBytes,
   });
   try {
-    const answer = await answerOf(client, path);
+    const answer = await answerOf(client, verbose(path), { "x-padding": padding });
     const readiness = readinessOf(answer);
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
     ear.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer));
@@ -72,8 +75,21 @@ async function alive(client: Client): Promise<string> {
   return `/livez: ${failingChecks(answer.body) || answer.status}`;
 }
 
-async function answerOf(client: Client, path: string): Promise<Answer> {
-  const headers = { "user-agent": "watchkeeper-probe", accept: "*/*" };
+/** More than an Ethernet packet carries. */
+const padding = "0".repeat(1500);
+
+/** The apiserver ignores what follows the path, but for this word: it answers with the list of all checks. */
+function verbose(path: string): string {
+  if (/[?&]verbose\b/.test(path)) return path;
+  return `${path}${path.includes("?") ? "&" : "?"}verbose`;
+}
+
+async function answerOf(
+  client: Client,
+  path: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const headers = { "user-agent": "watchkeeper-probe", accept: "*/*", ...fields };
   const { statusCode, body } = await client.request({ method: "GET", path, headers });
   const chunks: Buffer[] = [];
   let length = 0;

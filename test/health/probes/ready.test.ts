@@ -90,6 +90,17 @@ function gone({ sockets }: Server): Promise<void> {
   });
 }
 
+test("request and answer each take a large packet, so that a path MTU shows", async () => {
+  const asked: { readonly url: string; readonly length: number }[] = [];
+  const server = await plain((request, response) => {
+    asked.push({ url: request.url ?? "", length: request.rawHeaders.join(": ").length });
+    response.writeHead(200).end("ok");
+  });
+  assert.equal(await told(server, 2), ["answer", "ready status 200"]);
+  assert.is(asked[0]?.url, "/readyz?verbose", "the list of all checks has several KiB");
+  assert.ok((asked[0]?.length ?? 0) > 1460, `${asked[0]?.length} octets`);
+});
+
 test("one that does not let us ask is alive, and whether it is ready is not known; a 403 is told apart", async () => {
   assert.equal(await told(await plain(statusOf(403)), 2), ["answer", "forbidden status 403"]);
   for (const status of [401, 404, 429])
@@ -109,11 +120,12 @@ test("when /readyz names nothing, /livez is asked what is wrong", async () => {
   const asked: string[] = [];
   const server = await plain((request, response) => {
     asked.push(request.url ?? "");
-    const body = request.url === "/readyz" ? "" : "[-]loopback-serving-certificate failed: reason withheld\n";
+    const body =
+      request.url === "/readyz?verbose" ? "" : "[-]loopback-serving-certificate failed: reason withheld\n";
     response.writeHead(500).end(body);
   });
   assert.equal(await told(server, 2), ["answer", "failing status 500; /livez: loopback-serving-certificate"]);
-  assert.equal(asked, ["/readyz", "/livez?verbose"]);
+  assert.equal(asked, ["/readyz?verbose", "/livez?verbose"]);
 });
 
 test("of many failing checks a few are named, and a head without end is a failing server's", async () => {

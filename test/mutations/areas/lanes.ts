@@ -128,7 +128,7 @@ export const lanes: readonly Defect[] = [
       find: 'lanes === "answering" && this.#met.get(name) === "silence tcp"',
       replace: "false",
     },
-    ["proxy/large-packets", "handshakes do not"],
+    ["proxy/large-packets", "and nothing is under way"],
   ),
   defect(
     "lanes die while no backend answers",
@@ -206,9 +206,55 @@ export const lanes: readonly Defect[] = [
     "one silent lane makes its backend suspect",
     {
       file: "proxy/witness.ts",
-      find: "    if (this.hasAnswering) return;\n    this.#isSilent = true;",
-      replace: "    this.#isSilent = true;",
+      find: "      return;\n    }\n    this.#isSilent = true;",
+      replace: "    }\n    this.#isSilent = true;",
     },
     ["proxy/witness", "one silent lane among others"],
+  ),
+  defect(
+    "a lane that falls silent in the middle of an answer has no probe asked for large packets",
+    { file: "proxy/witness.ts", find: "if (isNews && lane.wasInUse) this.#parts.doubtLarge();", replace: "" },
+    ["proxy/large-packets", "handshakes come through"],
+  ),
+  defect(
+    "a probe that is slow while a lane recovers makes it a path MTU",
+    {
+      file: "health/prober.ts",
+      find: "if (this.#running.has(run) && mayLoseLarge()) learn",
+      replace: "learn",
+    },
+    ["health/prober", "a session is stuck in an answer"],
+  ),
+  defect(
+    "large packets that are lost are no reason to ask elsewhere",
+    {
+      file: "health/backend.ts",
+      find: 'return { ...held, readiness: "hanging" };\n    case "reads-hanging":',
+      replace: 'return held;\n    case "reads-hanging":',
+    },
+    ["proxy/large-packets", "handshakes come through"],
+  ),
+  defect(
+    "the probe's question fits into a small packet",
+    { file: "health/probes/ready.ts", find: '{ "x-padding": padding }', replace: "{}" },
+    ["health/probes/ready", "request and answer each take a large packet"],
+  ),
+  defect(
+    "the probe's answer fits into a small packet",
+    {
+      file: "health/probes/ready.ts",
+      find: "answerOf(client, verbose(path),",
+      replace: "answerOf(client, path,",
+    },
+    ["health/probes/ready", "request and answer each take a large packet"],
+  ),
+  defect(
+    "a LIST that two lanes of a backend swallow is asked at a third of them",
+    {
+      file: "proxy/hedge.ts",
+      find: "prompt === undefined || exchange.legs.hasTwo ?",
+      replace: "prompt === undefined ?",
+    },
+    ["proxy/hedge", "two lanes of one backend swallow the same LIST"],
   ),
 ];

@@ -38,7 +38,7 @@ backend.on("sessionError", () => {});
 backend.on("session", (session) => session.on("error", () => {}));
 backend.on("request", (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
   request.on("error", () => {});
-  if (request.url === "/readyz") response.end("ok");
+  if (request.url.startsWith("/readyz")) response.end("ok");
   else handled.push(`${request.method} ${request.url}`);
 });
 await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
