@@ -49,6 +49,7 @@ export class Backends {
   readonly #deadAfterAllMs: number;
   /** Since when no backend answers. */
   #silentSince: number | undefined;
+  #silenceOverAt = 0;
   #views: readonly BackendView[] = [];
   /** Hears every verdict that differs from the one before. */
   onVerdict: (view: BackendView) => void = () => {};
@@ -84,6 +85,11 @@ export class Backends {
   /** Until when that is so at the latest: a clock reading; 0 while a backend answers. */
   get silentUntil(): number {
     return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterAllMs;
+  }
+
+  /** When a backend last answered after all were silent: a clock reading; 0 if that never happened. */
+  get silenceOverAt(): number {
+    return this.#silenceOverAt;
   }
 
   /** How long it has been suspect since it was configured, in ms. */
@@ -128,7 +134,9 @@ export class Backends {
     const areSilent = areAllSilent(Array.from(this.#held.values()));
     if (areSilent) this.#silentSince ??= this.#clock.now();
     else this.#silentSince = undefined;
-    if (wereSilent && !areSilent) this.onAnswer();
+    if (!wereSilent || areSilent) return;
+    this.#silenceOverAt = this.#clock.now();
+    this.onAnswer();
   }
 
   #add(name: string): void {

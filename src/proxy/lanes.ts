@@ -38,6 +38,8 @@ export type LanesOptions = {
   readonly known: () => Pick<Held, "answersAgainAt" | "isUntrusted"> & { readonly isAnswering: boolean };
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
+  /** When a backend last answered after all were silent: a clock reading. */
+  readonly silenceOverAt: () => number;
   /** Opens a wire that carries the credential of this class, if it has one of ours. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
   /** For whom we vouch here, so that lanes are kept warm for them as well. */
@@ -87,6 +89,7 @@ export class Lanes implements LaneOwner {
       isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
       answersAgainAt: () => options.known().answersAgainAt,
       othersAnsweredAt: options.othersAnsweredAt,
+      silenceOverAt: options.silenceOverAt,
       ticked: () => this.#ticked(),
     });
   }

@@ -179,6 +179,7 @@ export class Path {
       doubtLarge: () => this.probers?.doubtLarge(backend),
       known: () => knownOf(backends.held(backend)),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
+      silenceOverAt: () => backends.silenceOverAt,
       connect: (owner, of) => connect(backend, owner, of),
       vouched,
     });

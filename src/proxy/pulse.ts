@@ -50,6 +50,8 @@ export type PulseParts<Lane extends Pulsed> = {
   readonly answersAgainAt: () => number;
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
+  /** When a backend last answered after all were silent: a clock reading. */
+  readonly silenceOverAt: () => number;
   /** After every tick. */
   readonly ticked: () => void;
 };
@@ -194,11 +196,15 @@ export class Pulse<Lane extends Pulsed> {
     return Math.max(this.#deadlines.deadAfterMs, limits.lanePatienceMs, holeMs > 0 ? mostMs : 0);
   };
 
-  /** Of a lane whose backend says nothing. If no other backend answers either, the hole is most likely our own (D14). */
+  /**
+   * Of a lane whose backend says nothing. If no other backend answers either, the hole is most likely our own (D14). Of such
+   * a hole one backend's answer is the first: the silence of the others is counted from then on.
+   */
   readonly #deadAfterMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
-    return isAlone ? deadAfterMs : Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);
+    if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);
+    return deadAfterMs + Math.max(0, this.#parts.silenceOverAt() - silentSince);
   };
 
   #lookAgainAt(at: number): void {

@@ -297,7 +297,10 @@ class Course implements ExchangeOwner {
   }
 
   suspected(exchange: Exchange, leg: Leg): void {
-    this.#parts.hedges.suspected(exchange, leg);
+    const { backends, hedges } = this.#parts;
+    // Attempts that met the silence of all say nothing of any backend (D14).
+    if (backends.areAllSilent) exchange.legs.tried = nobody;
+    hedges.suspected(exchange, leg);
   }
 
   refusalHeld(exchange: Exchange): void {
@@ -314,7 +317,6 @@ class Course implements ExchangeOwner {
   /** Nothing was sent, or it may be sent again: the next backend is asked, a few times at most. */
   replace(exchange: Exchange, failure: Failure, isSentAway = false): void {
     const { clock, backends } = this.#parts;
-    // Attempts that met the silence of all say nothing of any backend.
     const { areAllSilent } = backends;
     // Nor does a GOAWAY: there is one behind each 401, whoever earned it.
     const { legs, order } = exchange;

@@ -49,6 +49,7 @@ type Played = {
   isAnswering: boolean;
   answersAgainAt: number;
   othersAnsweredAt: () => number;
+  silenceOverAt: number;
 };
 
 function play(startsAt = 0, others = 0): Played {
@@ -59,6 +60,7 @@ function play(startsAt = 0, others = 0): Played {
   const lanes = [lane, ...Array.from({ length: others }, (_, index) => new PlayedLane(clock, index + 1))];
   const played = { clock, lane, lanes, suspectedAt: [], deadAt: [], isAnswering: false } as unknown as Played;
   played.answersAgainAt = 0;
+  played.silenceOverAt = 0;
   played.othersAnsweredAt = () => clock.now();
   const pulse = new Pulse<PlayedLane>({
     clock,
@@ -76,6 +78,7 @@ function play(startsAt = 0, others = 0): Played {
     isAnswering: () => played.isAnswering,
     answersAgainAt: () => played.answersAgainAt,
     othersAnsweredAt: () => played.othersAnsweredAt(),
+    silenceOverAt: () => played.silenceOverAt,
     ticked() {},
   });
   pulse.start();
@@ -156,6 +159,19 @@ test("one other backend that answered what was asked a second later leaves the s
   played.lane.answersAfterMs = undefined;
   played.clock.advance(3000);
   assert.is(played.deadAt[0], 250 + 2100);
+});
+
+test("after a silence of all, one backend's answer leaves the others as much time as a silence that begins then", () => {
+  const played = play();
+  played.lane.answersAfterMs = undefined;
+  played.othersAnsweredAt = () => 0;
+  played.clock.advance(250 + 5000);
+  played.silenceOverAt = played.clock.now();
+  played.othersAnsweredAt = () => played.silenceOverAt;
+  played.clock.advance(2100 - 1);
+  assert.equal(played.deadAt, []);
+  played.clock.advance(1);
+  assert.is(played.deadAt.length, 1);
 });
 
 test("after a long hole a lane is given as much time again as the hole lasted: its kernel waits that long", () => {

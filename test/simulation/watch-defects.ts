@@ -320,6 +320,30 @@ const ofEndings: readonly WatchDefect[] = [
   }),
 ];
 
+/** What is wrong in how a silence of all backends is borne, which is most likely our own network's (D14). */
+const ofSilences: readonly WatchDefect[] = [
+  defect("a silence of all backends is taken for their death", ["carried", "ends"], {
+    file: "proxy/pulse.ts",
+    find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
+    replace: "if (!isAlone) return deadAfterMs;",
+  }),
+  defect("the first answer after a silence of all convicts the other backends at once", ["carried", "ends"], {
+    file: "proxy/pulse.ts",
+    find: "return deadAfterMs + Math.max(0, this.#parts.silenceOverAt() - silentSince);",
+    replace: "return deadAfterMs;",
+  }),
+  defect("attempts that met the silence of all are counted", ["carried"], {
+    file: "proxy/serve.ts",
+    find: "if (backends.areAllSilent) exchange.legs.tried = nobody;",
+    replace: "",
+  }),
+  defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {
+    file: watching,
+    find: "if (side === undefined || this.#endIfPastDeadline(side)) return;",
+    replace: "if (side === undefined) return;",
+  }),
+];
+
 /** What is wrong in how quiet watches follow what etcd knows. */
 const ofProgress: readonly WatchDefect[] = [
   {
@@ -438,6 +462,7 @@ export const watchDefects: readonly WatchDefect[] = [
   ...ofBytes,
   ...ofRequests,
   ...ofEndings,
+  ...ofSilences,
   ...ofProgress,
 ];
 

@@ -6,6 +6,15 @@ import { play } from "./watches/scene.ts";
 
 const test = suite("simulation/watches");
 
+/** Seeds that once failed, with what they taught. */
+const lessons: readonly (readonly [seed: number, lesson: string])[] = [
+  [300064, "the first answer after a silence of all says nothing of the other backends"],
+  [300155, "an attempt that met the silence of all is none"],
+];
+
+for (const [seed, lesson] of lessons)
+  test(`${lesson} (seed ${seed})`, () => assert.equal(play(seed).problems, []));
+
 test("a seed is the whole run", () => {
   assert.equal(play(1), play(1));
 });

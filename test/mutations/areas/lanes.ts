@@ -149,6 +149,15 @@ export const lanes: readonly Defect[] = [
     ["proxy/all-silent", "all silent for 9000 ms"],
   ),
   defect(
+    "the first answer after a silence of all convicts the other backends at once",
+    {
+      file: "proxy/pulse.ts",
+      find: "this.#parts.silenceOverAt() - silentSince",
+      replace: "silentSince - this.#parts.silenceOverAt()",
+    },
+    ["proxy/all-silent", "one backend answers first after a silence of all"],
+  ),
+  defect(
     "a backend that is silent alone is given the time of all",
     {
       file: "proxy/pulse.ts",

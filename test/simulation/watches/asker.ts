@@ -6,24 +6,34 @@ import type { Truth } from "./truth.ts";
 
 const resource = "configmaps";
 
+export type AskerStage = {
+  readonly truth: Truth;
+  /** Nobody could have answered for some time: told so, it complains of nothing. */
+  readonly mayFail: () => boolean;
+  /** When the last silence of all backends was over, if nothing else has befallen any; else undefined. */
+  readonly carriedSince: () => number | undefined;
+};
+
+/** After a silence of all backends: a second, and a retransmission or two of a way that loses packets. */
+const carriedMs = 1_000;
+
 export class Asker {
   readonly #caller: Caller;
-  readonly #truth: Truth;
+  readonly #stage: AskerStage;
   readonly #everyMs: number;
-  /** Nobody could have answered for some time: told so, it complains of nothing. */
-  readonly #mayFail: () => boolean;
   #stop: () => void = () => {};
   #isStopped = false;
   #written = 0;
   /** The slowest read that was answered. */
   slowestMs = 0;
+  /** The read that was answered latest after a silence of all backends, and after that, in ms. */
+  latestMs = 0;
   #open = 0;
 
-  constructor(caller: Caller, truth: Truth, everyMs: number, mayFail: () => boolean) {
+  constructor(caller: Caller, stage: AskerStage, everyMs: number) {
     this.#caller = caller;
-    this.#truth = truth;
+    this.#stage = stage;
     this.#everyMs = everyMs;
-    this.#mayFail = mayFail;
   }
 
   get openCount(): number {
@@ -51,9 +61,23 @@ export class Asker {
     const call = new PlainCall(this.#caller, body === undefined ? asked : { ...asked, body }, (answer) => {
       this.#open -= 1;
       this.#caller.findings.count(`${method} ${answer.isWhole ? answer.status : "cut"}`);
+      this.#judgeCarried(auditId, method, answer);
       over(answer);
     });
     void call;
+  }
+
+  /** No request fails by a silence of all backends, and a read is answered within a second after it. */
+  #judgeCarried(auditId: string, method: string, { status, isWhole, ms }: Answer): void {
+    const since = this.#stage.carriedSince();
+    if (since === undefined) return;
+    const { findings } = this.#caller;
+    const now = findings.world.now();
+    const lateMs = now - Math.max(since, now - ms);
+    if (method === "GET") this.latestMs = Math.max(this.latestMs, lateMs);
+    if (!isWhole || status >= 500) findings.wrong("carried", `${auditId} failed: ${status}`);
+    else if (method === "GET" && lateMs > carriedMs)
+      findings.wrong("carried", `${auditId} was answered ${Math.round(lateMs)} ms after it could be`);
   }
 
   #get(): void {
@@ -76,7 +100,7 @@ export class Asker {
     this.#caller.findings.count(`failed read: ${status}${isWhole ? "" : " cut"}`);
     // A read that was not answered yet has no reason to fail while somebody could answer it.
     if (status !== 0 && status < 500) return false;
-    if (!this.#mayFail()) this.#caller.findings.count("failed read while a backend served");
+    if (!this.#stage.mayFail()) this.#caller.findings.count("failed read while a backend served");
     return false;
   }
 
@@ -84,7 +108,7 @@ export class Asker {
   #compare(list: JsonMap): void {
     const version = Number(textOf(mapOf(list["metadata"])["resourceVersion"]));
     const items = Array.isArray(list["items"]) ? list["items"] : [];
-    const state = this.#truth.stateAt({ resource, namespace: "default", app: undefined }, version);
+    const state = this.#stage.truth.stateAt({ resource, namespace: "default", app: undefined }, version);
     const told = items.map((item) => {
       const metadata = mapOf(mapOf(item)["metadata"]);
       return `${textOf(metadata["namespace"])}/${textOf(metadata["name"])}@${textOf(metadata["resourceVersion"])}`;
@@ -102,7 +126,7 @@ export class Asker {
     const name = `${this.#caller.name}-${this.#written}`;
     const body = Buffer.from(JSON.stringify({ metadata: { name }, data: { at: name } }));
     this.#ask("POST", "/api/v1/namespaces/kube-system/configmaps", body, (answer) => {
-      const isThere = this.#truth.store.get(resource, "kube-system", name) !== undefined;
+      const isThere = this.#stage.truth.store.get(resource, "kube-system", name) !== undefined;
       if (answer.isWhole && answer.status === 201 && !isThere)
         this.#caller.findings.wrong("whole", `${name} was said to be written and is not`);
       if (isThere && answer.retryAfterMs !== undefined)

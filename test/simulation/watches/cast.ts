@@ -21,7 +21,12 @@ export function interestOf(random: Random): Interest {
   };
 }
 
-export type Stage = { readonly company: Company; readonly truth: Truth; readonly mayFail: () => boolean };
+export type Stage = {
+  readonly company: Company;
+  readonly truth: Truth;
+  readonly mayFail: () => boolean;
+  readonly carriedSince: () => number | undefined;
+};
 
 function reflector(caller: Caller, { company }: Stage): Reflector {
   const { random } = caller.findings;
@@ -56,6 +61,6 @@ export function watcherFor(caller: Caller, stage: Stage): Watcher {
   return caller.findings.random.chance(0.65) ? reflector(caller, stage) : otherWatcher(caller, stage);
 }
 
-export function askerFor(caller: Caller, { truth, mayFail }: Stage): Asker {
-  return new Asker(caller, truth, caller.findings.random.whole(300, 3_000), mayFail);
+export function askerFor(caller: Caller, stage: Stage): Asker {
+  return new Asker(caller, stage, caller.findings.random.whole(300, 3_000));
 }

@@ -34,6 +34,8 @@ const wellMs = 20_000;
 /** A cache that stands still is told from a quiet one by its peers' progress, 10 s later (F5). */
 const staleMs = 10_000;
 
+const ownReasons = ["its own timeout", "slow reader"];
+
 export type EndParts = {
   readonly findings: Findings;
   readonly apiservers: readonly SimulatedApiserver[];
@@ -41,6 +43,8 @@ export type EndParts = {
   readonly truth: Truth;
   /** Are ends without a reason violations, or only counted? */
   readonly isStrict: boolean;
+  /** Is a silence of all backends all that befalls them? Then no watch ends but for its client (D14). */
+  readonly isCarried: boolean;
 };
 
 export class EndJudge {
@@ -106,6 +110,8 @@ export class EndJudge {
     findings.tell(() => `${call.auditId} ended: ${reason}`);
     this.#judgeDeadline(call);
     if (!isStrict) return;
+    if (this.#parts.isCarried && !ownReasons.includes(reason))
+      findings.wrong("carried", `${call.auditId} ended (${JSON.stringify(end)}): ${reason}`);
     if (reason.startsWith("no reason"))
       findings.wrong("ends", `${call.auditId} ended (${JSON.stringify(end)}) for ${reason}`);
     const ageMs = findings.world.now() - call.countedSince;

@@ -14,8 +14,12 @@ export type FaultParts = {
   readonly compact: (keep: number) => void;
 };
 
-type Fault = {
+export type Fault = {
   readonly name: string;
+  /** Does it strike all backends at once? */
+  readonly isOfAll?: boolean;
+  /** How long it lasts; by default the scene says. */
+  readonly ms?: (random: Random) => number;
   /** Returns what ends it. */
   readonly begin: (parts: FaultParts) => () => void;
 };
@@ -43,12 +47,25 @@ function restarted(backend: SimulatedApiserver, random: Random): void {
   backend.restart(random.chance(0.3) ? random.size(3_000) : 0);
 }
 
+/** Every way to every backend has the hole: most likely our own network's (D14). */
+export const blip: Fault = {
+  name: "all backends silent",
+  isOfAll: true,
+  ms: (random) => random.whole(1_500, 9_000),
+  begin: ({ apiservers }) => {
+    for (const { host } of apiservers) host.drop();
+    return () => {
+      for (const { host } of apiservers) host.heal();
+    };
+  },
+};
+
 export const faults: readonly Fault[] = [
+  blip,
   {
     name: "drop both ways",
     begin: ({ backend: { host } }) => {
-      host.dropsIn = true;
-      host.dropsOut = true;
+      host.drop();
       return () => host.heal();
     },
   },

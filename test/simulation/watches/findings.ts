@@ -26,6 +26,8 @@ export type Validator =
   | "progress"
   /** What a backend can tell is told within seconds, whatever befell the one that a watch was on (D6, F5). */
   | "fresh"
+  /** What lives is carried over a silence of all backends, and reads come within a second after it (D14). */
+  | "carried"
   /** No end of a watch but those that watch.md §5.1 demands. */
   | "ends"
   /** A client's own deadline holds, whatever its watch was moved to. */

@@ -89,6 +89,7 @@ export class Fleet {
       attempts: this.#attempts,
       truth,
       isStrict,
+      isCarried: false,
     });
     this.#company = {
       truth,

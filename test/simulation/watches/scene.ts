@@ -12,7 +12,7 @@ import { Attempts } from "./attempts.ts";
 import { Caller } from "./caller.ts";
 import { askerFor, type Stage, type Watcher, watchedResources, watcherFor } from "./cast.ts";
 import { EndJudge } from "./ends.ts";
-import { faults } from "./faults.ts";
+import { blip, type Fault, faults } from "./faults.ts";
 import { Findings, type Problem } from "./findings.ts";
 import { probeOver } from "./probe.ts";
 import { Reflector } from "./reflector.ts";
@@ -64,6 +64,8 @@ class Scene {
   readonly #askers: Asker[] = [];
   readonly #callers: Caller[] = [];
   readonly #revoked = new Set<string>();
+  /** When the last fault was over. */
+  #overAt = 0;
   /** Faults that are not over. */
   readonly #raging = new Set<() => void>();
 
@@ -98,6 +100,7 @@ class Scene {
       attempts: this.#attempts,
       truth: this.#truth,
       isStrict,
+      isCarried: this.#weather.isBlips,
     });
     this.#proxy = new SimulatedProxy({
       world,
@@ -153,7 +156,12 @@ class Scene {
       judgeEnd: this.#judge.judge.bind(this.#judge),
       judgeEvent: this.#judge.judgeDelay.bind(this.#judge),
     };
-    const stage: Stage = { company, truth: this.#truth, mayFail: () => this.#raging.size > 0 };
+    const stage: Stage = {
+      company,
+      truth: this.#truth,
+      mayFail: () => this.#raging.size > 0,
+      carriedSince: () => this.#carriedSince,
+    };
     for (let at = 0; at < this.#weather.clients; at += 1) {
       const host = new Host(`client-${at + 1}`);
       for (let count = random.whole(1, 3); count > 0; count -= 1) {
@@ -217,13 +225,23 @@ class Scene {
 
   #scheduleFaults(): void {
     const { random, world } = this.#findings;
+    if (this.#weather.isBlips) return this.#scheduleBlips();
     for (let count = this.#weather.faults; count > 0; count -= 1)
-      world.after(1_000 + random.next() * (this.#weather.stormMs - 2_000), () => this.#strike());
+      world.after(1_000 + random.next() * (this.#weather.stormMs - 2_000), () =>
+        this.#strike(random.pick(faults)),
+      );
   }
 
-  #strike(): void {
+  /** One silence of all backends after another; each is over, with all its retransmissions, before the next. */
+  #scheduleBlips(): void {
     const { random, world } = this.#findings;
-    const fault = random.pick(faults);
+    const { stormMs } = this.#weather;
+    for (let at = random.whole(1_000, 6_000); at < stormMs - 2_000; at += random.whole(30_000, 40_000))
+      world.after(at, () => this.#strike(blip));
+  }
+
+  #strike(fault: Fault): void {
+    const { random, world } = this.#findings;
     const backend = random.pick(this.#apiservers);
     this.#findings.tell(() => `fault: ${fault.name} at ${backend.name}`);
     this.#findings.count(`fault: ${fault.name}`);
@@ -235,16 +253,24 @@ class Scene {
       clients: this.#callers.map(({ name }) => name),
       compact: (keep) => this.#compact(keep),
     });
-    this.#judge.look(backend);
+    const struck = fault.isOfAll === true ? this.#apiservers : [backend];
+    const look = (): void => {
+      for (const one of struck) this.#judge.look(one);
+    };
+    look();
     const over = (): void => {
       if (!this.#raging.delete(over)) return;
-      this.#judge.look(backend);
+      look();
       this.#findings.tell(() => `over: ${fault.name} at ${backend.name}`);
       end();
-      this.#judge.look(backend);
+      look();
+      this.#overAt = world.now();
     };
     this.#raging.add(over);
-    world.after(random.pick([300, 1_500, 3_000, 8_000, 20_000]) * (0.5 + random.next()), over);
+    world.after(
+      fault.ms?.(random) ?? random.pick([300, 1_500, 3_000, 8_000, 20_000]) * (0.5 + random.next()),
+      over,
+    );
   }
 
   #compact(keep: number): void {
@@ -261,6 +287,11 @@ class Scene {
     world.runUntil(() => false, 1_000);
     this.#writer.stop();
     for (const asker of this.#askers) asker.stop();
+  }
+
+  /** Until when reads could not be answered; undefined: more befell backends than a silence of them all. */
+  get #carriedSince(): number | undefined {
+    return this.#weather.isBlips ? this.#overAt : undefined;
   }
 
   // --- what must hold then ---

@@ -7,6 +7,8 @@ export type Weather = {
   /** Faults begin before this; all are over by then. */
   readonly stormMs: number;
   readonly faults: number;
+  /** Is the only fault a silence of all backends at once, now and then? Then nothing that lives may end (D14). */
+  readonly isBlips: boolean;
   readonly backends: number;
   readonly clients: number;
   /** Between two writes of the cluster. */
@@ -34,6 +36,7 @@ export function weatherOf(random: Random): Weather {
     upstream: wireOf(random),
     downstream: { ...wireOf(random), loss: 0 },
     progress: { everyMs: random.pick([5_000, 600_000]), isAsked: true },
+    isBlips: random.chance(0.15),
   };
 }
 

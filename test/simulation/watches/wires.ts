@@ -42,6 +42,12 @@ export class Host {
     for (const end of this.ends) end.resume();
   }
 
+  /** Nothing comes to it, nor from it. */
+  drop(): void {
+    this.dropsIn = true;
+    this.dropsOut = true;
+  }
+
   /** What was dropped so far comes with its next retransmission. */
   heal(): void {
     this.dropsIn = false;
@@ -143,7 +149,8 @@ export class End implements Wire {
     this.isClosed = true;
     this.#inbox.length = 0;
     this.#backlog.length = 0;
-    this.host.ends.delete(this);
+    // What its kernel still has to say is said when the hole has healed.
+    if (this.#droppedSince < 0) this.host.ends.delete(this);
     this.#wires.open.delete(this);
     this.#wires.world.after(0, () => this.owner.closed(failure));
   }
@@ -223,6 +230,7 @@ export class End implements Wire {
       if (this.#droppedSince !== since || this.isCut) return;
       this.#droppedSince = -1;
       this.#sentBlindly = 0;
+      if (this.isClosed) this.host.ends.delete(this);
       const segments = this.#unacknowledged.splice(0);
       this.peer?.heardLate(segments);
     });
