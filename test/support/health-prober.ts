@@ -5,10 +5,10 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { get } from "node:http";
 import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
+import { waitedBy } from "./cpu.ts";
 import { within } from "./within.ts";
 
 const file = fileURLToPath(import.meta.url);
@@ -47,15 +47,6 @@ export class HealthProber {
       took: sorted(({ tookMs }) => tookMs),
       own: sorted(({ tookMs, waitedMs }) => tookMs - waitedMs),
     };
-  }
-}
-
-/** In ms, of a process' first thread since it began (proc_pid_schedstat); 0 where the kernel does not count it. */
-function waitedBy(pid: string): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
-  } catch {
-    return 0;
   }
 }
 

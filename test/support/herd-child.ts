@@ -5,6 +5,7 @@
 import http2 from "node:http2";
 import net, { type AddressInfo } from "node:net";
 import tls from "node:tls";
+import { waitedBy } from "./cpu.ts";
 import type { HerdPart, PartState } from "./herd-part.ts";
 
 const watchPath = "/api/v1/pods?watch=1";
@@ -16,6 +17,7 @@ const counts: Record<string, number> = {};
 const late: number[] = [];
 let asked = 0;
 let goAways = 0;
+let slowestOwnMs = 0;
 let isDone = false;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
@@ -27,6 +29,7 @@ function stateNow(): PartState {
     counts,
     halfMs: Math.round(sorted[sorted.length >> 1] ?? 0),
     slowestMs: Math.round(sorted.at(-1) ?? 0),
+    slowestOwnMs: Math.round(slowestOwnMs),
     goAways,
     isDone,
   };
@@ -46,7 +49,12 @@ function connect(port: number, ca: string, address: string): http2.ClientHttp2Se
   return session;
 }
 
-function ask(session: http2.ClientHttp2Session, path: string, bearer: string | undefined): void {
+function ask(
+  session: http2.ClientHttp2Session,
+  path: string,
+  bearer: string | undefined,
+  done?: (tookMs: number) => void,
+): void {
   const own = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
   const askedAt = performance.now();
   asked += 1;
@@ -56,6 +64,7 @@ function ask(session: http2.ClientHttp2Session, path: string, bearer: string | u
     isTold = true;
     counts[what] = (counts[what] ?? 0) + 1;
     late.push(performance.now() - askedAt);
+    done?.(performance.now() - askedAt);
   };
   const stream = session.request({ ":path": path, ...own });
   stream.on("response", (head) => told(String(head[":status"])));
@@ -92,10 +101,18 @@ function flood({ port, ca, address, perSecond }: HerdPart): void {
   }, 20);
 }
 
-function proven({ port, ca, address, perSecond }: HerdPart): void {
+function proven({ port, ca, address, perSecond, pids = [] }: HerdPart): void {
+  const waits = (): number[] => [waitedBy("self"), ...pids.map(waitedBy)];
   const session = connect(port, ca, address);
   ask(session, watchPath, "good-old");
-  setInterval(() => ask(session, "/api/v1/pods", "good-old"), 1000 / perSecond);
+  setInterval(() => {
+    const before = waits();
+    ask(session, "/api/v1/pods", "good-old", (tookMs) => {
+      // They may have waited at the same time: the longest wait is the least that it cost.
+      const waitedMs = Math.max(...waits().map((ms, at) => ms - (before[at] ?? ms)));
+      slowestOwnMs = Math.max(slowestOwnMs, tookMs - waitedMs);
+    });
+  }, 1000 / perSecond);
 }
 
 async function backend({ certificate, key }: HerdPart): Promise<number> {

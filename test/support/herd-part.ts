@@ -13,6 +13,8 @@ export type HerdPart = {
   readonly bearers: number;
   readonly watchesEach: number;
   readonly perSecond: number;
+  /** A proven client's: the processes that its requests pass. */
+  readonly pids?: readonly number[];
   /** A backend's own. */
   readonly certificate: string;
   readonly key: string;
@@ -24,6 +26,8 @@ export type PartState = {
   readonly counts: Readonly<Record<string, number>>;
   readonly halfMs: number;
   readonly slowestMs: number;
+  /** A proven client's: its slowest, without what the processes on the way waited for a processor meanwhile. */
+  readonly slowestOwnMs: number;
   /** A backend's: those that it has sent. */
   readonly goAways: number;
   /** The herd's: is each watch answered? */
@@ -46,6 +50,10 @@ export class PartProcess {
     const child = fork(file, [JSON.stringify(part)]);
     const [port] = await within(20_000, `the start of the ${part.role}`, once(child, "message"));
     return new PartProcess(child, Number(port));
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   async state(): Promise<PartState> {

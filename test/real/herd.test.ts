@@ -1,0 +1,89 @@
+/**
+ * After a restart of the proxy, before real apiservers: hundreds of bearers that were not seen before, whose first requests
+ * are ten watches each; alone, and beside a flood of watches with invented tokens and with none (`attacks/whole/herd` is the
+ * same in full size). HERD_BEARERS and HERD_RATE ask for more.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { PartProcess, told } from "../support/herd-part.ts";
+import { type Cluster, startCluster, users } from "./rig/cluster.ts";
+import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
+import { Proxy } from "./rig/proxy.ts";
+
+const test = suite("real/herd");
+const real = testWith(test, clusterNeeds);
+const bearers = Number(process.env["HERD_BEARERS"] ?? 500);
+const perSecond = Number(process.env["HERD_RATE"] ?? 2000);
+const watchesEach = 10;
+/** One herd each, so that nobody has seen its bearers. */
+const herds = ["127.0.0.1", "127.0.0.5"];
+const patienceMs = 120_000;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+
+let cluster: Cluster;
+const folder = mkdtempSync(join(tmpdir(), "herd-"));
+
+test.before(async () => {
+  if (!real.canRun) return;
+  const named = herds.flatMap((address) =>
+    Array.from({ length: bearers }, (_, index) => `good-${address}-${index}`),
+  );
+  const rows = [
+    `${users.admin.token},admin,admin-uid,"system:masters"`,
+    ...["good-old", ...named].map((name) => `${name},${name},${name},"readers"`),
+  ];
+  const file = join(folder, "tokens.csv");
+  writeFileSync(file, `${rows.join("\n")}\n`, { mode: 0o600 });
+  cluster = await startCluster({ apiservers: 2, flags: [`--token-auth-file=${file}`] });
+});
+
+test.after(async () => {
+  rmSync(folder, { recursive: true });
+  if (real.canRun) await cluster.stop();
+});
+
+/** Before a proxy that has just been started. */
+async function play(address: string, hasFlood: boolean): Promise<void> {
+  const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+  const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+  const place = { port: proxy.port, ca: readFileSync(cluster.caFile, "utf8") };
+  const proven = await PartProcess.start({ role: "proven", ...place, address: "127.0.0.3", perSecond: 20 });
+  await pause(1000);
+  const flood = hasFlood
+    ? await PartProcess.start({ role: "flood", ...place, address: "127.0.0.2", perSecond: 200 })
+    : undefined;
+  const beganAt = performance.now();
+  const herd = await PartProcess.start({
+    role: "herd",
+    ...place,
+    address,
+    bearers,
+    watchesEach,
+    perSecond,
+  });
+  let state = await herd.state();
+  while (!state.isDone && performance.now() - beganAt < patienceMs) {
+    await pause(100);
+    state = await herd.state();
+  }
+  figure(`${state.asked} watches in ${Math.round(performance.now() - beganAt)} ms: ${told(state)}`);
+  const [served, flooded] = await Promise.all([proven.state(), flood?.state()]);
+  figure(`proven ${told(served)}${flooded === undefined ? "" : `; flood ${told(flooded)}`}`);
+  for (const part of [herd, proven, flood]) part?.stop();
+  await proxy.stop();
+  assert.equal(state.counts, { 200: bearers * watchesEach });
+  assert.equal(Object.keys(served.counts), ["200"]);
+}
+
+real(
+  `${bearers} new bearers begin with ${watchesEach} watches each at ${perSecond} a second: none is refused`,
+  () => play("127.0.0.1", false),
+);
+
+real("nor beside a flood of invented tokens and anonymous watches", () => play("127.0.0.5", true));
+
+test.run();
