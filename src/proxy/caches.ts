@@ -7,10 +7,12 @@ import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import { Looks } from "../looks.ts";
+import { inSlices, stop } from "../slices.ts";
 import type { Doubt, Standings } from "../watch/stale.ts";
-import { isStalled } from "../watch/standing.ts";
+import { isStalled, type Standing } from "../watch/standing.ts";
 import type { Moves } from "./moves.ts";
 import type { Renewals } from "./renewals.ts";
+import type { Watching } from "./watching.ts";
 
 export type CachesParts = {
   readonly clock: Clock;
@@ -23,6 +25,8 @@ export type CachesParts = {
 export class Caches {
   readonly #parts: CachesParts;
   readonly #looks: Looks;
+  /** Those whose watches are being asked. */
+  readonly #asked = new Set<Standing>();
 
   constructor(parts: CachesParts) {
     this.#parts = parts;
@@ -52,13 +56,18 @@ export class Caches {
 
   /** Is there a watch that would have shown it? */
   #ask(doubts: readonly Doubt[]): void {
-    const { watchings } = this.#parts.moves;
-    for (const doubt of doubts)
-      for (const { legs } of watchings.of(doubt.standing.resource)) {
-        if (!legs.testifies(doubt)) continue;
-        this.#convict(doubt, "watch");
-        break;
-      }
+    const { clock, moves } = this.#parts;
+    for (const doubt of doubts) {
+      const { standing } = doubt;
+      if (this.#asked.has(standing)) continue;
+      this.#asked.add(standing);
+      const testify = ({ legs }: Watching): unknown => {
+        if (!legs.testifies(doubt)) return undefined;
+        if (!isStalled(standing, clock.now())) this.#convict(doubt, "watch");
+        return stop;
+      };
+      inSlices(clock, moves.watchings.of(standing.resource), testify, () => this.#asked.delete(standing));
+    }
   }
 
   #convict(doubt: Doubt, detector: "bookmark" | "watch"): void {
@@ -76,8 +85,9 @@ export class Caches {
       detector,
       watches,
     });
-    for (const watching of moves.watchings.of(resource))
+    inSlices(clock, moves.watchings.of(resource), (watching) => {
       if (watching.legs.first?.standing === standing) moves.flee(watching);
+    });
   }
 }
 

@@ -8,6 +8,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Journal } from "../journal.ts";
+import { stop as enough, inSlices } from "../slices.ts";
 import type { LiveExchanges } from "./exchanges.ts";
 import type { Exchange } from "./relay.ts";
 
@@ -40,11 +41,13 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   const farewell = new Farewell(exchanges, Math.ceil(times.timeoutMs / 2 / lookMs));
   const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
   while (isBusy() && clock.now() < deadline && !hurry.aborted) {
-    farewell.look();
+    await farewell.look(clock);
     await pause(clock, lookMs, hurry);
   }
   const cut = exchanges.size + parts.upgrades();
-  for (const exchange of exchanges.live) exchange.cut();
+  await walk(clock, exchanges.live, (exchange) => {
+    if (!exchange.isEnded) exchange.cut();
+  });
   parts.cut();
   journal.write({ kind: "drain.ended", cut });
 }
@@ -63,18 +66,29 @@ class Farewell {
     this.#looks = looks;
   }
 
-  look(): void {
-    const left = this.#exchanges.live.filter((one) => one.order.kind === "watch" && !this.#told.has(one));
+  async look(clock: Clock): Promise<void> {
+    const left: Exchange[] = [];
+    await walk(clock, this.#exchanges.live, (one) => {
+      if (one.order.kind === "watch" && !this.#told.has(one)) left.push(one);
+    });
     let due = Math.ceil(left.length / Math.max(1, this.#looks));
     this.#looks -= 1;
-    for (const watch of left) {
-      if (due === 0) return;
+    await walk(clock, left, (watch) => {
+      if (due === 0) return enough;
       // One that has no answer yet, or none that we can read, cannot be ended well: a later look tries again.
-      if (!watch.letWatchEnd()) continue;
+      if (!watch.letWatchEnd()) return undefined;
       this.#told.add(watch);
       due -= 1;
-    }
+      return undefined;
+    });
   }
+}
+
+/** Resolves when all were visited (slices.ts). */
+function walk<T>(clock: Clock, entries: Iterable<T>, visit: (entry: T) => unknown): Promise<void> {
+  return new Promise((resolve) => {
+    inSlices(clock, entries, visit, resolve);
+  });
 }
 
 function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 /** All live exchanges, for drain and for whoever wants to see them, and how the finished ones ended. */
 import { Histogram, requestBounds } from "../histogram.ts";
+import type { WatchTally } from "../watch/progress.ts";
 import type { AccessTeller } from "./access.ts";
 import type { Kind } from "./classify.ts";
 import type { Order } from "./order.ts";
@@ -52,8 +53,15 @@ export class Exchanges {
   readonly #counts = new Map<string, Count>();
   /** Where the last one was counted: most are like the one before, and need no key. */
   #lastCount: Count | undefined;
-  /** What watches that are over have delivered. */
-  readonly #ended = { events: 0, bytes: 0, violations: 0 };
+  /** How many live, of each kind. */
+  readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
+  /** What watches have delivered, and in which phase those are that can be read. */
+  readonly #watches: WatchTally = {
+    events: 0,
+    bytes: 0,
+    violations: 0,
+    phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
+  };
 
   /** Names of backends come and go for ever: what those that are gone have answered is told as a sum. */
   reconcile(backends: readonly string[]): void {
@@ -72,6 +80,8 @@ export class Exchanges {
     caller.active += 1;
     caller.lastAt = at;
     exchange.liveAt = this.#live.push(exchange) - 1;
+    this.#active[exchange.order.kind] += 1;
+    if (exchange.order.kind === "watch") exchange.tally = this.#watches;
   }
 
   /** `now`: the present clock reading. */
@@ -82,7 +92,8 @@ export class Exchanges {
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
     this.#ends[end] += 1;
     this.onEnd?.(exchange, end, now);
-    if (exchange.order.kind === "watch") this.#watchEnded(exchange);
+    exchange.tally = undefined;
+    exchange.watching?.progress.countOut();
     const last = this.#lastCount;
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
     if (isAlike && last.verb === exchange.order.verb) last.count += 1;
@@ -107,14 +118,9 @@ export class Exchanges {
     histogram.observe((now - at) / 1000);
   }
 
-  #watchEnded({ watching, sentBytes }: Exchange): void {
-    this.#ended.events += watching?.progress.events ?? 0;
-    this.#ended.violations += watching?.progress.violations ?? 0;
-    this.#ended.bytes += sentBytes;
-  }
-
   /** The last one takes its place. */
   #forget(exchange: Exchange): void {
+    this.#active[exchange.order.kind] -= 1;
     const last = this.#live.pop();
     if (last === undefined || last === exchange) return;
     this.#live[exchange.liveAt] = last;
@@ -178,22 +184,14 @@ export class Exchanges {
 
   /** What watches have delivered since the start, and how they stand now. */
   get watched(): Watched {
-    let { events, bytes, violations } = this.#ended;
-    const states = new Map<string, number>();
-    for (const { order, sentBytes, watching } of this.#live) {
-      if (order.kind !== "watch") continue;
-      const state = watching?.progress.phase ?? "opaque";
-      states.set(state, (states.get(state) ?? 0) + 1);
-      events += watching?.progress.events ?? 0;
-      violations += watching?.progress.violations ?? 0;
-      bytes += sentBytes;
-    }
-    return { events, bytes, violations, states };
+    const { events, bytes, violations, phases } = this.#watches;
+    let unread = this.#active.watch;
+    for (const count of Object.values(phases)) unread -= count;
+    const all = Object.entries({ ...phases, opaque: phases.opaque + unread });
+    return { events, bytes, violations, states: new Map(all.filter(([, count]) => count > 0)) };
   }
 
   active(kind: Kind): number {
-    let count = 0;
-    for (const exchange of this.#live) if (exchange.order.kind === kind) count += 1;
-    return count;
+    return this.#active[kind];
   }
 }

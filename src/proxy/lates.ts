@@ -6,6 +6,7 @@
 import type { Clock } from "../clock.ts";
 import { limits } from "../limits.ts";
 import { Looks } from "../looks.ts";
+import { inSlices, stop } from "../slices.ts";
 import { LateCaches } from "../watch/late.ts";
 import type { Doubt, Standings } from "../watch/stale.ts";
 import type { Moves } from "./moves.ts";
@@ -33,6 +34,8 @@ export class Lates {
   readonly #told = new Map<string, Told>();
   /** Those that were late for a moment, and until when they are let alone. */
   readonly #pauses = new Map<string, number>();
+  /** Those whose watches are being asked, or told. */
+  readonly #walked = new Set<string>();
   #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: LatesParts) {
@@ -81,20 +84,36 @@ export class Lates {
     const { clock, moves } = this.#parts;
     const cache = cacheOf(first.standing);
     const name = nameOf(cache);
-    if (!this.#told.has(name)) {
-      if (this.#pauses.has(name) || !this.#isShown(doubts, moves.watchings.of(cache.resource))) return;
-      this.#told.set(name, { ...cache, since: clock.now() });
-    }
+    if (this.#walked.has(name) || this.#pauses.has(name)) return;
     const others = all.map(({ standing }) => cacheOf(standing));
     const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
-    for (const watching of this.#watchingsOf(cache)) moves.shadowElsewhere(watching, names);
+    const shadow = (): void =>
+      this.#walk(cache, (watching) => {
+        if (watching.leg?.backend === cache.backend) moves.shadowElsewhere(watching, names);
+      });
+    if (this.#told.has(name)) return shadow();
+    // Is there a watch that would have shown it?
+    let isShown = false;
+    const ask = ({ legs }: Watching): unknown => {
+      isShown = doubts.some((doubt) => legs.isLate(doubt, this.#afterMs(doubt.standing.backend)));
+      return isShown ? stop : undefined;
+    };
+    this.#walk(cache, ask, () => {
+      if (!isShown) return;
+      this.#told.set(name, { ...cache, since: clock.now() });
+      shadow();
+    });
   }
 
-  /** Is there a watch that would have shown it? */
-  #isShown(doubts: readonly Doubt[], watchings: Iterable<Watching>): boolean {
-    for (const { legs } of watchings)
-      for (const doubt of doubts) if (legs.isLate(doubt, this.#afterMs(doubt.standing.backend))) return true;
-    return false;
+  /** Through the watches of the cache's resource, of all backends; one walk at a time for each cache. */
+  #walk(cache: Cache, visit: (watching: Watching) => unknown, done?: () => void): void {
+    const { clock, moves } = this.#parts;
+    const name = nameOf(cache);
+    this.#walked.add(name);
+    inSlices(clock, moves.watchings.of(cache.resource), visit, () => {
+      this.#walked.delete(name);
+      done?.();
+    });
   }
 
   #clear(name: string, told: Told): void {
@@ -105,11 +124,9 @@ export class Lates {
     // Suspected by now: it was no moment's weakness, and its lanes say what its watches are to do.
     if (moves.where.isDoubtful(backend)) return;
     if (now - since < limits.lateMomentMs) this.#pauses.set(name, now + limits.latePauseMs);
-    for (const { leg } of this.#watchingsOf(told)) if (leg?.isSuspect === false) leg.cleared();
-  }
-
-  #watchingsOf({ backend, resource }: Cache): readonly Watching[] {
-    return Array.from(this.#parts.moves.watchings.of(resource)).filter(({ leg }) => leg?.backend === backend);
+    inSlices(clock, moves.watchings.of(told.resource), ({ leg }) => {
+      if (leg?.backend === backend && !leg.isSuspect) leg.cleared();
+    });
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../clock.ts";
 import type { Backends } from "../health/backends.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { inSlices, stop } from "../slices.ts";
 import type { Standings } from "../watch/stale.ts";
 import { Complaints } from "./complaints.ts";
 import { Destinations } from "./destinations.ts";
@@ -216,19 +217,30 @@ export class Moves {
 
   /** One round at a time: who is refused at once, and so comes back meanwhile, is taken in the same. */
   #pump(): void {
-    // Those without any leg first.
-    for (const [watching, hasWaited] of this.#urgent) {
-      if (!this.#pace.take()) return this.#pumpLater();
-      this.#urgent.delete(watching);
-      this.#contain(watching, () => this.#attempt(watching, hasWaited));
-    }
-    for (const watching of this.#fleeing) {
-      if (!this.#pace.take()) return this.#pumpLater();
-      this.#fleeing.delete(watching);
-      this.#contain(watching, () => this.#flee(watching));
-    }
-    this.#isPumping = false;
-    if (this.#urgent.size > 0) this.#pumpSoon();
+    let hasRoom = true;
+    const pump = (watching: Watching): unknown => {
+      hasRoom = this.#pace.take();
+      if (!hasRoom) return stop;
+      const hasWaited = this.#urgent.get(watching);
+      if (hasWaited === undefined) this.#fleeing.delete(watching);
+      else this.#urgent.delete(watching);
+      this.#contain(watching, () => {
+        if (hasWaited === undefined) this.#flee(watching);
+        else this.#attempt(watching, hasWaited);
+      });
+      return undefined;
+    };
+    inSlices(this.clock, this.#hurried(), pump, () => {
+      if (!hasRoom) return this.#pumpLater();
+      this.#isPumping = false;
+      if (this.#urgent.size > 0) this.#pumpSoon();
+    });
+  }
+
+  /** Those without any leg first. */
+  *#hurried(): Iterable<Watching> {
+    yield* this.#urgent.keys();
+    yield* this.#fleeing;
   }
 
   /** A fault of ours costs this watch, not those behind it. */
@@ -272,9 +284,11 @@ export class Moves {
   }
 
   #tryAgain(): void {
-    for (const watching of this.#stranded) this.#urgent.set(watching, true);
-    this.#stranded.clear();
-    this.#pumpSoon();
+    inSlices(this.clock, Array.from(this.#stranded), (watching) => {
+      if (!this.#stranded.delete(watching)) return;
+      this.#urgent.set(watching, true);
+      this.#pumpSoon();
+    });
   }
 
   // --- at leisure ---

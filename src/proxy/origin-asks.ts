@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import type { Field } from "../h2/field.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
+import { inSlices } from "../slices.ts";
 import { OpenApiTitle, type Origin, type Origins } from "../watch/versions-of.ts";
 import type { RequestInfo } from "./classify.ts";
 import { dial } from "./dial.ts";
@@ -91,7 +92,11 @@ export class OriginAsks {
     const isNews = !isForeign && origin.isForeign;
     origin.isForeign = isForeign;
     origin.isKnown = true;
-    if (isNews) for (const { watching } of this.#parts.exchanges.live) watching?.isOwnAfterAll(origin);
+    const { clock, exchanges } = this.#parts;
+    if (!isNews) return;
+    inSlices(clock, exchanges.live, ({ watching, isEnded }) => {
+      if (!isEnded) watching?.isOwnAfterAll(origin);
+    });
   }
 }
 

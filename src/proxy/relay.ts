@@ -11,6 +11,7 @@ import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { errorCode, lost } from "../h2/protocol-error.ts";
 import type { Side, SideOwner } from "../h2/side.ts";
+import type { WatchTally } from "../watch/progress.ts";
 import { growWindow } from "./grow-window.ts";
 import { honestCode, isSentAgain } from "./honest-code.ts";
 import { dropsOf } from "./identity.ts";
@@ -79,6 +80,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   #sentBytes = 0;
   /** Where exchanges.ts keeps it while it lives. */
   liveAt = -1;
+  /** Where a watch that lives is counted (exchanges.ts). */
+  tally: WatchTally | undefined;
   /** Of its head, as `longHeadBytes` counts it. */
   headBytes = 0;
   /** Undoes the present wait for a time to come. */
@@ -209,6 +212,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   sent(count: number): void {
     this.#sentBytes += count;
+    if (this.tally !== undefined) this.tally.bytes += count;
     const granted = this.#watching?.settle(count) ?? count;
     const leg = this.#watching?.leg ?? this.legs.first;
     if (leg?.up === undefined) return;
@@ -362,7 +366,9 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.#sendHead(fields, end);
     if (this.order.kind !== "watch" || status !== 200 || end) return;
     this.#watching = this.#owner.watchOf(this, fields, leg);
-    if (this.#watching !== undefined) this.legs.first = undefined;
+    if (this.#watching === undefined) return;
+    this.legs.first = undefined;
+    if (this.tally !== undefined) this.#watching.progress.countIn(this.tally);
   }
 
   #sendHead(fields: Field[], end: boolean): void {

@@ -13,12 +13,23 @@ import type { Origin } from "./versions-of.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
+/** Of many watches together, kept as they go on: to add up 50,000 takes a loop turn too long. */
+export type Tally = {
+  events: number;
+  violations: number;
+  /** How many are in each phase. */
+  readonly phases: Record<Phase, number>;
+};
+
 /**
  * What becomes of an event. `drop`: the client has it, or never asked for it. `hold`: the other leg has to show it first
  * (ahead.ts). `refused`: an ERROR that answers our own
  * request, or one backend's 410 to the client's, when another may know better. `broken`: the leg is not what it was asked to be.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
+
+/** With the octets that left for their clients (relay.ts). */
+export type WatchTally = Tally & { bytes: number };
 
 export type ProgressOptions = {
   readonly start: Start;
@@ -41,7 +52,9 @@ export class Progress {
   readonly #mayRepeat: boolean;
   readonly #origin: Pick<Origin, "isForeign">;
   readonly #isInjected: boolean;
-  phase: Phase = "opening";
+  #phase: Phase = "opening";
+  /** Where it is counted, from `countIn` to `countOut`. */
+  #tally: Tally | undefined;
   /** All that matches up to here was delivered, but perhaps for events of this very version; "" when not known. */
   #cursor: string;
   /** The cursor before the version that is delivered now: surely complete. */
@@ -56,7 +69,7 @@ export class Progress {
   events = 0;
   liveEvents = 0;
   /** Events older than what the same leg had shown (incident 001). */
-  violations = 0;
+  #violations = 0;
   /** Clock readings; -1 before the first. */
   lastEventAt = -1;
   lastBookmarkAt = -1;
@@ -74,6 +87,41 @@ export class Progress {
     this.#cursor = options.start === "exact" ? options.version : "";
     this.#isComplete = options.start === "exact";
     this.#isRepeating = options.isRepeating;
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  set phase(phase: Phase) {
+    if (this.#tally !== undefined) {
+      this.#tally.phases[this.#phase] -= 1;
+      this.#tally.phases[phase] += 1;
+    }
+    this.#phase = phase;
+  }
+
+  get violations(): number {
+    return this.#violations;
+  }
+
+  set violations(count: number) {
+    if (this.#tally !== undefined) this.#tally.violations += count - this.#violations;
+    this.#violations = count;
+  }
+
+  /** From now on it is one of those that `tally` counts, with what it has had. */
+  countIn(tally: Tally): void {
+    this.#tally = tally;
+    tally.phases[this.#phase] += 1;
+    tally.events += this.events;
+    tally.violations += this.#violations;
+  }
+
+  /** It is in no phase any more; its events stay counted. */
+  countOut(): void {
+    if (this.#tally !== undefined) this.#tally.phases[this.#phase] -= 1;
+    this.#tally = undefined;
   }
 
   get cursor(): string {
@@ -144,6 +192,7 @@ export class Progress {
   #count(): void {
     this.events += 1;
     this.liveEvents += 1;
+    if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
   /** client-go starts its clock and its count anew behind the marker (watch.md §5.1). */

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { bearer, PlayedPath } from "../support/path.ts";
+import { PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/exchanges");
 
@@ -15,6 +16,31 @@ test("live exchanges are counted by kind, finished ones by verb, code and backen
   path.settle();
   assert.equal(path.exchanges.counts, [{ verb: "list", code: 200, backend: "a", count: 1 }]);
   assert.is(path.exchanges.ends.complete, 1);
+});
+
+test("what watches deliver and how they stand is counted as they go on: a scrape looks at none of them", () => {
+  const watch = new PlayedWatch({ query: "" });
+  const { exchanges } = watch.path;
+  const states = (): unknown => Object.fromEntries(exchanges.watched.states);
+  assert.equal(states(), { opaque: 1 }, "not answered yet");
+  watch.serve(watch.from, "");
+  assert.equal(states(), { opening: 1 });
+  watch.say(watch.from, "+8a");
+  assert.equal(states(), { listing: 1 });
+  watch.say(watch.from, "~9a ~10a ~9a");
+  assert.equal(states(), { live: 1 });
+  const second = watch.client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  watch.path.settle();
+  assert.equal(states(), { live: 1, opaque: 1 });
+  second.stream.reset(8);
+  watch.path.settle();
+  const { events, violations, bytes } = exchanges.watched;
+  assert.equal([events, violations, bytes], [4, 1, watch.ear.body.length]);
+  watch.ear.stream.reset(8);
+  watch.path.settle();
+  const { states: after, ...counted } = exchanges.watched;
+  assert.equal([after.size, counted], [0, { events, bytes, violations }], "counters never fall");
+  assert.is(exchanges.active("watch"), 0);
 });
 
 test("whatever clients and backends invent, the counts stay few (A54)", () => {

@@ -2,6 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../src/h2/protocol-error.ts";
 import { limits } from "../../src/limits.ts";
+import { Renewals, type RenewalsParts } from "../../src/proxy/renewals.ts";
+import { countedClock } from "../support/clock.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 import { blackHole, json, linesOf, listOf, ok, PlayedWatch } from "../support/watch-path.ts";
 
@@ -232,5 +234,35 @@ for (const [what, resource, query, count] of [
     assert.is(watch.path.moves.renewals, count);
   });
 }
+
+test("of 50,000 watches elsewhere the one that was shown something last is the first, and no loop turn is for all of them", () => {
+  const clock = countedClock();
+  const order: number[] = [];
+  const perTurn = new Map<number, number>();
+  const live = Array.from({ length: 50_000 }, (_, index) => {
+    const lastEventAt = (index * 7919) % 50_000;
+    return {
+      isEnded: false,
+      watching: {
+        leg: { backend: index % 2 === 0 ? "a" : "b" },
+        mayHaveTwo: true,
+        progress: { lastEventAt },
+        legs: {
+          isOlderThan(): boolean {
+            order.push(lastEventAt);
+            perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
+            return false;
+          },
+        },
+      },
+    };
+  });
+  const renewals = new Renewals({ clock, exchanges: { live } } as unknown as RenewalsParts);
+  renewals.returned("b");
+  clock.advance(1000);
+  assert.is(order.length, 25_000);
+  assert.ok(order.every((at, index) => index === 0 || at < (order[index - 1] ?? 0)));
+  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+});
 
 test.run();

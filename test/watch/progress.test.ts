@@ -353,4 +353,22 @@ test("where a marker is awaited nothing else ends the initial events", () => {
   assert.equal([progress.phase, progress.resumeVersion], ["live", "15"]);
 });
 
+test("counted among others: what it had before counts too, and its phase only until it is counted out", () => {
+  const tally = {
+    events: 1,
+    violations: 2,
+    phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
+  };
+  const { progress, leg } = fed(state, "+5a +6b");
+  progress.countIn(tally);
+  assert.equal([tally.events, tally.phases.listing], [3, 1]);
+  feed(progress, leg, "~9a ~8b");
+  assert.equal([tally.events, tally.violations], [1 + progress.events, 2 + progress.violations]);
+  assert.equal(tally.phases, { opening: 1, listing: 0, live: 4, opaque: 0, ended: 0 });
+  progress.countOut();
+  progress.lose();
+  progress.countOut();
+  assert.equal(tally.phases, { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 });
+});
+
 test.run();

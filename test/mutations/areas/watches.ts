@@ -359,14 +359,14 @@ export const watches: readonly Defect[] = [
   },
   defect(
     "a walk over all watches takes one loop turn",
-    { file: "slices.ts", find: "count <= limits.sliceEntries", replace: "count > 0" },
+    { file: "slices.ts", find: "count < limits.sliceEntries", replace: "count >= 0" },
     ["slices", "no turn visits more than its part"],
   ),
   defect(
     "a slice has no end in time",
     {
       file: "slices.ts",
-      find: "if (count % 16 === 0 && clock.now() >= until) return false;",
+      find: "if (clock.now() >= until) return false;",
       replace: "void until;",
     },
     ["slices", "a slice ends when its time is over"],
@@ -393,5 +393,28 @@ export const watches: readonly Defect[] = [
     "the patrol looks at watches that are over",
     { file: "proxy/patrol.ts", find: "watching === undefined || isEnded", replace: "watching === undefined" },
     ["proxy/patrol", "one that is over is not"],
+  ),
+  defect(
+    "watches that may be too old are looked through in one turn",
+    {
+      file: "proxy/renewals.ts",
+      find: "inSlices(this.#parts.clock, this.#old, renew, done);",
+      replace: "for (const one of this.#old) if (renew(one) === stop) break;\n    done();",
+    },
+    ["proxy/renewals", "no loop turn is for all of them"],
+  ),
+  defect(
+    "a watch that has ended stays in its phase",
+    {
+      file: "proxy/exchanges.ts",
+      find: "exchange.watching?.progress.countOut();",
+      replace: "void exchange.watching;",
+    },
+    ["proxy/exchanges", "a scrape looks at none of them"],
+  ),
+  defect(
+    "events before a watch is counted are lost",
+    { file: "watch/progress.ts", find: "tally.events += this.events;", replace: "void tally.events;" },
+    ["watch/progress", "counted among others"],
   ),
 ];
