@@ -20,6 +20,8 @@ export type Side = {
   grant(count: number): void;
   /** Octets given to `sendData` that have not left. */
   readonly queuedBytes: number;
+  /** Ends the connection behind this answer. Only HTTP/1.1 has it: there the connection carries nothing else. */
+  closeAfter?(): void;
 };
 
 /** What a side tells the exchange that owns it. */

@@ -123,6 +123,10 @@ export class H1Side implements Side {
     this.#socket.destroy();
   }
 
+  closeAfter(): void {
+    this.#response.shouldKeepAlive = false;
+  }
+
   /**
    * Answers in place of the reset, which HTTP/1.1 cannot say: some clients (curl) send a request again, a write too, when a
    * connection that was used before ends without an answer.

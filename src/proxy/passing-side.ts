@@ -21,6 +21,10 @@ export class PassingSide implements Side {
     this.#down.reset(code);
   }
 
+  closeAfter(): void {
+    this.#down.closeAfter?.();
+  }
+
   grant(count: number): void {
     this.#down.grant(count);
   }

@@ -164,6 +164,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     const { isAnswered } = this;
     const { mayHaveRun } = this.legs;
     this.legs.cancel(isAnswered);
+    // An HTTP/1.1 connection that stays open keeps its last request's head in memory, and memory may be why it is cut.
+    if (!isAnswered) this.down.closeAfter?.();
     if (isAnswered) this.#resetDown(lost);
     else if (mayHaveRun) this.#tellCut();
     else this.#resetDown(errorCode.REFUSED_STREAM);

@@ -64,6 +64,20 @@ for (const [caller, cut] of Object.entries(callers)) {
   });
 }
 
+test("the connection of an HTTP/1.1 request that is cut ends behind its answer", () => {
+  const path = new PlayedPath(["a"]);
+  const ear = path.client().ask("GET", object, [bearer("t")]);
+  path.settle();
+  const order: string[] = [];
+  for (const exchange of path.exchanges.live) {
+    exchange.down.closeAfter = () => order.push(`close, answered ${ear.status}`);
+    exchange.cut();
+  }
+  path.settle();
+  assert.equal(order, ["close, answered "]);
+  assert.is(ear.status, "503");
+});
+
 test("an upload that is cut is stopped behind its answer", () => {
   const path = new PlayedPath(["a"]);
   const ear = path.client().ask("POST", collection, [bearer("t")], false);

@@ -13,6 +13,7 @@ test("whatever one is told the other is", () => {
     sendData: (bytes, start, end, endStream) => told.push([bytes.toString("latin1", start, end), endStream]),
     reset: (code) => told.push(["reset", code]),
     grant: (count) => told.push(["grant", count]),
+    closeAfter: () => told.push(["closeAfter"]),
     queuedBytes: 7,
   };
   const side = new PassingSide(down);
@@ -20,12 +21,8 @@ test("whatever one is told the other is", () => {
   side.sendData(Buffer.from("abc"), 1, 3, true);
   side.reset(8);
   side.grant(3);
-  assert.equal(told, [
-    ["200", false],
-    ["bc", true],
-    ["reset", 8],
-    ["grant", 3],
-  ]);
+  side.closeAfter();
+  assert.equal(told, [["200", false], ["bc", true], ["reset", 8], ["grant", 3], ["closeAfter"]]);
   assert.is(side.queuedBytes, 7);
 });
 

@@ -3,6 +3,11 @@ import { type Defect, defect } from "../defect.ts";
 
 export const ends: readonly Defect[] = [
   defect(
+    "the HTTP/1.1 connection of a request that is cut stays open",
+    { file: "proxy/relay.ts", find: "if (!isAnswered) this.down.closeAfter?.();", replace: "" },
+    ["proxy/cut", "the connection of an HTTP/1.1 request that is cut ends behind its answer"],
+  ),
+  defect(
     "a write that was sent and is cut is told to be unprocessed",
     { file: "proxy/relay.ts", find: "else if (mayHaveRun) this.#tellCut();", replace: "" },
     ["proxy/cut", "a request that was sent has an unknown outcome"],
