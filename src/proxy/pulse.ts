@@ -65,6 +65,7 @@ export class Pulse<Lane extends Pulsed> {
   /** In how many beats each lane has its turn. */
   #turns = 1;
   #dueAt = 0;
+  #waitsSince = 0;
   #stop: (() => void) | undefined;
 
   constructor(parts: PulseParts<Lane>) {
@@ -95,6 +96,7 @@ export class Pulse<Lane extends Pulsed> {
   #wait(at: number): void {
     const { clock } = this.#parts;
     this.#dueAt = at;
+    this.#waitsSince = clock.now();
     this.#stop = clock.after(Math.max(0, at - clock.now()), () => this.#due());
   }
 
@@ -103,7 +105,8 @@ export class Pulse<Lane extends Pulsed> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    if (isLate) for (const lane of lanes()) lane.forgive(lateMs);
+    // When within this wait the loop stood still is not known: none of it counts.
+    if (isLate) for (const lane of lanes()) lane.forgive(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
       this.#tickAt = Math.max(this.#tickAt + times.intervalMs, now + times.intervalMs / 2);

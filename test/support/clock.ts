@@ -7,11 +7,14 @@ export type ManualClock = Clock & {
   turn(): void;
   /** Time passes while nothing runs, as when the loop is blocked; what was due runs afterwards, late. */
   stall(ms: number): void;
+  /** Moves the wall clock alone, forwards or back, as NTP or an operator does. */
+  setWall(ms: number): void;
 };
 
 /** A clock that only moves when told. */
 export function manualClock(): ManualClock {
   let now = 0;
+  let wallAtStart = 1_800_000_000_000;
   let due: { readonly at: number; readonly run: () => void }[] = [];
   let next: (() => void)[] = [];
   const turn = (): void => {
@@ -23,7 +26,7 @@ export function manualClock(): ManualClock {
   };
   return {
     now: () => now,
-    wall: () => 1_800_000_000_000 + now,
+    wall: () => wallAtStart + now,
     after(ms, run) {
       const entry = { at: now + ms, run };
       due.push(entry);
@@ -37,6 +40,9 @@ export function manualClock(): ManualClock {
     turn,
     stall(ms) {
       now += ms;
+    },
+    setWall(ms) {
+      wallAtStart += ms;
     },
     advance(ms) {
       const until = now + ms;

@@ -85,6 +85,8 @@ export class PlayedBackend {
   readyz: Readiness = "ready";
   /** How long /readyz takes. */
   readyzDelayMs = 0;
+  /** Probes that were begun. */
+  probeCount = 0;
   isUntrusted = false;
   /**
    * Which requests are authenticated, by their Authorization field; then it answers by itself, as an apiserver does: 200, or
@@ -181,6 +183,7 @@ export class PlayedBackend {
 
   /** A probe of it: a turn for the socket, another for /readyz. */
   probe(ear: ProbeEar): () => void {
+    this.probeCount += 1;
     let isOver = false;
     const soon = (run: () => void): void =>
       this.#clock.soon(() => {

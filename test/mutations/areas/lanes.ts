@@ -266,4 +266,9 @@ export const lanes: readonly Defect[] = [
     },
     ["proxy/hedge", "two lanes of one backend swallow the same LIST"],
   ),
+  defect(
+    "a pause of ours is charged from its beginning to the next beat",
+    { file: "proxy/pulse.ts", find: "lane.forgive(now - this.#waitsSince)", replace: "lane.forgive(lateMs)" },
+    ["proxy/standstill", "paused for 5 s"],
+  ),
 ];
