@@ -1,7 +1,7 @@
 /** What the JSON API lists, by the last part of the path. */
 import type { Clock } from "../../clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
-import { type Listing, type Page, pageOf } from "../http/listing.ts";
+import { type Listing, type Page, pageOf, slicedPageOf } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import type { Pages } from "./api.ts";
 import { type BackendSources, backendListing } from "./backend-listing.ts";
@@ -19,6 +19,7 @@ export type ListingSources = BackendSources & {
 
 export function apiPages(sources: ListingSources, times: Times): Pages {
   const { incidents, talks, live, certificates, wall } = sources;
+  const paged = pagedBy(sources.clock);
   return new Map([
     ["incidents", paged(incidentListing(() => incidents.all, times))],
     ["backends", paged(backendListing(sources, times))],
@@ -32,10 +33,14 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
   ]);
 }
 
-function paged<T>(listing: Listing<T>): Page {
-  const { kind, sort, columns } = listing;
-  const page = (query: string): ReturnType<Page> => pageOf(listing, query);
-  return Object.assign(page, { listing: { kind, sort, columns: Object.keys(columns) } });
+function pagedBy(clock: Clock): <T>(listing: Listing<T>) => Page {
+  return (listing) => {
+    const { kind, sort, columns } = listing;
+    return Object.assign((query: string) => pageOf(listing, query), {
+      listing: { kind, sort, columns: Object.keys(columns) },
+      sliced: (query: string) => slicedPageOf(listing, query, clock),
+    });
+  };
 }
 
 /** Certificates and keys that are not taken now, by their names in the journal, each with the latest reason. */

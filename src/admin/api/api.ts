@@ -36,7 +36,7 @@ export function createApi(parts: ApiParts): Routes {
     if (single !== undefined) return () => jsonReply(200, single(parts));
     const page = parts.pages.get(name);
     if (page === undefined) return undefined;
-    if (id === undefined) return (query) => listed(page(query), parts);
+    if (id === undefined) return async (query) => listed((await page.sliced?.(query)) ?? page(query), parts);
     return name === "incidents" ? () => oneIncident(id, parts) : undefined;
   };
 }

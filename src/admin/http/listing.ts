@@ -2,7 +2,9 @@
  * Lists of the JSON API, a page at a time: filtered, sorted and cut here, so that 50,000 watches cost neither the asker
  * nor the thread that serves clients. Pure.
  */
+import type { Clock } from "../../clock.ts";
 import { limits } from "../../limits.ts";
+import { inSlices } from "../../slices.ts";
 import { firstOf } from "./first-of.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -22,7 +24,11 @@ export type Listing<T> = {
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
 /** Answers a query with a page of one list; a string says why there is none. */
-export type Page = ((query: string) => JsonObject | string) & { readonly listing?: ListingFacts };
+export type Page = ((query: string) => JsonObject | string) & {
+  readonly listing?: ListingFacts;
+  /** The same, with no loop turn for all rows. */
+  readonly sliced?: (query: string) => Promise<JsonObject | string>;
+};
 
 /** What can be asked of a list. */
 export type ListingFacts = Pick<Listing<never>, "kind" | "sort"> & { readonly columns: readonly string[] };
@@ -41,16 +47,72 @@ type Asked = {
 export function pageOf<T>(listing: Listing<T>, query: string): JsonObject | string {
   const asked = askedIn(listing, query);
   if (typeof asked === "string") return asked;
-  const { limit, offset, column, isDescending } = asked;
-  const all = listing.rows();
-  const texts = textColumns(listing, all[0]);
-  const rows = all.filter((row) => fits(listing, row, asked) && hasText(texts, row, asked.text));
-  const of = listing.columns[column] ?? (() => 0);
-  const keyed = rows.map((row) => ({ row, key: of(row) }));
-  const sign = isDescending ? -1 : 1;
-  const first = firstOf(keyed, offset + limit, (a, b) => sign * compare(a.key, b.key));
-  const items = first.slice(offset).map(({ row }) => listing.view(row));
-  return { kind: listing.kind, total: all.length, matching: rows.length, offset, limit, items };
+  const gathered = new Gathered(listing, asked);
+  for (const row of gathered.all) gathered.add(row);
+  return gathered.page();
+}
+
+/** The same; other requests are served between two slices of the rows. */
+export function slicedPageOf<T>(
+  listing: Listing<T>,
+  query: string,
+  clock: Clock,
+): Promise<JsonObject | string> {
+  const asked = askedIn(listing, query);
+  if (typeof asked === "string") return Promise.resolve(asked);
+  const gathered = new Gathered(listing, asked);
+  return new Promise((resolve) => {
+    inSlices(
+      clock,
+      gathered.all,
+      (row) => gathered.add(row),
+      () => resolve(gathered.page()),
+    );
+  });
+}
+
+type Keyed<T> = { readonly row: T; readonly key: string | number };
+
+/** The rows that match, as far as they were looked through. */
+class Gathered<T> {
+  readonly all: readonly T[];
+  readonly #listing: Listing<T>;
+  readonly #asked: Asked;
+  readonly #texts: readonly Column<T>[];
+  readonly #of: Column<T>;
+  #matching = 0;
+  /** The first of them, and those since they were put in order last. */
+  #first: Keyed<T>[] = [];
+
+  constructor(listing: Listing<T>, asked: Asked) {
+    this.#listing = listing;
+    this.#asked = asked;
+    this.all = listing.rows();
+    this.#texts = textColumns(listing, this.all[0]);
+    this.#of = listing.columns[asked.column] ?? (() => 0);
+  }
+
+  add(row: T): void {
+    const { offset, limit, text } = this.#asked;
+    if (!fits(this.#listing, row, this.#asked) || !hasText(this.#texts, row, text)) return;
+    this.#matching += 1;
+    this.#first.push({ row, key: this.#of(row) });
+    if (this.#first.length >= 4 * (offset + limit)) this.#order();
+  }
+
+  page(): JsonObject {
+    const { offset, limit } = this.#asked;
+    this.#order();
+    const items = this.#first.slice(offset).map(({ row }) => this.#listing.view(row));
+    const { kind } = this.#listing;
+    return { kind, total: this.all.length, matching: this.#matching, offset, limit, items };
+  }
+
+  #order(): void {
+    const { offset, limit, isDescending } = this.#asked;
+    const sign = isDescending ? -1 : 1;
+    this.#first = firstOf(this.#first, offset + limit, (a, b) => sign * compare(a.key, b.key));
+  }
 }
 
 function askedIn<T>({ columns, sort }: Listing<T>, query: string): Asked | string {

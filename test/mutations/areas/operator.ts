@@ -129,4 +129,14 @@ export const operator: readonly Defect[] = [
     },
     ["admin/server/guests", "loses the socket"],
   ),
+  defect(
+    "a page of the API is made in one loop turn",
+    {
+      file: "admin/http/listing.ts",
+      find: "    inSlices(\n      clock,\n      gathered.all,\n      (row) => gathered.add(row),\n      () => resolve(gathered.page()),\n    );",
+      replace:
+        "    for (const row of gathered.all) gathered.add(row);\n    resolve(gathered.page());\n    void [inSlices, clock];",
+    },
+    ["admin/http/listing", "no loop turn looks at all rows"],
+  ),
 ];
