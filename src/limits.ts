@@ -168,7 +168,8 @@ export const limits = {
   /**
    * An address with more 401s than this, less what was forgiven and the bearers that were accepted, is rejected: a node with a
    * few expired tokens is not, a flood is at once. The most that is counted, so that it is forgiven a minute after its end; of
-   * how many addresses; and how many of one that is rejected may wait, so that a storm of expired tokens is told 401.
+   * how many addresses; and how many of one that is rejected may wait, so that a storm of expired tokens is told 401:
+   * all of them together take half of the room at most.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,

@@ -143,8 +143,10 @@ export class Admission {
   /** A newcomer always finds room: an address may only fill a part of what is free (dynamic queue length thresholds). */
   #mayWait({ key, all, open }: Group): boolean {
     const free = limits.unprovenWaiting - this.#waiting.size;
-    const most = this.#rejections.isRejected(key) ? limits.rejectedWaiting : limits.unprovenWaiting;
-    return all.size - open <= Math.min(most, free * limits.unprovenWaitingShare);
+    const waiting = all.size - open;
+    if (!this.#rejections.isRejected(key)) return waiting <= free * limits.unprovenWaitingShare;
+    // Half of the room is never theirs, from however many addresses they come.
+    return waiting <= limits.rejectedWaiting && free > limits.unprovenWaiting / 2;
   }
 
   /** The request has ended, or its client waits no more. */

@@ -118,6 +118,21 @@ test("an address whose requests are answered 401 again and again is rejected: fe
   assert.not(admission.isRejected("10.6.6.6"));
 });
 
+test("a flood that is answered 401, from however many addresses it comes, leaves half of the room to others", () => {
+  const { admission, enter } = admitting();
+  for (let address = 0; address < 20; address += 1) {
+    const entry = enter("", `10.6.6.${address}`, "bad");
+    for (let count = 0; count <= limits.rejections; count += 1)
+      if (entry !== undefined) admission.answered(entry, 401);
+    while (enter("", `10.6.6.${address}`) !== undefined) continue;
+  }
+  // The first request of each waits before its address is known for what it is.
+  assert.ok(admission.waiting <= limits.unprovenWaiting / 2 + 20, `${admission.waiting}`);
+  let count = 0;
+  while (enter("", "10.0.0.1") !== undefined) count += 1;
+  assert.ok(count > 24_900, `${count}`);
+});
+
 test("under load the first requests of all bearers of an address come before further ones of any", () => {
   const { clock, admission, heard, enter } = admitting();
   const hanging = Array.from({ length: limits.unprovenPerSource }, (_, index) =>

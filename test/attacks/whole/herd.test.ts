@@ -19,7 +19,7 @@ const watchesEach = 10;
 const patienceMs = 150_000;
 const MiB = 1024 * 1024;
 /** What waits costs this much at most, with its client's socket and session. */
-const mostBytes = 1400 * MiB;
+const mostBytes = 700 * MiB;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 

@@ -93,10 +93,19 @@ export const admission: readonly Defect[] = [
     "one address may fill all of the room in which the unproven wait",
     {
       file: "proxy/admission.ts",
-      find: "Math.min(most, free * limits.unprovenWaitingShare)",
-      replace: "Math.min(most, all.size - open + free - 1)",
+      find: "return waiting <= free * limits.unprovenWaitingShare;",
+      replace: "return free > 0;",
     },
     ["proxy/admission", "other addresses find room"],
+  ),
+  defect(
+    "addresses whose requests are answered 401 fill all of the room in which the unproven wait",
+    {
+      file: "proxy/admission.ts",
+      find: "free > limits.unprovenWaiting / 2",
+      replace: "free > 0",
+    },
+    ["proxy/admission", "from however many addresses"],
   ),
   defect(
     "further requests of one bearer take the places of other bearers",
