@@ -24,6 +24,9 @@ const opensPerSecond = 3_000;
 const pauseMs = 1_200;
 /** Longer than the pauses between all periodic looks (limits.patrolMs, limits.balanceMs). */
 const looksMs = 6_000;
+const round = "nobody looks, for as long as one round of all periodic looks";
+/** No periodic look takes more of one loop turn. */
+const mostLateMs = 10;
 
 const { values } = parseArgs({
   options: {
@@ -111,7 +114,7 @@ for (let time = 0; time < Number(values.times); time += 1) {
     costs.set(name, [...(costs.get(name) ?? []), await costOf(run)]);
   };
   await record("nobody looks, for a tenth of a second", () => sleep(100));
-  await record("nobody looks, for as long as one round of all periodic looks", () => sleep(looksMs));
+  await record(round, () => sleep(looksMs));
   for (const path of looks) await record(path, () => look(path));
   progress(".");
   await sleep(pauseMs);
@@ -127,7 +130,8 @@ const range = (all: readonly number[]): string =>
 for (const [name, all] of costs) {
   const cpu = all.map(({ cpuMs }) => cpuMs);
   const late = all.map(({ lateMs }) => lateMs);
-  const isIn = median(cpu) <= mostMs;
+  // Six seconds have CPU time of all kinds in them: there the longest turn counts.
+  const isIn = name === round ? median(late) <= mostLateMs : median(cpu) <= mostMs;
   if (!isIn) isMet = false;
   process.stdout.write(
     `figure: ${isIn ? "✓" : "✗"} ${name}: CPU ${range(cpu)}, loop late by ${range(late)}\n`,

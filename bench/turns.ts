@@ -1,0 +1,90 @@
+/**
+ * node bench/turns.ts [watches]
+ *
+ * The longest loop turn of each walk over 50,000 watches (src/slices.ts), which are real ones on played backends. Ends with
+ * `figure:` lines, and with 1 when a turn takes too long. What a collection of the heap takes is in it.
+ */
+import type { Clock } from "../src/clock.ts";
+import { Balance } from "../src/proxy/balance.ts";
+import { Patrol } from "../src/proxy/patrol.ts";
+import { Renewals } from "../src/proxy/renewals.ts";
+import { bearer, PlayedPath } from "../test/support/path.ts";
+import { linesOf, ok } from "../test/support/watch-path.ts";
+import { median } from "./report.ts";
+
+const mostMs = 10;
+const each = 100;
+const rounds = 9;
+const clients = Number(process.argv[2] ?? 50_000) / each;
+const path = new PlayedPath(["a", "b"], { down: ["b"] });
+path.clock.advance(1000);
+for (let count = 0; count < clients; count += 1) {
+  const client = path.client();
+  for (let watch = 0; watch < each; watch += 1)
+    client.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer(`t-${count}`)]);
+  path.clock.advance(200);
+  for (const asked of path.backend("a").asked.splice(0)) {
+    asked.side?.sendHeaders(ok, false);
+    asked.say(linesOf("+8a"));
+  }
+}
+path.clock.advance(1000);
+const { exchanges, moves, upstreams, journal } = path;
+
+/** Real time; what is to run later waits here for its turn. */
+let turns: (() => void)[] = [];
+const clock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(_ms, run) {
+    turns.push(run);
+    return () => {
+      turns = turns.filter((one) => one !== run);
+    };
+  },
+  soon: (run) => void turns.push(run),
+};
+
+/** Runs what it begins to the end, in ms for each turn. */
+function turnsOf(begin: () => void): readonly number[] {
+  const took: number[] = [];
+  turns = [begin];
+  for (let next = turns.shift(); next !== undefined && took.length < 1000; next = turns.shift()) {
+    const at = performance.now();
+    next();
+    took.push(performance.now() - at);
+  }
+  return took;
+}
+
+const late: string[] = [];
+function measure(name: string, begin: () => void): void {
+  const all = Array.from({ length: rounds }, () => turnsOf(begin));
+  const longest = all.map((took) => Math.max(...took));
+  const sums = all.map((took) => took.reduce((sum, ms) => sum + ms, 0));
+  const isIn = median(longest) <= mostMs;
+  if (!isIn) late.push(name);
+  const range = `${median(longest).toFixed(1)} ms (at most ${Math.max(...longest).toFixed(1)})`;
+  process.stdout.write(
+    `figure: ${isIn ? "✓" : "✗"} ${name}: longest turn ${range}, ${all[0]?.length} turns, ${median(sums).toFixed(0)} ms together\n`,
+  );
+}
+
+/** The first look of something that looks again and again. */
+function firstLook(looks: { start(): void; stop(): void }): void {
+  looks.start();
+  const look = turns.shift();
+  look?.();
+  // The next look is not waited for.
+  turns.shift();
+}
+
+process.stdout.write(`figure: ${exchanges.active("watch")} watches\n`);
+const shares = (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1]));
+measure("patrol", () => firstLook(new Patrol(clock, exchanges)));
+measure("balance", () => firstLook(new Balance({ clock, exchanges, moves, shares })));
+const renewals = new Renewals({ clock, exchanges, moves, upstreams, journal });
+measure("renewals after a backend came back", () => renewals.returned("b"));
+measure("counters of a scrape", () => void [exchanges.watched, exchanges.active("watch")]);
+measure("copy of all that is open", () => void exchanges.live);
+process.exit(late.length === 0 ? 0 : 1);
