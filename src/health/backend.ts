@@ -206,8 +206,11 @@ export function isMute(held: Held): boolean {
  */
 export function areAllSilent(all: readonly Held[]): boolean {
   const isUnused = ({ lanes, fresh }: Held): boolean => lanes === "none" && fresh !== "answer";
-  const isCutOff = ({ fresh, answeredAt }: Held): boolean => answeredAt >= 0 && fresh !== "refusal";
-  return all.every((held) => isMute(held) || isUnused(held)) && all.some((held) => isCutOff(held));
+  const isCutOff = ({ lanes, fresh, answeredAt }: Held): boolean =>
+    answeredAt >= 0 && fresh !== "refusal" && lanes !== "left";
+  return (
+    all.every((held) => isMute(held) || isUnused(held)) && all.some((held) => isMute(held) && isCutOff(held))
+  );
 }
 
 /** Suspect for a reason that holds now: what waits for it had better ask elsewhere. One on its way up is not. */

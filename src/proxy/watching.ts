@@ -95,11 +95,11 @@ export class Watching implements LegOwner {
 
   /** Should its server have ended it by now? Has it missed its bookmarks? Asked every few seconds. */
   look(): void {
-    const { host, moves } = this.#parts;
+    const { moves } = this.#parts;
     const { leftMs } = this.legs.times;
     if (leftMs !== undefined && leftMs < -limits.overdueMs) {
       moves.ended(this, "overdue", this.leg?.backend ?? this.#pursuit.from);
-      host.endsHere(true);
+      this.#endAtDeadline();
     } else if (this.legs.stalledMs >= 0) this.#leaveStalled();
     else if (this.legs.isRewound) this.#end("rewound");
     else if (this.mayHaveTwo && this.legs.isHung) {
@@ -500,6 +500,7 @@ export class Watching implements LegOwner {
   }
 
   #resume(inMs: number): void {
+    if (this.legs.isPastDeadline) return this.#endAtDeadline();
     if (this.#isExpired) return this.#end("refused");
     if (!this.#pursuit.mayTry())
       return this.#end(this.#pursuit.isFruitless ? "fruitless" : this.#pursuit.endReason);

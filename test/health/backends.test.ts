@@ -168,4 +168,13 @@ test("where all refuse, or none was ever reached, nothing is silent", () => {
   assert.not(backends.areAllSilent);
 });
 
+test("a backend that said goodbye on its only session is no silence, though no other was ever reached (D14)", () => {
+  const clock = manualClock();
+  const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), deadAfterAllMs: 10_000 });
+  backends.learn("a", opened);
+  backends.learn("a", { kind: "lanes-going" });
+  backends.learn("a", { kind: "lanes-lost", by: "socket", reason: "it ended" });
+  assert.not(backends.areAllSilent);
+});
+
 test.run();

@@ -19,6 +19,18 @@ test("a watch that its server forgot to end is ended, a little after its client'
   watch.has("+8a", "ended");
 });
 
+test("one whose initial events came when its deadline had passed is not ended so soon that its client lists anew", () => {
+  const query =
+    "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=4";
+  const watch = new PlayedWatch({ query });
+  watch.advance(2 * limits.patrolMs - 200);
+  watch.serve(watch.from, "+8a =9$");
+  watch.advance(900);
+  watch.has("+8a =9$");
+  watch.advance(500);
+  watch.has("+8a =9$", "ended");
+});
+
 test("a watch that has missed two bookmarks is asked for elsewhere, and what that shows goes on", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
   watch.serve(watch.from, "=8");

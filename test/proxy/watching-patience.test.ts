@@ -254,6 +254,20 @@ test("a watch whose backends are all silent ends at its client's own deadline, t
   assert.equal([...watch.path.moves.ends], [], "no end of ours");
 });
 
+test("a watch that waits for a cache that is being filled ends at its client's own deadline", () => {
+  const json = new Field("content-type", "application/json");
+  const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=5" });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.from);
+  for (let count = 0; count < 7; count += 1) {
+    if (!watch.ear.isEnded)
+      watch.to.last.answer(429, '{"kind":"Status","code":429}', [json, retryAfter("1")]);
+    watch.path.settle();
+    watch.advance(1_000);
+  }
+  watch.has("+8a", "ended");
+});
+
 test("a watch that was told to end ends for that reason, whatever becomes of its backend meanwhile", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from);

@@ -56,6 +56,7 @@ export class End implements Wire {
   isClosed = false;
   isHole = false;
   #isPaused = false;
+  #heldUntil = 0;
   #breaksAfter = Number.POSITIVE_INFINITY;
   readonly #inbox: (Buffer | "end")[] = [];
 
@@ -115,6 +116,12 @@ export class End implements Wire {
       this.#isPaused = false;
       this.#read();
     });
+  }
+
+  /** What comes waits for its sender's kernel to send it again, at the latest as long after the hole as that lasted. */
+  hold(untilMs: number): void {
+    this.#heldUntil = Math.max(this.#heldUntil, untilMs);
+    this.#network.world.at(untilMs, () => this.#read());
   }
 
   /** The other side is gone: this one learns it a little later, with or without what was still under way. */
@@ -224,7 +231,7 @@ export class End implements Wire {
   }
 
   #read(): void {
-    while (!this.#isPaused && !this.isClosed) {
+    while (!this.#isPaused && !this.isClosed && this.#network.world.now() >= this.#heldUntil) {
       const what = this.#inbox.shift();
       if (what === undefined) return;
       if (what === "end") {

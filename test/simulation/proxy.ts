@@ -19,7 +19,7 @@ export type ProxyOptions = {
   readonly lanes: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
   /** How backends are asked on fresh sockets; undefined: they are not. */
-  readonly probes?: PathOptions["probes"];
+  readonly probes?: PathOptions["probes"] | undefined;
   readonly tell: (entry: Entry) => void;
   /** What the path threw: always a bug. */
   readonly thrown: (error: unknown) => void;

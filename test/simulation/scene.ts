@@ -13,6 +13,7 @@ import { newHabits, newPlan, type Plan } from "./plan.ts";
 import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";
 import { Run } from "./run-state.ts";
+import { Silence } from "./silence.ts";
 import { runErrands, storm } from "./storm.ts";
 import { World } from "./world.ts";
 
@@ -33,6 +34,8 @@ export type Figures = {
 /** Everything is asked within this; then it may take so long until all is quiet. */
 const busyMs = 1_500;
 const patienceMs = 120_000;
+/** By then each backend has been asked whether it is ready. */
+const knownMs = 600;
 
 export function play(seed: number, trace?: (line: string) => void): Figures {
   return new Scene(seed, trace).play();
@@ -47,6 +50,8 @@ export class Scene {
   readonly backends: readonly Backend[];
   readonly clients: readonly SimulatedClient[];
   readonly isStormy: boolean;
+  /** All backends fall silent for a while, and that is all that befalls them: nothing may end or fail (D14). */
+  readonly #silence: Silence | undefined;
   readonly #askings: Asking[] = [];
   readonly #watchings: Watching[] = [];
   /** Every change of the watched configmaps, in order. */
@@ -67,6 +72,7 @@ export class Scene {
     this.run = new Run(world, random, trace);
     this.network = new Network(world, random);
     this.isStormy = seed % 2 === 1;
+    this.#silence = !this.isStormy && random.chance(0.3) ? new Silence(world, random) : undefined;
     this.store = newCluster(world);
     this.store.subscribe(({ type, version, resource, object: { metadata } }) => {
       if (resource === "configmaps" && metadata.namespace === "default")
@@ -83,6 +89,7 @@ export class Scene {
       dial: (name) => this.#dialBackend(name, weatherOf(random, laneWindows)),
       lanes: { streams: random.chance(0.5) ? 80 : random.whole(1, 6), warm: random.whole(0, 2) },
       sharing: isPrivate ? "none" : "lanes",
+      probes: this.#silence?.probes,
       tell: (entry) => this.run.tell(() => JSON.stringify(entry)),
       thrown: (error) => this.run.wrong(`thrown: ${error instanceof Error ? error.stack : String(error)}`),
     });
@@ -93,10 +100,13 @@ export class Scene {
   }
 
   play(): Figures {
-    const { world } = this.run;
+    const { world, random } = this.run;
     this.#schedule();
     runErrands(this, busyMs);
     if (this.isStormy) storm(this, busyMs);
+    const silence = this.#silence;
+    // Not before any backend has answered: then nothing lives that could be carried over.
+    if (silence !== undefined) world.after(knownMs + random.next() * busyMs, () => this.#fallSilent(silence));
     world.runUntil(() => world.now() >= busyMs, busyMs);
     const isQuiet = world.runUntil(() => this.#isAnswered(), patienceMs);
     if (!isQuiet) this.#tellHanging();
@@ -139,6 +149,12 @@ export class Scene {
     look();
   }
 
+  #fallSilent(silence: Silence): void {
+    this.hasHitBackends = true;
+    silence.begin(this.backends.flatMap(({ sessions }) => [...sessions.keys()]));
+    this.run.tell(() => `all backends silent until ${silence.until}`);
+  }
+
   /** Something changes in the cluster; with so many octets, when it is not removed. */
   write(bytes: number): void {
     const { random } = this.run;
@@ -153,6 +169,7 @@ export class Scene {
     if (backend === undefined || backend.isDown) return undefined;
     const [ours, theirs] = this.network.pair(weather);
     backend.accept(theirs);
+    this.#silence?.dialled(theirs);
     return ours;
   }
 
@@ -256,6 +273,9 @@ export class Scene {
     if (!this.hasHitBackends) {
       for (const entry of this.proxy.entries) if (isEvidence(entry)) run.wrong(JSON.stringify(entry));
     }
+    if (this.#silence !== undefined) {
+      for (const entry of this.proxy.entries) if (isLost(entry)) run.wrong(JSON.stringify(entry));
+    }
     for (const asking of this.#askings)
       if (!this.#mayEndSo(asking)) run.wrong(`ended wrongly: ${asking.description}`);
   }
@@ -305,6 +325,11 @@ export class Scene {
 function heardCode({ resetCode }: Plan): number {
   const isMistakable = resetCode === errorCode.NO_ERROR || resetCode === errorCode.CANCEL;
   return isMistakable ? errorCode.INTERNAL_ERROR : resetCode;
+}
+
+/** Was a session given up that was open? */
+function isLost(entry: Entry): boolean {
+  return entry.kind === "lane.closed" && entry.reason.startsWith("PING unanswered");
 }
 
 /** Does the journal speak ill of a backend? What clients do must never be the cause. */

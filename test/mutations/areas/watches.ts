@@ -134,6 +134,15 @@ export const watches: readonly Defect[] = [
     ["proxy/watching-patience", "all silent ends at its client's own deadline"],
   ),
   defect(
+    "a watch that waits for a cache to be filled outlives its client's deadline",
+    {
+      file: "proxy/watching.ts",
+      find: "    if (this.legs.isPastDeadline) return this.#endAtDeadline();\n",
+      replace: "",
+    },
+    ["proxy/watching-patience", "waits for a cache that is being filled ends at its client's own deadline"],
+  ),
+  defect(
     "a restart is taken for the server's timeout",
     { file: "watch/ending.ts", find: "(isOurs || isDraining ?", replace: "(isOurs ?" },
     ["proxy/watching", "a restart is not the server's timeout"],

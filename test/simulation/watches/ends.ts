@@ -27,6 +27,8 @@ const veryShortMs = 1_000;
  * come a move, a round trip or two, and perhaps a retransmission.
  */
 const freshMs = 6_000;
+/** A probe every 250 ms, TCP and TLS. */
+const foundMs = 1_000;
 /** Events that come so soon one after another were held up together. */
 const rushMs = 100;
 /** Who has been well for so long is known to be: a backend that fell often is believed again after 16 s (backend.ts). */
@@ -200,7 +202,7 @@ export class EndJudge {
     const version = isExact ? call.follower.version : call.follower.wholeVersion;
     if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))
       return "its version is forgotten";
-    if (this.#reach.isHiddenSince(interest.resource, version, now - budgetMs))
+    if (this.#reach.isHiddenSince(interest.resource, version, now - budgetMs, now - foundMs))
       return "nobody who knows its version to be reached";
     return `no reason: end after ${attempts.length} moves`;
   }

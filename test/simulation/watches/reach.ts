@@ -9,6 +9,7 @@ export class Reach {
   readonly #befellEachAt = new Map<SimulatedApiserver, number>();
   /** Since when those that serve nobody have not; and until when those that serve again did not. */
   readonly #hiddenSince = new Map<SimulatedApiserver, number>();
+  readonly #wasHiddenSince = new Map<SimulatedApiserver, number>();
   readonly #hiddenUntil = new Map<SimulatedApiserver, number>();
   #isNobody = false;
   #nobodyUntil = Number.NEGATIVE_INFINITY;
@@ -24,9 +25,17 @@ export class Reach {
     this.#befellEachAt.set(backend, this.befellAt);
     if (!isServing(backend)) {
       if (!this.#hiddenSince.has(backend)) this.#hiddenSince.set(backend, this.befellAt);
-    } else if (this.#hiddenSince.delete(backend)) this.#hiddenUntil.set(backend, this.befellAt);
+    } else this.#isBack(backend);
     if (this.#isNobody) this.#nobodyUntil = this.befellAt;
     this.#isNobody = !this.#apiservers.some(isServing);
+  }
+
+  #isBack(backend: SimulatedApiserver): void {
+    const since = this.#hiddenSince.get(backend);
+    if (since === undefined) return;
+    this.#hiddenSince.delete(backend);
+    this.#wasHiddenSince.set(backend, since);
+    this.#hiddenUntil.set(backend, this.befellAt);
   }
 
   /** When nobody at all could serve last; now, while that is so. */
@@ -54,11 +63,14 @@ export class Reach {
     return (this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY) > since;
   }
 
-  /** Has whoever knows the version been out of reach since then? */
-  isHiddenSince(resource: string, version: number, since: number): boolean {
+  /** Has whoever knows the version been out of reach since then? One that came back after `foundBy` was not found yet. */
+  isHiddenSince(resource: string, version: number, since: number, foundBy: number): boolean {
+    const from = (one: SimulatedApiserver): number | undefined =>
+      this.#hiddenSince.get(one) ??
+      (this.isBackSince(one, foundBy) ? this.#wasHiddenSince.get(one) : undefined);
     return this.#apiservers
       .filter((one) => one.knows(resource, version))
-      .every((one) => (this.#hiddenSince.get(one) ?? Number.POSITIVE_INFINITY) <= since);
+      .every((one) => (from(one) ?? Number.POSITIVE_INFINITY) <= since);
   }
 }
 
