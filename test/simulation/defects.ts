@@ -8,6 +8,7 @@ import { errorCode, lost } from "../../src/h2/protocol-error.ts";
 import { Session } from "../../src/h2/session.ts";
 import { Stream } from "../../src/h2/stream.ts";
 import { FrameWriter } from "../../src/h2/writer.ts";
+import { Backends } from "../../src/health/backends.ts";
 import { Exchanges } from "../../src/proxy/exchanges.ts";
 import { Lane } from "../../src/proxy/lane.ts";
 import { Exchange } from "../../src/proxy/relay.ts";
@@ -32,6 +33,14 @@ function wrap<T extends object, K extends keyof T>(
   return () => {
     prototype[name] = original;
   };
+}
+
+/** Replaces what a property of Backends says. */
+function replaceGetter(name: "silenceOverAt" | "areAllSilent", get: () => unknown): () => void {
+  const original = Object.getOwnPropertyDescriptor(Backends.prototype, name);
+  if (original === undefined) throw new Error(`Backends has no ${name}`);
+  Object.defineProperty(Backends.prototype, name, { get, configurable: true });
+  return () => Object.defineProperty(Backends.prototype, name, original);
 }
 
 /** True once in so many calls. */
@@ -181,6 +190,14 @@ export const defects: readonly Defect[] = [
           this.sent(end - start);
         };
       }),
+  },
+  {
+    name: "the first answer after a silence of all convicts the other backends at once",
+    put: () => replaceGetter("silenceOverAt", () => 0),
+  },
+  {
+    name: "requests do not wait for the end of a silence of all",
+    put: () => replaceGetter("areAllSilent", () => false),
   },
   {
     name: "a buffer that was given away is used again",

@@ -220,7 +220,9 @@ export class Scene {
     }
     // Nothing tells a backend that nobody is there any more, but its kernel in the end.
     for (const end of this.swallowed) end.destroy();
-    this.run.world.runUntil(() => false, 10_000);
+    const { world } = this.run;
+    const heldMs = Math.max(0, (this.#silence?.arrivedAt ?? 0) - world.now());
+    world.runUntil(() => false, heldMs + 10_000);
   }
 
   #close(): void {

@@ -19,6 +19,8 @@ export class Silence {
   readonly #random: Random;
   /** A clock reading; 0 before it begins. */
   until = 0;
+  /** When the last of what it held back arrives: a clock reading. */
+  arrivedAt = 0;
   readonly probes: PathOptions["probes"];
 
   constructor(world: World, random: Random) {
@@ -40,6 +42,7 @@ export class Silence {
       const at = this.#retransmittedAt(now);
       end.hold(at);
       end.peer?.hold(at);
+      this.arrivedAt = Math.max(this.arrivedAt, at);
     }
   }
 
