@@ -108,7 +108,7 @@ export class Scene {
     // Not before any backend has answered: then nothing lives that could be carried over.
     if (silence !== undefined) world.after(knownMs + random.next() * busyMs, () => this.#fallSilent(silence));
     world.runUntil(() => world.now() >= busyMs, busyMs);
-    const isQuiet = world.runUntil(() => this.#isAnswered(), patienceMs);
+    const isQuiet = world.runUntil(() => silence?.isOver !== false && this.#isAnswered(), patienceMs);
     if (!isQuiet) this.#tellHanging();
     this.#settleWatches();
     this.#close();

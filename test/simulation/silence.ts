@@ -33,6 +33,12 @@ export class Silence {
     };
   }
 
+  /** Has it been, and is all that it held back there? */
+  get isOver(): boolean {
+    const now = this.#world.now();
+    return this.until > 0 && now > this.until && now > this.arrivedAt;
+  }
+
   /** `ends`: those of the backends. */
   begin(ends: readonly End[]): void {
     const now = this.#world.now();
