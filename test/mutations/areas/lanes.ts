@@ -80,7 +80,7 @@ export const lanes: readonly Defect[] = [
     "our own stall is held against lanes",
     {
       file: "proxy/pulse.ts",
-      find: "if (isLate) for (const lane of lanes()) lane.forgive(lateMs);",
+      find: "if (isLate) for (const lane of lanes()) lane.forgive(now - this.#waitsSince);",
       replace: "",
     },
     ["proxy/pulse", "time in which our own loop stood still"],
@@ -134,8 +134,8 @@ export const lanes: readonly Defect[] = [
     "lanes die while no backend answers",
     {
       file: "proxy/pulse.ts",
-      find: "return isAlone ? deadAfterMs : Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
-      replace: "return isAlone ? deadAfterMs : deadAfterMs;",
+      find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
+      replace: "if (!isAlone) return deadAfterMs;",
     },
     ["proxy/all-silent", "all silent for 5000 ms"],
   ),
