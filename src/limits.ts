@@ -568,6 +568,8 @@ export const limits = {
   h1HeadMs: 10_000,
   /** Parsers that nobody uses: each keeps the longest head that it has read, and Node would keep a thousand. */
   h1IdleParsers: 16,
+  /** From the last answers of a listener that is cut to the end of its sockets; the process ends 100 ms after that cut. */
+  cutLingerMs: 50,
   /** How long a refused client may take to read why. */
   h1LingerMs: 1000,
   /** Parsed requests behind the one being answered: no Kubernetes client pipelines at all (A33). Their heads: one usual one. */

@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import { descriptorOf } from "../descriptors.ts";
 import { cannotListen, Failure, failureFrom } from "../failure.ts";
 import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
 import { inSlices } from "../slices.ts";
 import { Client } from "./client.ts";
 import { detect } from "./detect.ts";
@@ -194,12 +195,17 @@ export class Listener {
     return [...this.#downstreams, ...this.#h1Clients].filter(({ isIdle }) => isIdle);
   }
 
-  /** Ends everything now. */
+  /**
+   * Ends everything now. Sockets are closed a moment later: one that is closed with octets unread resets its connection, and
+   * the last answers in it are lost (RFC 9112 §9.6).
+   */
   cut(): void {
     this.#stopChecks();
     for (const downstream of Array.from(this.#downstreams)) downstream.cut();
     for (const one of Array.from(this.#h1Clients)) one.cut();
-    for (const socket of this.#sockets) socket.destroySoon();
+    this.#parts.clock.after(limits.cutLingerMs, () => {
+      for (const socket of this.#sockets) socket.destroySoon();
+    });
   }
 
   #accept(socket: net.Socket): void {
