@@ -303,7 +303,7 @@ const ofEndings: readonly WatchDefect[] = [
     find: "if (!watching.mayHaveTwo) return;",
     replace: "return;",
   }),
-  defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends"], {
+  defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
     file: "proxy/pulse.ts",
     find: "if (now >= dueAt)",
     replace: "if (now >= dueAt) void tell;\n      else if (now >= dueAt)",
