@@ -7,6 +7,7 @@
 import { limits } from "../limits.ts";
 import { ownText } from "../own-text.ts";
 import { flagIn, unescape } from "../watch/query.ts";
+import { isBuiltIn } from "../watch/versions-of.ts";
 
 /** What may be done for a request: plain ones are hedged, watches moved, long-running ones never touched (D6, D7). */
 export type Kind = "plain" | "watch" | "long-running";
@@ -59,14 +60,6 @@ export function isObjectRead(info: RequestInfo): boolean {
   return info.kind === "plain" && info.verb === "get" && info.isResource && isOwnResource(info);
 }
 
-/** The groups that kube-apiserver serves itself (kubernetes 1.36, pkg/controlplane/instance.go, and those it served before). */
-const builtIn: ReadonlySet<string> = new Set(
-  `apps autoscaling batch extensions policy flowcontrol.apiserver.k8s.io internal.apiserver.k8s.io rbac.authorization.k8s.io
-  admissionregistration.k8s.io apiextensions.k8s.io apiregistration.k8s.io authentication.k8s.io authorization.k8s.io
-  certificates.k8s.io coordination.k8s.io discovery.k8s.io events.k8s.io networking.k8s.io node.k8s.io resource.k8s.io
-  scheduling.k8s.io storage.k8s.io storagemigration.k8s.io`.split(/\s+/),
-).add("");
-
 /**
  * True if the apiserver answers from its own storage, so that its silence is its own. Not an aggregated API, which another
  * server answers; not a custom resource, whose conversion webhook may hang; not componentstatuses, for which it asks the
@@ -79,7 +72,7 @@ export function isOwnApi(info: RequestInfo, target: string): boolean {
 }
 
 function isOwnResource(info: RequestInfo): boolean {
-  return builtIn.has(info.group) && info.resource !== "componentstatuses";
+  return isBuiltIn(info.group) && info.resource !== "componentstatuses";
 }
 
 /** Slashes at the ends do not count, those between do: the version of `/api//pods` is "". */

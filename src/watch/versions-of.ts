@@ -28,6 +28,11 @@ const builtIn = [
 ];
 const own: ReadonlySet<string> = new Set(["", ...builtIn]);
 
+/** True if kube-apiserver itself serves the group; "" is the core group. */
+export function isBuiltIn(group: string): boolean {
+  return own.has(group);
+}
+
 /** Groups that are always an APIService's. */
 export const aggregatedGroups: readonly string[] = [
   "metrics.k8s.io",
@@ -70,7 +75,7 @@ export class Origins {
 
   /** `unseenOrigin` unless something is known, or is being asked for. */
   of({ group, version }: { readonly group: string; readonly version: string }): Origin {
-    if (own.has(group) || this.#own.has(group)) return ownOrigin;
+    if (isBuiltIn(group) || this.#own.has(group)) return ownOrigin;
     // A custom resource's group has a dot.
     if (this.#foreign.has(group) || !group.includes(".")) return foreignOrigin;
     return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;

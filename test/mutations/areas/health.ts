@@ -93,7 +93,7 @@ export const health: readonly Defect[] = [
     "reads of aggregated objects that hang are held against the apiserver",
     {
       file: "proxy/classify.ts",
-      find: 'return builtIn.has(info.group) && info.resource !== "componentstatuses";',
+      find: 'return isBuiltIn(info.group) && info.resource !== "componentstatuses";',
       replace: "return info.isResource;",
     },
     ["proxy/slow-reads", "reads of what another server answers say nothing of the apiserver"],
