@@ -96,7 +96,7 @@ test("every import stays inside the layers", () => {
 });
 
 /** Files that still import each other in a circle. The list only ever shrinks. */
-const circles = [["src/proxy/moves.ts", "src/proxy/watching.ts"]];
+const circles: string[][] = [];
 
 test("no files import each other in a circle, type imports counted", () => {
   const graph = new Map(

@@ -8,6 +8,7 @@
  *        ├──▶ with a successor ─▶ one leg, elsewhere
  *        └ lost ─▶ asked anew ───▶      or the end, between two events
  */
+import type { Clock } from "../clock.ts";
 import type { Buffered } from "../h2/buffered.ts";
 import type { Field } from "../h2/field.ts";
 import { lost } from "../h2/protocol-error.ts";
@@ -25,10 +26,10 @@ import {
 } from "../watch/resume.ts";
 import type { Origin } from "../watch/versions-of.ts";
 import type { Client } from "./client.ts";
+import type { Complaints } from "./complaints.ts";
 import { isCredentialOver } from "./credential-expiry.ts";
 import type { LaneKey } from "./lane-key.ts";
 import { Leg, type LegOwner } from "./leg.ts";
-import type { Moves } from "./moves.ts";
 import type { Order } from "./order.ts";
 import { Outlet } from "./outlet.ts";
 import { Pursuit } from "./pursuit.ts";
@@ -37,11 +38,45 @@ import type { WatchHost } from "./watch-host.ts";
 import { WatchLeg } from "./watch-leg.ts";
 import { WatchLegs } from "./watch-legs.ts";
 import { answerOf, listOrder, orderAt, type WatchOrder } from "./watch-order.ts";
-import { type AskReason, type EndReason, endReason, moveReason } from "./watch-reasons.ts";
+import { type AskReason, type EndReason, endReason, type LeaveReason, moveReason } from "./watch-reasons.ts";
+
+/** Which backends a watch may go to: `Destinations` implements it. */
+export type WatchTargets = {
+  isLeaving(leg: Leg): boolean;
+  isDoubtful(backend: string): boolean;
+  isServedNowhere(notServing: readonly string[]): boolean;
+  isForgotten(watching: Watching): boolean;
+  mayEnd(watching: Watching): boolean;
+  isInVain(watching: Watching, leg: Leg): boolean;
+  isAlone(watching: Watching, leg: Leg): boolean;
+};
+
+/** What decides when a watch moves, and counts it: `Moves` implements it. */
+export type WatchMoves = {
+  readonly clock: Clock;
+  /** Stands still while our own event loop does. */
+  readonly patience: Clock;
+  readonly complaints: Complaints;
+  readonly where: WatchTargets;
+  readonly watchings: {
+    add(watching: Watching, asked: WatchOrder): void;
+    remove(watching: Watching, asked: WatchOrder): void;
+  };
+  follow(side: WatchLeg, asked: WatchOrder): void;
+  /** Asks for the watch elsewhere, at the latest after `inMs`; the function that it returns cancels that. */
+  resume(watching: Watching, inMs: number): () => void;
+  shadow(watching: Watching, leg: Leg): void;
+  leave(watching: Watching, reason: LeaveReason): void;
+  leaveLater(watching: Watching): void;
+  flee(watching: Watching): void;
+  slowDown(): void;
+  moved(reason: AskReason, from: string, to: string, ms: number): void;
+  ended(watching: Watching, reason: EndReason, from: string): void;
+};
 
 export type WatchParts = {
   readonly host: WatchHost;
-  readonly moves: Moves;
+  readonly moves: WatchMoves;
   readonly buffered: Buffered;
   readonly asked: WatchOrder;
   /** Of the answer that the client was given. */
