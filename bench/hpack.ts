@@ -3,9 +3,9 @@
  *
  * node bench/hpack.ts
  */
-import { Field } from "../src/h2/field.ts";
-import { HpackDecoder } from "../src/h2/hpack-decoder.ts";
-import { HpackEncoder } from "../src/h2/hpack-encoder.ts";
+import { Field } from "../src/h2/core/field.ts";
+import { HpackDecoder } from "../src/h2/hpack/hpack-decoder.ts";
+import { HpackEncoder } from "../src/h2/hpack/hpack-encoder.ts";
 import { huffmanEncode } from "../test/support/huffman.ts";
 
 const rounds = 5;

@@ -1,7 +1,7 @@
 /** What the benchmarks without sockets say to the path: frames and fields, octet by octet. */
-import { putFrameHeader } from "../src/h2/bytes.ts";
-import { Field } from "../src/h2/field.ts";
-import { frameHeaderBytes, frameType } from "../src/h2/frame.ts";
+import { putFrameHeader } from "../src/h2/core/bytes.ts";
+import { Field } from "../src/h2/core/field.ts";
+import { frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";
 
 export function frame(type: number, flags: number, id: number, payload: Buffer): Buffer {
   const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);

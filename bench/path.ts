@@ -6,17 +6,17 @@
  * node bench/path.ts
  */
 
-import { wallClock } from "../src/clock.ts";
-import { u8, u24, u32 } from "../src/h2/bytes.ts";
-import type { Field } from "../src/h2/field.ts";
-import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame.ts";
-import { HpackEncoder } from "../src/h2/hpack-encoder.ts";
-import { Journal } from "../src/journal.ts";
-import { Client } from "../src/proxy/client.ts";
-import { Downstream } from "../src/proxy/downstream.ts";
-import { Path } from "../src/proxy/path.ts";
-import { Relief } from "../src/proxy/relief.ts";
-import type { Wire, WireOwner } from "../src/proxy/wire.ts";
+import { wallClock } from "../src/base/clock.ts";
+import { Journal } from "../src/events/journal.ts";
+import { u8, u24, u32 } from "../src/h2/core/bytes.ts";
+import type { Field } from "../src/h2/core/field.ts";
+import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";
+import { HpackEncoder } from "../src/h2/hpack/hpack-encoder.ts";
+import { Path } from "../src/proxy/cluster/path.ts";
+import { Client } from "../src/proxy/context/client.ts";
+import { Downstream } from "../src/proxy/downstream/downstream.ts";
+import type { Wire, WireOwner } from "../src/proxy/net/wire.ts";
+import { Relief } from "../src/proxy/overload/relief.ts";
 import { encode } from "../test/support/hpack.ts";
 import { fieldsOf, frame, increment, setting } from "./octets.ts";
 

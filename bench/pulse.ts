@@ -8,16 +8,16 @@ import { spawn } from "node:child_process";
 import { createSecureServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
-import { wallClock } from "../src/clock.ts";
-import { Field } from "../src/h2/field.ts";
-import type { SideOwner } from "../src/h2/side.ts";
+import { wallClock } from "../src/base/clock.ts";
+import { Journal } from "../src/events/journal.ts";
+import { Field } from "../src/h2/core/field.ts";
+import type { SideOwner } from "../src/h2/core/side.ts";
 import { createReadyProbe } from "../src/health/probes/ready.ts";
-import { Journal } from "../src/journal.ts";
-import { type BackendAddress, connectLane, openSocket } from "../src/proxy/connect.ts";
-import { laneKey } from "../src/proxy/lane-key.ts";
-import { Path } from "../src/proxy/path.ts";
-import { createAuthority } from "../src/proxy/pki.ts";
-import { Relief } from "../src/proxy/relief.ts";
+import { createAuthority } from "../src/pki/pki.ts";
+import { Path } from "../src/proxy/cluster/path.ts";
+import { type BackendAddress, connectLane, openSocket } from "../src/proxy/net/connect.ts";
+import { Relief } from "../src/proxy/overload/relief.ts";
+import { laneKey } from "../src/proxy/upstream/lane-key.ts";
 import { verdicts } from "./targets.ts";
 
 const { values } = parseArgs({

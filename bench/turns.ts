@@ -1,13 +1,13 @@
 /**
  * node bench/turns.ts [watches]
  *
- * The longest loop turn of each walk over 50,000 watches (src/slices.ts), which are real ones on played backends. Ends with
+ * The longest loop turn of each walk over 50,000 watches (src/base/slices.ts), which are real ones on played backends. Ends with
  * `figure:` lines, and with 1 when a turn takes too long. What a collection of the heap takes is in it.
  */
-import type { Clock } from "../src/clock.ts";
-import { Balance } from "../src/proxy/balance.ts";
-import { Patrol } from "../src/proxy/patrol.ts";
-import { Renewals } from "../src/proxy/renewals.ts";
+import type { Clock } from "../src/base/clock.ts";
+import { Balance } from "../src/proxy/balance/balance.ts";
+import { Patrol } from "../src/watch/detectors/patrol.ts";
+import { Renewals } from "../src/watch/detectors/renewals.ts";
 import { bearer, PlayedPath } from "../test/support/path.ts";
 import { linesOf, ok } from "../test/support/watch-path.ts";
 import { median } from "./report.ts";

@@ -5,58 +5,109 @@ import * as assert from "uvu/assert";
 
 const test = suite("architecture");
 
-/** folder -> folders it may import from. "root" is src/*.ts except main.ts. */
-const may: Record<string, readonly string[]> = {
-  root: ["root"],
-  h2: ["h2", "root"],
-  watch: ["watch", "root"],
-  health: ["health", "root"],
-  incidents: ["incidents", "root"],
-  ledger: ["ledger", "root"],
-  proxy: ["proxy", "h2", "watch", "health", "ledger", "root"],
-  admin: ["admin", "incidents", "root"],
-  main: ["root", "proxy", "h2", "health", "watch", "admin"],
-  // `check` judges certificates with the listener's own eyes, and a list of backends with discovery's.
-  // `explain` says what a kind of incident means.
-  cli: ["cli", "root", "main", "demo", "proxy", "health", "admin", "incidents"],
-  demo: ["demo", "root", "main", "h2", "proxy"],
+/**
+ * Folder below src -> the folders that its files may import. The rows stand in order: a folder imports only from rows above
+ * its own. "src" is src/main.ts and src/version.ts.
+ */
+const mayImport: Readonly<Record<string, string>> = {
+  base: "",
+  events: "base",
+  config: "base",
+  kube: "base",
+  "h2/core": "base",
+  "h2/hpack": "base h2/core",
+  "h2/frame": "base h2/core h2/hpack",
+  "h2/session": "base h2/core h2/hpack h2/frame",
+  health: "base events",
+  "health/probes": "base events health",
+  discovery: "base events config",
+  ledger: "base",
+  incidents: "base events",
+  pki: "base",
+  "watch/codec": "base kube",
+  "watch/progress": "base kube watch/codec",
+  "proxy/h1": "base kube h2/core",
+  "proxy/net": "base events",
+  "proxy/identity": "base config h2/core",
+  "proxy/context": "base kube h2/core ledger proxy/net proxy/identity",
+  "proxy/tls": "base events config proxy/net proxy/identity",
+  "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
+  "watch/session":
+    "base events kube h2/core watch/codec watch/progress proxy/identity proxy/context proxy/upstream",
+  "watch/migration": "base events health watch/progress proxy/upstream watch/session",
+  "proxy/admission": "base",
+  "proxy/observe": "base events kube h2/core ledger proxy/identity proxy/context watch/session",
+  "proxy/request":
+    "base events config kube h2/core health watch/codec watch/progress proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/admission proxy/observe",
+  "watch/detectors":
+    "base events kube health watch/progress proxy/context proxy/upstream watch/session watch/migration proxy/request",
+  "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
+  "proxy/overload": "base events h2/core proxy/request",
+  "proxy/tunnel":
+    "base events kube h2/core health proxy/h1 proxy/net proxy/identity proxy/context proxy/upstream proxy/request proxy/overload",
+  "proxy/downstream":
+    "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
+  "proxy/cluster":
+    "base events config kube h2/core health health/probes discovery watch/progress proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
+  "admin/http": "base events",
+  "admin/metrics": "base events incidents proxy/upstream proxy/tunnel proxy/cluster admin/http",
+  "admin/monitoring": "incidents",
+  "admin/events": "base events admin/http",
+  "admin/api":
+    "base ledger incidents watch/session proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events",
+  "admin/authorization": "base events kube discovery admin/http",
+  "admin/server": "base events config proxy/net proxy/tls admin/http admin/events admin/authorization",
+  admin:
+    "base events config incidents proxy/cluster admin/http admin/metrics admin/events admin/api admin/authorization admin/server",
+  src: "base events config h2/session proxy/net proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin",
+  "demo/objects": "base kube",
+  "demo/apiserver": "base events h2/core h2/session pki proxy/net demo/objects",
+  "demo/story": "base events config h2/core h2/session pki proxy/net src demo/objects demo/apiserver",
+  "demo/incidents": "base events config pki src demo/objects demo/apiserver demo/story",
+  "cli/serve":
+    "base events config discovery incidents proxy/net proxy/tls proxy/cluster admin/monitoring admin/events src demo/apiserver demo/story demo/incidents",
+  "cli/deploy": "base events config pki proxy/tls admin/events src cli/serve",
+  "cli/setup": "base events config pki admin/events src cli/serve cli/deploy",
+  "cli/commands": "base config",
+  "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
+  "cli/bundle": "base admin/events src cli/commands cli/client",
+  cli: "base cli/serve cli/commands cli/client",
+  page: "",
 };
-
-/** Whose types anyone of these may see, since they only show what the others do. */
-const onlookers = new Set(["admin", "cli", "demo"]);
+const mostFiles = { folder: 15, root: 10 };
 
 /** The only files that may open a socket, a file or a child process; folders end in a slash. */
 const io = [
   "src/version.ts",
   "src/main.ts",
-  "src/read-text.ts",
-  "src/descriptors.ts",
-  "src/watch-files.ts",
+  "src/base/read-text.ts",
+  "src/proxy/net/descriptors.ts",
+  "src/base/watch-files.ts",
   // node:net as the judge of what is an IP address; it opens nothing.
-  "src/address.ts",
-  "src/proxy/listen.ts",
-  "src/proxy/intake.ts",
-  "src/proxy/detect.ts",
-  "src/proxy/h1.ts",
-  "src/proxy/connect.ts",
-  "src/proxy/read-into.ts",
-  "src/proxy/socket.ts",
-  "src/proxy/splice.ts",
-  "src/proxy/passthrough.ts",
-  "src/proxy/certificates.ts",
+  "src/base/address.ts",
+  "src/proxy/downstream/listen.ts",
+  "src/proxy/downstream/intake.ts",
+  "src/proxy/downstream/detect.ts",
+  "src/proxy/downstream/h1.ts",
+  "src/proxy/net/connect.ts",
+  "src/proxy/net/read-into.ts",
+  "src/proxy/net/socket.ts",
+  "src/proxy/tunnel/splice.ts",
+  "src/proxy/tunnel/passthrough.ts",
+  "src/proxy/tls/certificates.ts",
   // Contexts and their options; it opens nothing.
-  "src/proxy/server-context.ts",
-  "src/proxy/handshake.ts",
+  "src/proxy/tls/server-context.ts",
+  "src/proxy/tls/handshake.ts",
   // TLS between two ends of a pipe inside the process.
-  "src/proxy/self-handshake.ts",
+  "src/proxy/tls/self-handshake.ts",
   "src/admin/server/server.ts",
   "src/admin/http/page-files.ts",
   "src/admin/server/secure-server.ts",
   "src/health/probes/",
-  "src/health/discover.ts",
-  "src/health/kubernetes-child.ts",
-  "src/health/account-request.ts",
-  "src/health/discover-child.ts",
+  "src/discovery/discover.ts",
+  "src/discovery/kubernetes-child.ts",
+  "src/discovery/account-request.ts",
+  "src/discovery/discover-child.ts",
   "src/cli/",
   "src/demo/",
 ];
@@ -73,30 +124,70 @@ function importsOf(file: string): Import[] {
   }));
 }
 
+/** "src/proxy/tls/pem.ts" -> "proxy/tls"; a file directly in src is in "src". */
 function folderOf(file: string): string {
-  const parts = file.split("/");
-  if (file === "src/main.ts") return "main";
-  return parts.length === 2 ? "root" : (parts[1] ?? "");
+  const folder = dirname(file);
+  return folder === "src" ? folder : folder.slice("src/".length);
 }
 
 const sources = globSync("src/**/*.ts");
 
-test("every import stays inside the layers", () => {
-  const broken: string[] = [];
+function namesIn(row: string | undefined): string[] {
+  return row === undefined || row === "" ? [] : row.split(" ");
+}
+
+test("every folder of src has a row in the table, and every row a folder", () => {
+  assert.equal(Object.keys(mayImport).toSorted(), [...new Set(sources.map(folderOf))].toSorted());
+});
+
+test("a row names only rows above it, and only what the folder really imports", () => {
+  const order = Object.keys(mayImport);
+  const used = new Map<string, Set<string>>();
   for (const file of sources) {
-    for (const { from, typeOnly } of importsOf(file)) {
-      if (!from.startsWith(".")) continue;
-      const target = folderOf(normalize(join(dirname(file), from)));
-      const folder = folderOf(file);
-      if (onlookers.has(folder) && typeOnly) continue;
-      if (may[folder]?.includes(target) !== true) broken.push(`${file} -> ${from}`);
+    const targets = used.get(folderOf(file)) ?? new Set();
+    used.set(folderOf(file), targets);
+    for (const target of importedFolders(file)) targets.add(target);
+  }
+  const broken: string[] = [];
+  for (const [at, folder] of order.entries()) {
+    for (const name of namesIn(mayImport[folder])) {
+      if (order.indexOf(name) >= at || order.indexOf(name) < 0)
+        broken.push(`${folder}: ${name} stands below it`);
+      if (used.get(folder)?.has(name) !== true) broken.push(`${folder}: ${name} is not imported`);
     }
   }
   assert.equal(broken, []);
 });
 
-/** Files that still import each other in a circle. The list only ever shrinks. */
-const circles: string[][] = [];
+test("a file imports only from the folders of its row, type imports counted", () => {
+  const broken: string[] = [];
+  for (const file of sources) {
+    const row = namesIn(mayImport[folderOf(file)]);
+    for (const target of importedFolders(file))
+      if (!row.includes(target)) broken.push(`${file} -> ${target}`);
+  }
+  assert.equal(broken, []);
+});
+
+test("a folder has at most 15 files, and src itself at most 10", () => {
+  const counts = new Map<string, number>();
+  for (const file of sources) counts.set(folderOf(file), (counts.get(folderOf(file)) ?? 0) + 1);
+  const most = (folder: string): number => (folder === "src" ? mostFiles.root : mostFiles.folder);
+  assert.equal(
+    [...counts].filter(([folder, count]) => count > most(folder)),
+    [],
+  );
+});
+
+/** The folders of src, other than its own, that the file imports from. */
+function importedFolders(file: string): string[] {
+  return importsOf(file)
+    .filter(({ from }) => from.startsWith("."))
+    .map(({ from }) => normalize(join(dirname(file), from)))
+    .filter((target) => target.startsWith("src/"))
+    .map(folderOf)
+    .filter((folder) => folder !== folderOf(file));
+}
 
 test("no files import each other in a circle, type imports counted", () => {
   const graph = new Map(
@@ -107,7 +198,7 @@ test("no files import each other in a circle, type imports counted", () => {
         .map(({ from }) => normalize(join(dirname(file), from))),
     ]),
   );
-  assert.equal(circlesIn(graph), circles);
+  assert.equal(circlesIn(graph), []);
 });
 
 /** Strongly connected components of more than one file, each sorted (Tarjan 1972). */
@@ -168,22 +259,6 @@ test("every package is imported by exactly one source file", () => {
   );
 });
 
-/** The steps in reading order: a step may import an earlier one's types, nothing else of a step. */
-const steps = ["listen", "classify", "identify", "choose", "dial", "relay", "respond"];
-
-test("a step of the data path imports no other step", () => {
-  const broken: string[] = [];
-  for (const file of sources) {
-    const at = steps.findIndex((step) => file === `src/proxy/${step}.ts`);
-    if (at < 0) continue;
-    for (const { from, typeOnly } of importsOf(file)) {
-      const other = steps.findIndex((step) => from === `./${step}.ts`);
-      if (other >= 0 && !(typeOnly && other < at)) broken.push(`${file} -> ${from}`);
-    }
-  }
-  assert.equal(broken, []);
-});
-
 test("no file of the repository names a path of the machine it was written on", () => {
   const broken = globSync("{src,test,bench,config,bin}/**/*.{ts,js,yaml,json,md,sh}", {
     exclude: ["**/node_modules/**"],
@@ -191,12 +266,12 @@ test("no file of the repository names a path of the machine it was written on", 
   assert.equal(broken, []);
 });
 
-test("every source file is named in ARCHITECTURE.md", () => {
+test("every folder of src is named in ARCHITECTURE.md", () => {
   const page = readFileSync("ARCHITECTURE.md", "utf8");
-  const unnamed = sources.filter(
-    (file) => !page.includes(`\`${file.split("/").at(-1)}\``) && !page.includes(`\`${file}\``),
+  assert.equal(
+    Object.keys(mayImport).filter((folder) => !page.includes(`\`${folder}\``)),
+    [],
   );
-  assert.equal(unnamed, []);
 });
 
 test("every test file runs its suite", () => {
@@ -205,28 +280,5 @@ test("every test file runs its suite", () => {
   );
   assert.equal(silent, []);
 });
-
-test("every source file has a test of the same name", () => {
-  const exempt = new Set([
-    "src/main.ts",
-    "src/clock.ts",
-    "src/limits.ts",
-    "src/window-limits.ts",
-    "src/demo/objects/demo-limits.ts",
-    "src/cli/cli.ts",
-  ]);
-  const untested = sources.filter((file) => !exempt.has(file) && hasCode(file) && !hasTest(file));
-  assert.equal(untested, []);
-});
-
-/** A file of types alone has nothing to run. */
-function hasCode(file: string): boolean {
-  return /^export (async )?(function|class|const)\b/m.test(readFileSync(file, "utf8"));
-}
-
-function hasTest(file: string): boolean {
-  const path = file.replace(/^src\//, "").replace(/\.ts$/, ".test.ts");
-  return globSync(`test/{processes/,}${path}`).length === 1;
-}
 
 test.run();

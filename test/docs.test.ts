@@ -5,8 +5,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { CommandSpec } from "../src/cli/commands/command-spec.ts";
 import { commands, isCommand } from "../src/cli/commands/commands.ts";
-import { parseConfig } from "../src/config.ts";
-import { isProblems, lineOf } from "../src/problem.ts";
+import { parseConfig } from "../src/config/config.ts";
+import { isProblems, lineOf } from "../src/config/problem.ts";
 
 const test = suite("docs");
 
@@ -117,7 +117,9 @@ test("every file of the repository that a page names in code is there", () => {
   for (const page of pages)
     for (const [, path = ""] of textOf(page).matchAll(rooted)) {
       const file = path.replace(/\/$/, "");
-      const isThere = existsSync(file) && (statSync(file).isDirectory() || !path.endsWith("/"));
+      // docs/attacks.md names tests below test/, without their ending.
+      const isTest = existsSync(`test/${file}.test.ts`);
+      const isThere = isTest || (existsSync(file) && (statSync(file).isDirectory() || !path.endsWith("/")));
       // Results are made when somebody measures.
       if (!isThere && file !== "bench/results") broken.push(`${page}: ${path}`);
     }

@@ -2,15 +2,15 @@
  * What an operator sees through: the port of metrics and probes, which is there or the proxy is not, and that of the JSON
  * API. Reads the journal from its making on.
  */
-import { textOf } from "../address.ts";
-import { type Clock, wallClock } from "../clock.ts";
-import type { Config } from "../config.ts";
-import { Failure } from "../failure.ts";
+import { textOf } from "../base/address.ts";
+import { type Clock, wallClock } from "../base/clock.ts";
+import { Failure } from "../base/failure.ts";
+import type { Config } from "../config/config.ts";
+import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/expiry-watch.ts";
 import { Incidents } from "../incidents/incidents.ts";
-import type { Journal } from "../journal.ts";
-import type { Door } from "../proxy/door.ts";
-import type { Operations } from "../proxy/operations.ts";
+import type { Door } from "../proxy/cluster/door.ts";
+import type { Operations } from "../proxy/cluster/operations.ts";
 import { createApi } from "./api/api.ts";
 import { apiPages } from "./api/api-pages.ts";
 import { openapiRoutes } from "./api/openapi.ts";

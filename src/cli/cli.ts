@@ -1,5 +1,5 @@
 /** Runs a command of the table. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
-import { failureFrom } from "../failure.ts";
+import { failureFrom } from "../base/failure.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
 import { helpOf, overview } from "./commands/help.ts";
 import { isSuccessor } from "./serve/handover.ts";

@@ -1,5 +1,5 @@
 /** `watchkeeper completion SHELL`: made of the table of commands. Pure, and asks nobody while it completes. */
-import { Failure } from "../failure.ts";
+import { Failure } from "../base/failure.ts";
 import { failed, type Screen, standardScreen } from "./client/screen.ts";
 import type { CommandSpec, Option } from "./commands/command-spec.ts";
 import { allCommands } from "./commands/commands.ts";

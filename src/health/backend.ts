@@ -11,7 +11,7 @@
  *                                                     ▲                  │
  *                                                  suspect ◀─────────────┘
  */
-import type { Met } from "../failure.ts";
+import type { Met } from "../base/failure.ts";
 import type { Evidence, Readiness, ReadyAnswer } from "./evidence.ts";
 
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;

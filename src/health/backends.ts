@@ -1,7 +1,7 @@
 /** The set of backends: takes evidence, keeps one verdict for each, journals every change with its reason. */
-import type { Clock } from "../clock.ts";
-import type { Journal } from "../journal.ts";
-import { limits } from "../limits.ts";
+import type { Clock } from "../base/clock.ts";
+import { limits } from "../base/limits.ts";
+import type { Journal } from "../events/journal.ts";
 import {
   areAllSilent,
   type BackendView,

@@ -1,5 +1,5 @@
 /** What can be learnt about a backend, by asking it (probe) or by using it (traffic). The list is closed. */
-import type { Met } from "../failure.ts";
+import type { Met } from "../base/failure.ts";
 
 /** What is held of /readyz. `unknown`: the backend does not tell us (401, 404, 429); `hanging`: no answer in time. */
 export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";

@@ -1,6 +1,6 @@
 /** Waits for which only time counts in which our own loop ran: what we stood still is charged to nobody (F11). */
-import type { Clock } from "../clock.ts";
-import { limits } from "../limits.ts";
+import type { Clock } from "../base/clock.ts";
+import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
 /** What is left by a rounding is nothing: a timer of so little may be due before the clock has moved, for ever. */

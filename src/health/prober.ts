@@ -3,9 +3,9 @@
  * one at a time; while its lanes are silent or lost every 250 ms, each on a socket of its own without waiting for those
  * before: the proof that it is dead, and the first to see it back (D6). What is asked is the probe's business.
  */
-import type { Clock } from "../clock.ts";
-import type { Met } from "../failure.ts";
-import { limits } from "../limits.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Met } from "../base/failure.ts";
+import { limits } from "../base/limits.ts";
 import { type Held, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, ReadyAnswer } from "./evidence.ts";
 import { patiently } from "./patience.ts";

@@ -3,7 +3,7 @@
  * One whose way to etcd is cut answers PING and serves its caches, and whoever asks it for an object as it is now waits
  * for a minute. Pure: what was measured goes in, a bound or evidence comes out.
  */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import type { Evidence } from "./evidence.ts";
 import { Rtt } from "./rtt.ts";
 

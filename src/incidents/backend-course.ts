@@ -2,8 +2,9 @@
  * What befalls one backend, as the journal tells it, until it is an incident or was nothing: a doubt that passes quickly
  * is none, an announced restart is none unless it lasts. Pure: entries and clock readings in.
  */
-import type { Entry } from "../journal.ts";
-import { limits } from "../limits.ts";
+
+import { limits } from "../base/limits.ts";
+import type { Entry } from "../events/journal.ts";
 import { addToll, type EvidenceRow, noToll, type Toll } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 

@@ -1,6 +1,7 @@
 /** Entries about backends, folded into incidents: which of them are down, how, and what that cost whom. */
-import type { Entry } from "../journal.ts";
-import { limits } from "../limits.ts";
+
+import { limits } from "../base/limits.ts";
+import type { Entry } from "../events/journal.ts";
 import { BackendCourse } from "./backend-course.ts";
 import { addAffected, addToll, type EvidenceRow, type Incident, type Toll } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";

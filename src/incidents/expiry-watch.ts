@@ -2,11 +2,11 @@
  * Looks at how long all certificates last, ours and those of backends, and tells the journal when one passes a threshold,
  * and when one that was told of is replaced. It reads what others know and opens nothing.
  */
-import { type Clock, timestampOf } from "../clock.ts";
-import { type ExpiryLevel, levelOf, thresholdOf } from "../expiry.ts";
-import type { Journal } from "../journal.ts";
-import { limits } from "../limits.ts";
-import { Looks } from "../looks.ts";
+import { type Clock, timestampOf } from "../base/clock.ts";
+import { limits } from "../base/limits.ts";
+import { Looks } from "../base/looks.ts";
+import type { Journal } from "../events/journal.ts";
+import { type ExpiryLevel, levelOf, thresholdOf } from "./expiry.ts";
 
 type Certificate = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 

@@ -1,6 +1,7 @@
 /** What one entry of the journal says of itself: the incident that it opens or adds to, and the one that it ends. Pure. */
-import type { Entry } from "../journal.ts";
-import { limits } from "../limits.ts";
+
+import { limits } from "../base/limits.ts";
+import type { Entry } from "../events/journal.ts";
 import type { EvidenceRow } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { Finding } from "./store.ts";

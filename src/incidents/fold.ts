@@ -2,7 +2,7 @@
  * The journal folded into incidents: entries and clock readings in, incidents out, no I/O. Who calls it sees to it that
  * `tick` is called when `dueAt` has come.
  */
-import type { Entry } from "../journal.ts";
+import type { Entry } from "../events/journal.ts";
 import { BackendFold } from "./backend-fold.ts";
 import { endingIn, type Found, findingIn } from "./findings.ts";
 import { addAffected } from "./incident.ts";

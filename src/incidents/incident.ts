@@ -1,5 +1,5 @@
 /** One thing that is, or was, wrong: since when, who suffers, and what proves it. Times are clock readings. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
 
 /** What was measured by whom, against which bound; `unit` "" and both numbers 0 where a sentence says it all. */

@@ -1,6 +1,6 @@
 /** What is wrong, and what was: reads the journal, keeps incidents, and tells the journal when each begins and ends. */
-import type { Clock } from "../clock.ts";
-import type { Entry, Journal } from "../journal.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Entry, Journal } from "../events/journal.ts";
 import { Fold } from "./fold.ts";
 import type { Incident } from "./incident.ts";
 import { incidentKinds } from "./kinds.ts";

@@ -1,5 +1,5 @@
 /** What may be wrong, a closed list: how bad it is, and when it is over if no entry of the journal says so. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 
 export type Severity = "critical" | "warning";
 

@@ -2,8 +2,9 @@
  * Answers from the past, which one client may be given once after a failover without harm: only when it happens to the
  * same client again is it led back for good. Pure.
  */
-import type { Entry } from "../journal.ts";
-import { limits } from "../limits.ts";
+
+import { limits } from "../base/limits.ts";
+import type { Entry } from "../events/journal.ts";
 import type { Found } from "./findings.ts";
 
 type Outdated = Extract<Entry, { kind: "answer.outdated" }>;

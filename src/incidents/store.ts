@@ -1,5 +1,5 @@
 /** All incidents: those that last, by what they are, and the latest of those that are over. Bounded, without I/O. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import { addEvidence, type EvidenceRow, type Incident, noToll } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 

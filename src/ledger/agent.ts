@@ -1,6 +1,6 @@
 /** A User-Agent without what differs from build to build and from host to host: "kubelet/v1.36.1 (linux/amd64)" is "kubelet". */
-import { limits } from "../limits.ts";
-import { clipped } from "../own-text.ts";
+import { limits } from "../base/limits.ts";
+import { clipped } from "../base/own-text.ts";
 
 /**
  * The product alone (RFC 9110 §10.1.5), "unknown" without one. client-go writes `binary/version (os/arch) kubernetes/commit`

@@ -1,5 +1,5 @@
 /** One caller: an identity, a program and an address together, and what they have asked for. Times are clock readings. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import type { Subject } from "./subject.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };

@@ -1,5 +1,5 @@
 /** Who talks: all callers lately, bounded; those that were idle for longest are forgotten first. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import { Caller, type CallerName } from "./caller.ts";
 
 export class Ledger {

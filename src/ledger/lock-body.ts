@@ -2,7 +2,7 @@
  * What a write to a leader lock says: a Lease, or the annotation that client-go's older locks keep on a ConfigMap or
  * Endpoints (client-go, tools/leaderelection/resourcelock). JSON and protobuf, whole objects and patches.
  */
-import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../protobuf.ts";
+import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";
 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 

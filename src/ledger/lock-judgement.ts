@@ -2,7 +2,7 @@
  * Is this renewal as it should be? Pure: the lock as it was before, and who renews it now. What it can know comes from
  * requests alone; an honest leader election never gives cause for any of this.
  */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 import { type Judgement, kindOf, type Lock } from "./lock.ts";
 import { isNamed, isSibling, type Pods, podNamedBy } from "./pods.ts";

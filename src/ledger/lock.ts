@@ -1,5 +1,5 @@
 /** One leader lock: who holds it, and who has renewed it lately, from where. Times are clock readings. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 
 export type LockName = {

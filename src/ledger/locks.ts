@@ -1,6 +1,6 @@
 /** Who holds the leader locks: all that were renewed through us, bounded; the one renewed least lately is forgotten first. */
-import { limits } from "../limits.ts";
-import { clipped } from "../own-text.ts";
+import { limits } from "../base/limits.ts";
+import { clipped } from "../base/own-text.ts";
 import type { Caller } from "./caller.ts";
 import { type Judgement, kindOf, Lock, type LockName, type Renewer } from "./lock.ts";
 import type { LockRecord } from "./lock-body.ts";

@@ -2,7 +2,7 @@
  * What requests show of pods: which have asked with a token of their own, and which were deleted for good. Bounded; the
  * oldest are forgotten first. Nobody is asked.
  */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 
 export class Pods {
   /** By namespace and name. */

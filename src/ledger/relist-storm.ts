@@ -1,5 +1,5 @@
 /** Sees when many callers list again what they had watched, all within a few seconds: something has broken their watches. */
-import { limits } from "../limits.ts";
+import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/limits.ts";
+import { limits } from "../../src/base/limits.ts";
 import { type ScriptedSplice, startSplice } from "../support/splice.ts";
 
 /** Rows A34 to A37 and A55 of the attack table: what may go wrong around one Upgrade, on either side. */

@@ -1,5 +1,5 @@
 /** Random frames for the comparison with other implementations, and what a reader has to tell of them. */
-import type { FrameSink } from "../../src/h2/frame.ts";
+import type { FrameSink } from "../../src/h2/frame/frame.ts";
 import type { Random } from "../support/random.ts";
 
 /** A frame as the peers' JSON has it; each kind has its own members. */

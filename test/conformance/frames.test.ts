@@ -4,12 +4,12 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { frameBytes, frameHeaderBytes, frameType } from "../../src/h2/frame.ts";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
-import { HpackEncoder } from "../../src/h2/hpack-encoder.ts";
-import { ProtocolError } from "../../src/h2/protocol-error.ts";
-import { FrameReader } from "../../src/h2/reader.ts";
-import { FrameWriter } from "../../src/h2/writer.ts";
+import { ProtocolError } from "../../src/h2/core/protocol-error.ts";
+import { frameBytes, frameHeaderBytes, frameType } from "../../src/h2/frame/frame.ts";
+import { FrameReader } from "../../src/h2/frame/reader.ts";
+import { FrameWriter } from "../../src/h2/frame/writer.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
+import { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 import { figure } from "../support/figure.ts";
 import { decode, fields, lines } from "../support/hpack.ts";
 import { type Random, seeded } from "../support/random.ts";

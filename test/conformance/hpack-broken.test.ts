@@ -4,8 +4,8 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
-import { ProtocolError } from "../../src/h2/protocol-error.ts";
+import { ProtocolError } from "../../src/h2/core/protocol-error.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import { figure } from "../support/figure.ts";
 import { decode } from "../support/hpack.ts";
 import { huffmanBits, packBits } from "../support/huffman.ts";

@@ -1,7 +1,7 @@
 /** HPACK against nghttp2 inside Node, which takes honest messages only: each exchange tests both directions. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Field } from "../../src/h2/field.ts";
+import { Field } from "../../src/h2/core/field.ts";
 import { figure } from "../support/figure.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { within } from "../support/within.ts";

@@ -4,9 +4,9 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Field } from "../../src/h2/field.ts";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
-import { HpackEncoder } from "../../src/h2/hpack-encoder.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
+import { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 import { figure } from "../support/figure.ts";
 import { decode, encode } from "../support/hpack.ts";
 import { type Random, seeded } from "../support/random.ts";

@@ -4,9 +4,9 @@
  */
 import * as http2 from "node:http2";
 import { type Duplex, duplexPair } from "node:stream";
-import type { Field } from "../../src/h2/field.ts";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
-import { HpackEncoder } from "../../src/h2/hpack-encoder.ts";
+import type { Field } from "../../src/h2/core/field.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
+import { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 import { decode, encode } from "../support/hpack.ts";
 
 const frame = { headers: 1, settings: 4, ping: 6, goAway: 7 } as const;

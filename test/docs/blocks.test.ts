@@ -10,8 +10,8 @@ import { schemas } from "../../src/admin/api/api-schemas.ts";
 import { metricsPage } from "../../src/admin/metrics/metrics-page.ts";
 import { commands, isCommand } from "../../src/cli/commands/commands.ts";
 import { helpOf } from "../../src/cli/commands/help.ts";
-import { parseConfig } from "../../src/config.ts";
-import { isProblems, lineOf } from "../../src/problem.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems, lineOf } from "../../src/config/problem.ts";
 import { type Block, blocks, blocksOf, indented, isManifest, pageCommands } from "./blocks.ts";
 import { placeOf, ruleOf, rules } from "./places.ts";
 

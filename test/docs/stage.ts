@@ -4,17 +4,17 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { wallClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems, lineOf } from "../../src/config/problem.ts";
 import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../src/demo/apiserver/host.ts";
 import { DemoFiles, embeddedAt } from "../../src/demo/story/files.ts";
 import { Visitor } from "../../src/demo/story/visitor.ts";
-import { Failure } from "../../src/failure.ts";
-import { Journal } from "../../src/journal.ts";
+import { Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
-import { isProblems, lineOf } from "../../src/problem.ts";
 import type { Words } from "./shell.ts";
 
 const lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases";

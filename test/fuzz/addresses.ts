@@ -13,7 +13,7 @@ import {
   parseBackendUrl,
   textOf,
   withoutMapping,
-} from "../../src/address.ts";
+} from "../../src/base/address.ts";
 import { same } from "./target.ts";
 
 /** Beyond that an input is long, not new. */

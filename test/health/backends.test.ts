@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/backends");

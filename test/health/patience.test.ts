@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { PatientClock, patiently } from "../../src/health/patience.ts";
-import { limits } from "../../src/limits.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/patience");

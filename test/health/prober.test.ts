@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { type Held, nothingHeld } from "../../src/health/backend.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
 import { type ProbeEar, Prober } from "../../src/health/prober.ts";
-import { limits } from "../../src/limits.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 
 const test = suite("health/prober");

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
+import type { Entry } from "../../src/events/journal.ts";
 import { BackendCourse } from "../../src/incidents/backend-course.ts";
-import type { Entry } from "../../src/journal.ts";
-import { limits } from "../../src/limits.ts";
 import { changed, met } from "../support/incidents.ts";
 
 const test = suite("incidents/backend-course");

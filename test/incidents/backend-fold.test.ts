@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/limits.ts";
+import { limits } from "../../src/base/limits.ts";
 import { changed, met, PlayedJournal } from "../support/incidents.ts";
 
 const test = suite("incidents/backend-fold");

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
+import { Journal } from "../../src/events/journal.ts";
 import { ExpiryWatch } from "../../src/incidents/expiry-watch.ts";
-import { Journal } from "../../src/journal.ts";
-import { limits } from "../../src/limits.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("incidents/expiry-watch");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Entry } from "../../src/journal.ts";
-import { limits } from "../../src/limits.ts";
+import { limits } from "../../src/base/limits.ts";
+import type { Entry } from "../../src/events/journal.ts";
 import { PlayedJournal } from "../support/incidents.ts";
 
 const test = suite("incidents/findings");

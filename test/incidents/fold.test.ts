@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { Fold } from "../../src/incidents/fold.ts";
 import { IncidentStore } from "../../src/incidents/store.ts";
-import { limits } from "../../src/limits.ts";
 import { changed } from "../support/incidents.ts";
 
 const test = suite("incidents/fold");

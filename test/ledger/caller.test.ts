@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
-import { limits } from "../../src/limits.ts";
 import { callerAt } from "../support/callers.ts";
 
 const test = suite("ledger/caller");

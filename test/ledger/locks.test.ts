@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import type { LockRecord } from "../../src/ledger/lock-body.ts";
 import { Locks, type Told } from "../../src/ledger/locks.ts";
-import { limits } from "../../src/limits.ts";
 import { callerAt } from "../support/callers.ts";
 
 const test = suite("ledger/locks");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { isNamed, isSibling, Pods, podNamedBy } from "../../src/ledger/pods.ts";
-import { limits } from "../../src/limits.ts";
 
 const test = suite("ledger/pods");
 

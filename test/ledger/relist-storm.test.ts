@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { RelistStorm } from "../../src/ledger/relist-storm.ts";
-import { limits } from "../../src/limits.ts";
 import { callerAt } from "../support/callers.ts";
 
 const test = suite("ledger/relist-storm");

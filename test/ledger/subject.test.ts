@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../src/base/limits.ts";
 import { subjectOf } from "../../src/ledger/subject.ts";
-import { limits } from "../../src/limits.ts";
 import { jwt } from "../support/jwt.ts";
 
 const test = suite("ledger/subject");

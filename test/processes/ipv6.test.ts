@@ -12,12 +12,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
-import { Failure } from "../../src/failure.ts";
-import { Journal } from "../../src/journal.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
-import { isProblems, lineOf } from "../../src/problem.ts";
 import { eventually } from "../support/clusters.ts";
 import { testPki } from "../support/pki.ts";
 

@@ -4,9 +4,9 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { classify } from "../../src/proxy/classify.ts";
-import { JsonEvents } from "../../src/watch/json-events.ts";
-import { watchRequestOf } from "../../src/watch/request.ts";
+import { classify } from "../../src/kube/request-info.ts";
+import { watchRequestOf } from "../../src/kube/watch-request.ts";
+import { JsonEvents } from "../../src/watch/codec/json-events.ts";
 import { relayed } from "../support/watch-bytes.ts";
 import { type Answer, ask, order, type Server } from "./rig/ask.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";

@@ -1,11 +1,11 @@
 /** Simulated clients: they ask what is planned, follow watches, and check every byte that they are given. */
 import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
-import { Field } from "../../src/h2/field.ts";
-import { errorCode, lost } from "../../src/h2/protocol-error.ts";
-import { Session } from "../../src/h2/session.ts";
-import type { SideOwner } from "../../src/h2/side.ts";
-import type { Stream } from "../../src/h2/stream.ts";
-import { Turn } from "../../src/h2/turn.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import { errorCode, lost } from "../../src/h2/core/protocol-error.ts";
+import type { SideOwner } from "../../src/h2/core/side.ts";
+import { Turn } from "../../src/h2/core/turn.ts";
+import { Session } from "../../src/h2/session/session.ts";
+import type { Stream } from "../../src/h2/session/stream.ts";
 import type { End } from "./network.ts";
 import { astray, digest, payload } from "./payload.ts";
 import { headOf, interimHeadOf, type Plan } from "./plan.ts";

@@ -30,25 +30,25 @@ test("whoever cuts them: no write is executed twice, and none that was told to b
 for (const [name, file, find, replace] of [
   [
     "a write that was sent looks as if it was not",
-    "proxy/leg.ts",
+    "proxy/upstream/leg.ts",
     "return this.#sentAt >= 0;",
     "return false;",
   ],
   [
     "a write of unknown outcome may be asked again",
-    "proxy/relay.ts",
+    "proxy/request/relay.ts",
     "const failure = isRepeatable(this.order)",
     "const failure = true",
   ],
   [
     "PROTOCOL_ERROR goes on to the client of a write",
-    "proxy/honest-code.ts",
+    "proxy/request/honest-code.ts",
     "code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR",
     "code === errorCode.REFUSED_STREAM",
   ],
   [
     "a write that was lost is sent again",
-    "proxy/relay.ts",
+    "proxy/request/relay.ts",
     "(code === lost && isRepeatable(this.order))",
     "code === lost",
   ],

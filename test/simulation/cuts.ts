@@ -4,14 +4,14 @@
  * do: after REFUSED_STREAM, PROTOCOL_ERROR, a GOAWAY below the stream, and 429 or 503 with Retry-After. Nothing may be executed
  * twice, and nothing that a client was told to be unprocessed may be executed at all (D17).
  */
-import { Field } from "../../src/h2/field.ts";
-import type { RequestHead } from "../../src/h2/fields.ts";
-import { errorCode } from "../../src/h2/protocol-error.ts";
-import { Session } from "../../src/h2/session.ts";
-import type { SideOwner } from "../../src/h2/side.ts";
-import type { Stream } from "../../src/h2/stream.ts";
-import { Turn } from "../../src/h2/turn.ts";
-import type { Exchange } from "../../src/proxy/relay.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import type { RequestHead } from "../../src/h2/core/fields.ts";
+import { errorCode } from "../../src/h2/core/protocol-error.ts";
+import type { SideOwner } from "../../src/h2/core/side.ts";
+import { Turn } from "../../src/h2/core/turn.ts";
+import { Session } from "../../src/h2/session/session.ts";
+import type { Stream } from "../../src/h2/session/stream.ts";
+import type { Exchange } from "../../src/proxy/request/relay.ts";
 import { type End, Network, type Weather } from "./network.ts";
 import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";

@@ -2,19 +2,19 @@
  * Deliberate faults of the path, each put in at run time by wrapping one method and taken out again. They are the
  * proof that the simulation can see: a run with one of them must fail.
  */
-import { Failure } from "../../src/failure.ts";
-import type { Field } from "../../src/h2/field.ts";
-import { errorCode, lost } from "../../src/h2/protocol-error.ts";
-import { Session } from "../../src/h2/session.ts";
-import { Stream } from "../../src/h2/stream.ts";
-import { FrameWriter } from "../../src/h2/writer.ts";
+import { Failure } from "../../src/base/failure.ts";
+import type { Field } from "../../src/h2/core/field.ts";
+import { errorCode, lost } from "../../src/h2/core/protocol-error.ts";
+import { FrameWriter } from "../../src/h2/frame/writer.ts";
+import { Session } from "../../src/h2/session/session.ts";
+import { Stream } from "../../src/h2/session/stream.ts";
 import { Backends } from "../../src/health/backends.ts";
-import { Exchanges } from "../../src/proxy/exchanges.ts";
-import { Lane } from "../../src/proxy/lane.ts";
-import { Exchange } from "../../src/proxy/relay.ts";
-import { Trust } from "../../src/proxy/trust.ts";
-import { needsMore } from "../../src/watch/event.ts";
-import { JsonEvents } from "../../src/watch/json-events.ts";
+import { Trust } from "../../src/proxy/identity/trust.ts";
+import { Exchanges } from "../../src/proxy/request/exchanges.ts";
+import { Exchange } from "../../src/proxy/request/relay.ts";
+import { Lane } from "../../src/proxy/upstream/lane.ts";
+import { needsMore } from "../../src/watch/codec/event.ts";
+import { JsonEvents } from "../../src/watch/codec/json-events.ts";
 
 export type Defect = {
   readonly name: string;

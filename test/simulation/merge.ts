@@ -4,10 +4,10 @@
  * event once, and bookmarks that tell the truth.
  */
 
-import type { WatchEvent } from "../../src/watch/event.ts";
-import { Progress } from "../../src/watch/progress.ts";
-import { Reading } from "../../src/watch/reading.ts";
-import { ownOrigin } from "../../src/watch/versions-of.ts";
+import { ownOrigin } from "../../src/kube/api-origin.ts";
+import type { WatchEvent } from "../../src/watch/codec/event.ts";
+import { Progress } from "../../src/watch/session/progress.ts";
+import { Reading } from "../../src/watch/session/reading.ts";
 import { Random } from "./random.ts";
 
 type Change = { readonly version: number; readonly key: string };

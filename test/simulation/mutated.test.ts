@@ -7,7 +7,7 @@ import { entryOf, watchDefects } from "./watch-defects.ts";
 const test = suite("simulation/mutated");
 
 test("what is replaced must be there, and once", async () => {
-  const missing = { file: "watch/version.ts", find: "no such text", replace: "" };
+  const missing = { file: "kube/resource-version.ts", find: "no such text", replace: "" };
   let message = "";
   try {
     await loadMutated("merge.ts", [missing]);

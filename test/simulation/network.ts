@@ -2,10 +2,10 @@
  * A network of pairs of wires. Each direction has its own delay, its own chunking and a bounded window, so writers
  * feel slow readers; a connection may be cut, or swallow everything from now on (a black hole).
  */
-import { Failure } from "../../src/failure.ts";
-import { frameType } from "../../src/h2/frame.ts";
-import { limits } from "../../src/limits.ts";
-import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { limits } from "../../src/base/limits.ts";
+import { frameType } from "../../src/h2/frame/frame.ts";
+import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 

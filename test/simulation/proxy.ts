@@ -1,11 +1,11 @@
 /** The proxy of a run: the real path on simulated wires. This is its other wiring, beside src/main.ts. */
-import { Failure } from "../../src/failure.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
-import { Client } from "../../src/proxy/client.ts";
-import { Downstream } from "../../src/proxy/downstream.ts";
-import { Path, type PathOptions } from "../../src/proxy/path.ts";
-import { Relief } from "../../src/proxy/relief.ts";
-import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
+import { Path, type PathOptions } from "../../src/proxy/cluster/path.ts";
+import { Client } from "../../src/proxy/context/client.ts";
+import { Downstream } from "../../src/proxy/downstream/downstream.ts";
+import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
+import { Relief } from "../../src/proxy/overload/relief.ts";
 import type { World } from "./world.ts";
 
 /** One end of a simulated connection. */

@@ -7,7 +7,7 @@
  * A seed that failed: --seed N --trace. The last lines before its end are often enough: --last 200.
  */
 import { parseArgs } from "node:util";
-import { wallClock } from "../../src/clock.ts";
+import { wallClock } from "../../src/base/clock.ts";
 import { playAll, summaryOf } from "./play-all.ts";
 import { Fleet } from "./watches/fleet.ts";
 import { playAll as playWatches, summaryOf as summaryOfWatches } from "./watches/play-all.ts";

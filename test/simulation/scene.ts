@@ -1,10 +1,11 @@
 /** One run: a proxy between clients and backends, in calm or stormy weather, and what must hold at its end. */
+
+import { limits } from "../../src/base/limits.ts";
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../src/demo/objects/json.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
-import { errorCode } from "../../src/h2/protocol-error.ts";
-import type { Entry } from "../../src/journal.ts";
-import { limits } from "../../src/limits.ts";
+import type { Entry } from "../../src/events/journal.ts";
+import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { Backend } from "./backend.ts";
 import { type Asking, SimulatedClient, type Watching } from "./client.ts";
 import { type End, Network, type Weather } from "./network.ts";

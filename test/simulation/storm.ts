@@ -2,10 +2,11 @@
  * What may happen to connections, clients and backends while they are busy: errands, which may cost nobody anything,
  * and bad weather.
  */
-import { putFrameHeader } from "../../src/h2/bytes.ts";
-import { frameHeaderBytes, frameType } from "../../src/h2/frame.ts";
-import { setting } from "../../src/h2/settings.ts";
-import { limits } from "../../src/limits.ts";
+
+import { limits } from "../../src/base/limits.ts";
+import { putFrameHeader } from "../../src/h2/core/bytes.ts";
+import { frameHeaderBytes, frameType } from "../../src/h2/frame/frame.ts";
+import { setting } from "../../src/h2/session/settings.ts";
 import type { Backend } from "./backend.ts";
 import type { SimulatedClient } from "./client.ts";
 import type { End } from "./network.ts";

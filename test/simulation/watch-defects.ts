@@ -13,8 +13,8 @@ export type WatchDefect = {
   readonly scene: "merge" | "quiet" | "custom" | "forks" | readonly Validator[];
 };
 
-const progress = "watch/progress.ts";
-const reading = "watch/reading.ts";
+const progress = "watch/session/progress.ts";
+const reading = "watch/session/reading.ts";
 
 /** What is wrong in how legs are merged into one watch: seen without a proxy around it. */
 const ofMerging: readonly WatchDefect[] = [
@@ -97,7 +97,7 @@ const ofMerging: readonly WatchDefect[] = [
     scene: "merge",
     mutations: [
       {
-        file: "watch/version.ts",
+        file: "kube/resource-version.ts",
         find: "if (a.length !== b.length) return a.length - b.length;",
         replace: "",
       },
@@ -132,11 +132,11 @@ const ofMerging: readonly WatchDefect[] = [
   },
 ];
 
-const legs = "proxy/watch-leg.ts";
-const watching = "proxy/watching.ts";
-const resume = "watch/resume.ts";
-const ending = "watch/ending.ts";
-const order = "proxy/watch-order.ts";
+const legs = "watch/session/watch-leg.ts";
+const watching = "watch/session/watching.ts";
+const resume = "kube/resume-request.ts";
+const ending = "watch/session/ending.ts";
+const order = "watch/session/watch-order.ts";
 
 /** One piece of one file, and who has to see it. */
 function defect(name: string, scene: readonly Validator[], mutation: Mutation): WatchDefect {
@@ -172,7 +172,7 @@ const ofBytes: readonly WatchDefect[] = [
     replace: "",
   }),
   defect("versions of protobuf events are not found", ["ends"], {
-    file: "watch/protobuf-metadata.ts",
+    file: "watch/codec/protobuf-metadata.ts",
     find: "resourceVersion: 6 }",
     replace: "resourceVersion: 5 }",
   }),
@@ -265,7 +265,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: 'this.phase = "live";\n    void isAwaited;\n    void isListed;',
   }),
   defect("a watch ends with a reset", ["ends"], {
-    file: "proxy/watch-end.ts",
+    file: "watch/session/watch-end.ts",
     find: "host.endsHere(false);",
     replace: "host.breaksOff();",
   }),
@@ -294,27 +294,27 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "",
   }),
   defect("a leg that was for a bookmark is taken for a successor", ["ends", "deadline", "identity"], {
-    file: "proxy/watch-legs.ts",
+    file: "watch/session/watch-legs.ts",
     find: 'if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
     replace: "",
   }),
   defect("there are no shadows", ["fresh", "progress", "ends"], {
-    file: "proxy/moves.ts",
+    file: "watch/migration/moves.ts",
     find: "if (!watching.mayHaveTwo) return;",
     replace: "return;",
   }),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
-    file: "proxy/pulse.ts",
+    file: "proxy/upstream/pulse.ts",
     find: "if (now >= dueAt)",
     replace: "if (now >= dueAt) void tell;\n      else if (now >= dueAt)",
   }),
   defect("a write that was lost is sent again", ["once"], {
-    file: "proxy/relay.ts",
+    file: "proxy/request/relay.ts",
     find: "(code === lost && isRepeatable(this.order))",
     replace: "code === lost",
   }),
   defect("an exchange that is over is not forgotten", ["tidy"], {
-    file: "proxy/exchanges.ts",
+    file: "proxy/request/exchanges.ts",
     find: "    this.#forget(exchange);\n    if (exchange.queuedBytes",
     replace: "    if (exchange.queuedBytes",
   }),
@@ -323,17 +323,17 @@ const ofEndings: readonly WatchDefect[] = [
 /** What is wrong in how a silence of all backends is borne, which is most likely our own network's (D14). */
 const ofSilences: readonly WatchDefect[] = [
   defect("a silence of all backends is taken for their death", ["carried", "ends"], {
-    file: "proxy/pulse.ts",
+    file: "proxy/upstream/pulse.ts",
     find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
     replace: "if (!isAlone) return deadAfterMs;",
   }),
   defect("the first answer after a silence of all convicts the other backends at once", ["carried", "ends"], {
-    file: "proxy/pulse.ts",
+    file: "proxy/upstream/pulse.ts",
     find: "return deadAfterMs + Math.max(0, this.#parts.silenceOverAt() - silentSince);",
     replace: "return deadAfterMs;",
   }),
   defect("attempts that met the silence of all are counted", ["carried"], {
-    file: "proxy/serve.ts",
+    file: "proxy/request/serve.ts",
     find: "if (backends.areAllSilent) exchange.legs.tried = nobody;",
     replace: "",
   }),
@@ -351,7 +351,7 @@ const ofProgress: readonly WatchDefect[] = [
     scene: "quiet",
     mutations: [
       {
-        file: "proxy/renewals.ts",
+        file: "watch/detectors/renewals.ts",
         find: "const version = this.#progress.versionFor(renewal, leg.backend);",
         replace: 'const version = "";',
       },
@@ -362,7 +362,7 @@ const ofProgress: readonly WatchDefect[] = [
     scene: "quiet",
     mutations: [
       {
-        file: "proxy/progress-requests.ts",
+        file: "watch/detectors/progress-requests.ts",
         find: "const key = `${backend} ${resource}`;",
         replace: "const key = backend;",
       },
@@ -373,7 +373,7 @@ const ofProgress: readonly WatchDefect[] = [
     scene: "quiet",
     mutations: [
       {
-        file: "proxy/progress-requests.ts",
+        file: "watch/detectors/progress-requests.ts",
         find: "const isNew = !fact.isAsked && fact.askedAt >= since;",
         replace: "const isNew = !fact.isAsked && fact.askedAt > 0;",
       },
@@ -388,7 +388,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "custom",
     mutations: [
       {
-        file: "proxy/sentinels.ts",
+        file: "watch/detectors/sentinels.ts",
         find: "if (ready.length < 2) return;",
         replace: "if (ready.length < 20) return;",
       },
@@ -399,12 +399,12 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "custom",
     mutations: [
       {
-        file: "watch/standing.ts",
+        file: "watch/progress/standing.ts",
         find: "this.#hasForgotten = true;",
         replace: "this.#hasForgotten = false;",
       },
       {
-        file: "proxy/sentinels.ts",
+        file: "watch/detectors/sentinels.ts",
         find: "if (post.wasRefused) this.#parts.renewals.warmed",
         replace: "if (!post.isTaken) this.#parts.renewals.warmed",
       },
@@ -415,7 +415,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "forks",
     mutations: [
       {
-        file: "proxy/histories.ts",
+        file: "watch/detectors/histories.ts",
         find: "const isForked = compareVersions(version, seen) < 0;",
         replace: "const isForked = compareVersions(version, seen) < 0 && seen === version;",
       },
@@ -426,7 +426,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "forks",
     mutations: [
       {
-        file: "watch/stale.ts",
+        file: "watch/progress/stale.ts",
         find: "this.#seen = this.seen;\n    if (this.standings.delete",
         replace: "if (this.standings.delete",
       },
@@ -448,7 +448,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "forks",
     mutations: [
       {
-        file: "proxy/sentinels.ts",
+        file: "watch/detectors/sentinels.ts",
         find: "    post.watching = undefined;\n    return false;",
         replace: "    return true;",
       },

@@ -2,7 +2,7 @@
  * Virtual time. Whatever happens in a run is a callback here, taken in the order of its time; callbacks that are due
  * at almost the same moment share a loop turn or not, as the seed has it, before what `soon` was given runs.
  */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "./random.ts";
 
 /** Callbacks of one millisecond: megabytes in chunks of an octet, on a way of microseconds, take 50,000 and more. */

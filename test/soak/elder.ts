@@ -2,7 +2,7 @@
  * One watch that stays from the first minute to the last, through every fault and reload: it opens no stream twice unless
  * its own was ended, and counts what it was told of the beat.
  */
-import { wallClock } from "../../src/clock.ts";
+import { wallClock } from "../../src/base/clock.ts";
 import { mapOf, textOf } from "../../src/demo/objects/json.ts";
 import { Beat, beatOf } from "../../src/demo/story/beat.ts";
 import type { DemoClient } from "../../src/demo/story/client.ts";

@@ -8,10 +8,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { wallClock } from "../../src/clock.ts";
+import { wallClock } from "../../src/base/clock.ts";
 import { Beat, beatInto } from "../../src/demo/story/beat.ts";
 import { DemoClient } from "../../src/demo/story/client.ts";
-import { Journal } from "../../src/journal.ts";
+import { Journal } from "../../src/events/journal.ts";
 import { seeded } from "../support/random.ts";
 import { Crowd } from "./crowd.ts";
 import { Elder } from "./elder.ts";

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/admin/http/listing.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { figuresOf } from "../../src/admin/metrics/figures.ts";
-import { Field } from "../../src/h2/field.ts";
+import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
 import { changed } from "./incidents.ts";
 import { jwt } from "./jwt.ts";

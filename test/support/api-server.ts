@@ -1,9 +1,9 @@
 /** The JSON API of a played path on a real port, and a screen that keeps what a command says. */
 import { startApi } from "../../src/admin/server/server.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
 import type { Screen } from "../../src/cli/client/screen.ts";
-import { wallClock } from "../../src/clock.ts";
-import { Failure } from "../../src/failure.ts";
-import { Journal } from "../../src/journal.ts";
+import { Journal } from "../../src/events/journal.ts";
 import { apiScene } from "./api-scene.ts";
 
 export type SceneServer = ReturnType<typeof apiScene> & {

@@ -1,6 +1,6 @@
 /** Two wires joined in memory: what one end writes the other receives in a later loop turn of the manual clock. */
-import { Failure } from "../../src/failure.ts";
-import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
+import { Failure } from "../../src/base/failure.ts";
+import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import type { ManualClock } from "./clock.ts";
 
 export type Cable = {

@@ -1,6 +1,6 @@
 /** A client's certificate, as the listener sees it after the handshake. */
 import { X509Certificate } from "node:crypto";
-import type { Shown } from "../../src/proxy/identity.ts";
+import type { Shown } from "../../src/proxy/identity/identity.ts";
 import { testPki } from "./pki.ts";
 
 export type Holder = {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 
 export type ManualClock = Clock & {
   /** Moves time on; due callbacks run in order of their time, each turn's `soon` before the next. */

@@ -2,12 +2,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { wallClock } from "../../src/clock.ts";
-import { type Config, parseConfig } from "../../src/config.ts";
-import { Failure } from "../../src/failure.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { type Config, parseConfig } from "../../src/config/config.ts";
+import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
-import { isProblems, lineOf } from "../../src/problem.ts";
 import { type Asking, askH2, type Place } from "./front-proxy.ts";
 import { until } from "./h1.ts";
 import { testPki } from "./pki.ts";

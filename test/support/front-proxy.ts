@@ -8,8 +8,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
 import tls from "node:tls";
-import { wallClock } from "../../src/clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../src/proxy/pki.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { type Authority, createAuthority, type Pair } from "../../src/pki/pki.ts";
 import { testPki } from "./pki.ts";
 import type { PlayedTarget, TestProxy } from "./proxy.ts";
 

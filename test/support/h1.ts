@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { Field } from "../../src/h2/field.ts";
-import type { Side, SideOwner } from "../../src/h2/side.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
-import { Client } from "../../src/proxy/client.ts";
-import { createH1, type H1Client } from "../../src/proxy/h1.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import type { Side, SideOwner } from "../../src/h2/core/side.ts";
+import { Client } from "../../src/proxy/context/client.ts";
+import { createH1, type H1Client } from "../../src/proxy/downstream/h1.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 

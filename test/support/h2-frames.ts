@@ -2,7 +2,7 @@
  * Frames as values and as lines of text, for tests. Written apart from src/h2 on purpose: what a test says of bytes
  * must not come from the code under test. Header blocks are literals without a table.
  */
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 
 export type Fields = readonly (readonly [name: string, value: string])[];
 

@@ -4,7 +4,7 @@
  * would: windows, header blocks, and nothing on a stream after its end.
  */
 import * as assert from "uvu/assert";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import { type Frame, joined, parse, preface, shown, types, wire } from "./h2-frames.ts";
 
 /** Where the peer's bytes go, and what runs the turn in which they are answered. */

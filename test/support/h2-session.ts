@@ -1,11 +1,11 @@
 /** One session under test with its peer, a clock that moves when told, and owners that write down what they hear. */
-import { Field } from "../../src/h2/field.ts";
-import type { RequestHead } from "../../src/h2/fields.ts";
-import type { ProtocolError } from "../../src/h2/protocol-error.ts";
-import { Session } from "../../src/h2/session.ts";
-import type { SideOwner } from "../../src/h2/side.ts";
-import type { Stream } from "../../src/h2/stream.ts";
-import { Turn } from "../../src/h2/turn.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import type { RequestHead } from "../../src/h2/core/fields.ts";
+import type { ProtocolError } from "../../src/h2/core/protocol-error.ts";
+import type { SideOwner } from "../../src/h2/core/side.ts";
+import { Turn } from "../../src/h2/core/turn.ts";
+import { Session } from "../../src/h2/session/session.ts";
+import type { Stream } from "../../src/h2/session/stream.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { type Fields, settings } from "./h2-frames.ts";
 import { H2Peer } from "./h2-peer.ts";

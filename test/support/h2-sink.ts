@@ -1,5 +1,5 @@
 /** A FrameSink that writes down what a reader tells it; DATA of one frame is joined, whatever its pieces were. */
-import type { FrameSink } from "../../src/h2/frame.ts";
+import type { FrameSink } from "../../src/h2/frame/frame.ts";
 
 export class SinkRecord implements FrameSink {
   readonly lines: string[] = [];

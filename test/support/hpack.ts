@@ -1,6 +1,6 @@
-import { Field } from "../../src/h2/field.ts";
-import type { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
-import type { HpackEncoder } from "../../src/h2/hpack-encoder.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import type { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
+import type { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 
 /** Hexadecimal digits, with blanks where they help, as octets. */
 export function hex(digits: string): Buffer {

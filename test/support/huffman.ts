@@ -1,4 +1,4 @@
-import { huffmanCodes } from "../../src/h2/huffman.ts";
+import { huffmanCodes } from "../../src/h2/hpack/huffman.ts";
 
 /** The octets' codes one after another, as a string of bits. */
 export function huffmanBits(octets: Uint8Array): string {

@@ -2,9 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { wallClock } from "../../src/clock.ts";
-import { limits } from "../../src/limits.ts";
-import type { Pair } from "../../src/proxy/pki.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { limits } from "../../src/base/limits.ts";
+import type { Pair } from "../../src/pki/pki.ts";
 import { leaseOf, type Stage } from "./incident-stage.ts";
 import { jwt } from "./jwt.ts";
 import { testPki } from "./pki.ts";

@@ -1,17 +1,17 @@
 /** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Log } from "../../src/admin/events/log.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
 import { explain } from "../../src/cli/client/explain.ts";
-import { wallClock } from "../../src/clock.ts";
 import { Apiserver, type Encoding } from "../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import { Embedded } from "../../src/demo/apiserver/embedded.ts";
 import { Host } from "../../src/demo/apiserver/host.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import { Visitor } from "../../src/demo/story/visitor.ts";
-import { Failure } from "../../src/failure.ts";
-import { Journal } from "../../src/journal.ts";
-import type { Pair } from "../../src/proxy/pki.ts";
+import { Journal } from "../../src/events/journal.ts";
+import type { Pair } from "../../src/pki/pki.ts";
 import { KeptScreen } from "./api-server.ts";
 import { testPki } from "./pki.ts";
 import { type Firing, isMissing, seriesOf, wrongAlerts } from "./promtool.ts";

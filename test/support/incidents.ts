@@ -1,8 +1,8 @@
 /** The journal as a test plays it, and the incidents that come of it. */
 
+import { type Entry, Journal } from "../../src/events/journal.ts";
 import type { Incident } from "../../src/incidents/incident.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 
 export class PlayedJournal {

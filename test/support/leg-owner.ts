@@ -1,10 +1,10 @@
-import { Field } from "../../src/h2/field.ts";
+import { Field } from "../../src/h2/core/field.ts";
 import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
-import { Client } from "../../src/proxy/client.ts";
-import { laneKey } from "../../src/proxy/lane-key.ts";
-import type { LegOwner } from "../../src/proxy/leg.ts";
-import type { Order } from "../../src/proxy/order.ts";
+import { Client } from "../../src/proxy/context/client.ts";
+import type { Order } from "../../src/proxy/context/order.ts";
+import { laneKey } from "../../src/proxy/upstream/lane-key.ts";
+import type { LegOwner } from "../../src/proxy/upstream/leg.ts";
 
 /** What is asked for by the legs of tests: a plain GET, unless said otherwise. */
 export function orderOf(more: Partial<Order> = {}): Order {

@@ -4,7 +4,7 @@
  */
 import { workerData } from "node:worker_threads";
 import type { LookoutOrder } from "../../src/admin/server/lookout.ts";
-import { limits } from "../../src/limits.ts";
+import { limits } from "../../src/base/limits.ts";
 
 const order: LookoutOrder = workerData;
 const isFirst = order.port === 0;

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pageRoutes } from "../../src/admin/http/page-files.ts";
 import type { Reply } from "../../src/admin/http/reply.ts";
 import { startApi } from "../../src/admin/server/server.ts";
-import { wallClock } from "../../src/clock.ts";
-import { Failure } from "../../src/failure.ts";
-import { Journal } from "../../src/journal.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { Journal } from "../../src/events/journal.ts";
 import { backend, changeAt, figuresAt, incident, now } from "./page.ts";
 
 export type Canned = {

@@ -2,21 +2,22 @@
  * The whole path on a manual clock: real serve, lanes, sessions and relay; clients and backends are our own sessions
  * at the other ends of in-memory wires, so that a test says frame by frame who did what and when.
  */
-import { Field } from "../../src/h2/field.ts";
-import type { RequestHead } from "../../src/h2/fields.ts";
-import { errorCode } from "../../src/h2/protocol-error.ts";
-import { Session } from "../../src/h2/session.ts";
-import type { Side, SideOwner } from "../../src/h2/side.ts";
-import type { Stream } from "../../src/h2/stream.ts";
-import type { Turn } from "../../src/h2/turn.ts";
+
+import { type Entry, Journal } from "../../src/events/journal.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import type { RequestHead } from "../../src/h2/core/fields.ts";
+import { errorCode } from "../../src/h2/core/protocol-error.ts";
+import type { Side, SideOwner } from "../../src/h2/core/side.ts";
+import type { Turn } from "../../src/h2/core/turn.ts";
+import { Session } from "../../src/h2/session/session.ts";
+import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Readiness } from "../../src/health/evidence.ts";
 import type { ProbeEar } from "../../src/health/prober.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
-import { Client, type ClientOptions } from "../../src/proxy/client.ts";
-import { Downstream } from "../../src/proxy/downstream.ts";
-import { Path } from "../../src/proxy/path.ts";
-import { Relief } from "../../src/proxy/relief.ts";
-import type { Wire, WireOwner } from "../../src/proxy/wire.ts";
+import { Path } from "../../src/proxy/cluster/path.ts";
+import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
+import { Downstream } from "../../src/proxy/downstream/downstream.ts";
+import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
+import { Relief } from "../../src/proxy/overload/relief.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 

@@ -1,5 +1,5 @@
-import { wallClock } from "../../src/clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../src/proxy/pki.ts";
+import { wallClock } from "../../src/base/clock.ts";
+import { type Authority, createAuthority, type Pair } from "../../src/pki/pki.ts";
 
 /** One authority and one good serving pair for a whole test process: making them takes 40 ms. */
 export type TestPki = { readonly authority: Authority; readonly serving: Pair };

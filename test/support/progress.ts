@@ -1,7 +1,7 @@
 /** How far a watch has come that was asked for from version 7, of a resource whose versions do not repeat. */
 
-import { Progress } from "../../src/watch/progress.ts";
-import { ownOrigin } from "../../src/watch/versions-of.ts";
+import { ownOrigin } from "../../src/kube/api-origin.ts";
+import { Progress } from "../../src/watch/session/progress.ts";
 
 export function exactProgress(): Progress {
   return new Progress({

@@ -3,11 +3,11 @@
  * it is. Started by proxy-process.ts with the options as its argument; tells its state when asked.
  */
 import { getHeapStatistics } from "node:v8";
-import { limits } from "../../src/limits.ts";
+import { limits } from "../../src/base/limits.ts";
 import { type ProxyOptions, startProxy } from "./proxy.ts";
 
 export type ChildOptions = Omit<ProxyOptions, "backends" | "isFollowing"> & {
-  /** Other values of src/limits.ts, for rows whose own takes minutes. */
+  /** Other values of src/base/limits.ts, for rows whose own takes minutes. */
   readonly limits?: Partial<Record<keyof typeof limits, number>>;
 };
 

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
 import { Reloads } from "../../src/cli/serve/reloads.ts";
-import { wallClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
-import { Failure } from "../../src/failure.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
-import { isProblems, lineOf } from "../../src/problem.ts";
 import { testPki } from "./pki.ts";
 
 export type TestProxy = {

@@ -1,6 +1,6 @@
 /** A backend over TLS that answers each request with whatever frames it is told to, well formed or not. */
 import tls from "node:tls";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import {
   type Frame,
   joined,

@@ -4,7 +4,7 @@
  */
 import net from "node:net";
 import tls from "node:tls";
-import { HpackDecoder } from "../../src/h2/hpack-decoder.ts";
+import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import { type Frame, joined, parse, preface, settings, shown, wire } from "./h2-frames.ts";
 import { within } from "./within.ts";
 

@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { Failure } from "../../src/failure.ts";
-import { Field } from "../../src/h2/field.ts";
-import type { Side } from "../../src/h2/side.ts";
-import { type Entry, Journal } from "../../src/journal.ts";
-import { createH1 } from "../../src/proxy/h1.ts";
-import { type Dialed, Splices } from "../../src/proxy/splice.ts";
+import type { Failure } from "../../src/base/failure.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
+import { Field } from "../../src/h2/core/field.ts";
+import type { Side } from "../../src/h2/core/side.ts";
+import { createH1 } from "../../src/proxy/downstream/h1.ts";
+import { type Dialed, Splices } from "../../src/proxy/tunnel/splice.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { anyone, until } from "./h1.ts";
 import { connectRaw, RawPeer } from "./raw.ts";

@@ -1,7 +1,7 @@
 /** Two backends whose caches are compared, and who is in doubt. */
-import type { WatchEvent } from "../../src/watch/event.ts";
-import { type Doubt, Standings } from "../../src/watch/stale.ts";
-import type { Standing } from "../../src/watch/standing.ts";
+import type { WatchEvent } from "../../src/watch/codec/event.ts";
+import { type Doubt, Standings } from "../../src/watch/progress/stale.ts";
+import type { Standing } from "../../src/watch/progress/standing.ts";
 
 export const bookmark = (version: string, endsInitialEvents = false): WatchEvent => ({
   type: "BOOKMARK",

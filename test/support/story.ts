@@ -1,8 +1,9 @@
 /** Plays the story of an incident, and keeps what it says. */
+
+import { Failure } from "../../src/base/failure.ts";
 import type { Outcome } from "../../src/demo/incidents/outcome.ts";
 import { Scene } from "../../src/demo/incidents/scene.ts";
 import type { Settings, Wishes } from "../../src/demo/incidents/setting.ts";
-import { Failure } from "../../src/failure.ts";
 import { within } from "./within.ts";
 
 export type Story = { readonly play: (scene: Scene) => Promise<Outcome | Failure>; readonly wishes: Wishes };

@@ -1,5 +1,5 @@
 /** One request by each protocol that a client may speak to a listener with TLS, octet for octet. */
-import type { Pair } from "../../src/proxy/pki.ts";
+import type { Pair } from "../../src/pki/pki.ts";
 import { shake } from "./front-proxy.ts";
 import { type Fields, headers, preface, settings, wire } from "./h2-frames.ts";
 import { RawPeer } from "./raw.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../../src/watch/event.ts";
+import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../../src/watch/codec/event.ts";
 
 /** One event as the apiserver writes it. */
 export function jsonEvent(type: string, object: unknown): Buffer {

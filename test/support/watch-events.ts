@@ -1,5 +1,5 @@
 /** Events of a watch as a decoder tells them, in few words. */
-import type { EventType, WatchEvent } from "../../src/watch/event.ts";
+import type { EventType, WatchEvent } from "../../src/watch/codec/event.ts";
 
 export function eventOf(type: EventType, version = "", more: Partial<WatchEvent> = {}): WatchEvent {
   return { type, version, endsInitialEvents: false, code: 0, reason: "", oldest: "", key: "", ...more };

@@ -1,7 +1,7 @@
 /** One client's watch through the whole path, as a dialogue: what each backend is asked, says and suffers. */
 import * as assert from "uvu/assert";
-import { Field } from "../../src/h2/field.ts";
-import type { Entry } from "../../src/journal.ts";
+import type { Entry } from "../../src/events/journal.ts";
+import { Field } from "../../src/h2/core/field.ts";
 import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "./path.ts";
 
 export const json = new Field("content-type", "application/json");

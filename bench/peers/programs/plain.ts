@@ -3,17 +3,17 @@
  * operator is opened, nothing reads the journal (no log, metrics or incidents), and nobody asks who talks or who holds
  * the locks. What stays are counters on the path itself: they are fields of what is there anyhow.
  */
-import { wallClock } from "../../../src/clock.ts";
-import { loadConfig } from "../../../src/config.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { isProblems, lineOf } from "../../../src/config/problem.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { Caller } from "../../../src/ledger/caller.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
-import { isProblems, lineOf } from "../../../src/problem.ts";
-import { Clusters } from "../../../src/proxy/clusters.ts";
-import { Intake, mostSockets } from "../../../src/proxy/intake.ts";
-import type { Gate } from "../../../src/proxy/listen.ts";
-import { Listeners } from "../../../src/proxy/listeners.ts";
+import { Clusters } from "../../../src/proxy/cluster/clusters.ts";
+import { Intake, mostSockets } from "../../../src/proxy/downstream/intake.ts";
+import type { Gate } from "../../../src/proxy/downstream/listen.ts";
+import { Listeners } from "../../../src/proxy/downstream/listeners.ts";
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);

@@ -1,5 +1,5 @@
 /** What the JSON API lists, by the last part of the path. */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
 import { type Listing, type Page, pageOf, slicedPageOf } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";

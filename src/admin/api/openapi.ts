@@ -2,7 +2,7 @@
  * /openapi.json: the JSON API as OpenAPI 3.1 has it, made of what serves it: its lists with their columns, the schemas of
  * their rows, the operations. Written by no hand, so that it cannot be behind.
  */
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
 import type { ListingFacts } from "../http/listing.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
 import type { Pages } from "./api.ts";

@@ -1,7 +1,7 @@
 /** The paths at which an operator changes something (docs/admin-api.md), and what they answer. */
-import { Failure, type FailureCode } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import type { Operations, Operator, Outcome } from "../../proxy/operations.ts";
+import { Failure, type FailureCode } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Operations, Operator, Outcome } from "../../proxy/cluster/operations.ts";
 import { failed, jsonReply, type Posted, type Posts, type Reply } from "../http/reply.ts";
 
 type Run = (operations: Operations, target: string, operator: Operator) => Outcome | Promise<Outcome>;

@@ -1,7 +1,7 @@
 /** `/api/v1/watches`: every open watch, who has it, where it stands, and when something last came. */
-import { limits } from "../../limits.ts";
-import type { Exchange } from "../../proxy/relay.ts";
-import type { Watching } from "../../proxy/watching.ts";
+import { limits } from "../../base/limits.ts";
+import type { Exchange } from "../../proxy/request/relay.ts";
+import type { Watching } from "../../watch/session/watching.ts";
 import type { Json, JsonObject, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerView } from "./caller-view.ts";

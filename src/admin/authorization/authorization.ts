@@ -3,12 +3,12 @@
  * and kube-rbac-proxy ask. Where it cannot be asked nobody may. A token is kept as a salted hash, and told to nobody else.
  */
 import { createHmac, randomBytes } from "node:crypto";
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import type { Review, Reviewer } from "../../health/reviewer.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
-import { statusOf } from "../../status.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Review, Reviewer } from "../../discovery/reviewer.ts";
+import type { Journal } from "../../events/journal.ts";
+import { statusOf } from "../../kube/status.ts";
 import { jsonReply, type Reply } from "../http/reply.ts";
 import { Recent } from "./recent.ts";
 import { type Access, accessIn, accessReview, tokenReview, type User, userIn } from "./reviews.ts";

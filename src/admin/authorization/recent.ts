@@ -1,6 +1,6 @@
 /** Answers that count for a while. Whoever asks for what is being asked for already waits for the same answer. */
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
 
 export type RecentParts<T> = {
   readonly clock: Clock;

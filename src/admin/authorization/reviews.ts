@@ -2,7 +2,7 @@
  * What a cluster is asked about who comes to the API, and how its answer is read: authentication.k8s.io/v1 TokenReview,
  * authorization.k8s.io/v1 SubjectAccessReview. Pure. What is not clearly a yes is a no.
  */
-import type { Review } from "../../health/reviewer.ts";
+import type { Review } from "../../discovery/reviewer.ts";
 
 /** As the cluster names them; it goes back to it as it came. */
 export type User = {

@@ -1,6 +1,7 @@
 /** How each backend has fared, as the journal tells it: what it is, since when and why, and what it was before. */
-import type { Entry, Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+
+import { limits } from "../../base/limits.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 
 export type Change = {
   readonly at: number;

@@ -1,6 +1,7 @@
 /** The latest entries of the journal, each with an id: whoever was away for a moment can ask for what came after one. */
-import type { Entry, Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+
+import { limits } from "../../base/limits.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 import type { Times } from "../http/times.ts";
 import { withoutSecrets } from "./log.ts";
 

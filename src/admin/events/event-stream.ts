@@ -3,8 +3,8 @@
  * Last-Event-ID is told what came meanwhile; whoever does not take what is written is let go, and comes back.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../../clock.ts";
-import { limits } from "../../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
 import type { EventRing, Told } from "./event-ring.ts";
 
 /** May the client of a stream still read it? "unknown": the cluster cannot be asked. */

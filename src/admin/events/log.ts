@@ -3,9 +3,9 @@
  * of pino's: its destination waits in a loop when a pipe's reader stalls, and the data path would wait with it. Here
  * what cannot be written is dropped and counted, whatever becomes of stdout (F20).
  */
-import { type Clock, dateOf } from "../../clock.ts";
-import type { Entry, Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import { type Clock, dateOf } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 
 /** What is needed of process.stdout, which takes a pipe's bytes without waiting, and goes on after an error. */
 export type Out = {

@@ -2,9 +2,9 @@
  * Lists of the JSON API, a page at a time: filtered, sorted and cut here, so that 50,000 watches cost neither the asker
  * nor the thread that serves clients. Pure.
  */
-import type { Clock } from "../../clock.ts";
-import { limits } from "../../limits.ts";
-import { inSlices } from "../../slices.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { inSlices } from "../../base/slices.ts";
 import { firstOf } from "./first-of.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;

@@ -1,5 +1,5 @@
 /** Whom a browser believes to be asking: a name that leads to loopback only today may be somebody else's (DNS rebinding, A56). */
-import { isLoopback } from "../../address.ts";
+import { isLoopback } from "../../base/address.ts";
 
 /** Is this Host field this machine's own name for itself? With or without a port. */
 export function isLocalHost(host: string): boolean {

@@ -4,8 +4,8 @@
  * here allows; a foreign Origin is refused by name; a Host that is not this machine was refused before.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
 import { failed, type Post, type Reply } from "./reply.ts";
 
 /** Who asks, in their own words: "alice (watchkeeper CLI)". */

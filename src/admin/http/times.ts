@@ -1,5 +1,5 @@
 /** Clock readings as people read them. */
-import { type Clock, dateOf } from "../../clock.ts";
+import { type Clock, dateOf } from "../../base/clock.ts";
 
 export type Times = {
   readonly now: () => number;

@@ -1,10 +1,10 @@
 /** The live objects of one cluster as plain numbers, and the numbers of several as if they were one. */
-import type { Clock } from "../../clock.ts";
-import type { Histogram } from "../../histogram.ts";
-import type { BackendSet } from "../../proxy/backend-set.ts";
-import type { Passthrough } from "../../proxy/passthrough.ts";
-import type { Path } from "../../proxy/path.ts";
-import type { Upstreams } from "../../proxy/upstreams.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Histogram } from "../../base/histogram.ts";
+import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
+import type { Path } from "../../proxy/cluster/path.ts";
+import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
+import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
 import type { Snapshot } from "./family.ts";
 
 /** What is looked at of a cluster. */

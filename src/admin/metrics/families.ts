@@ -2,7 +2,7 @@
  * Every metric of ours: its name, what it says, and where its numbers come from. Names and labels follow
  * kube-apiserver where it has the like, so that queries can join the two.
  */
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
 import type { Family } from "./family.ts";
 import { incidentFamilies } from "./incident-families.ts";
 import { passthroughFamilies } from "./passthrough-families.ts";

@@ -1,5 +1,5 @@
 /** What one metric family of ours is, and the numbers that all of them are made of. */
-import type { Histogram } from "../../histogram.ts";
+import type { Histogram } from "../../base/histogram.ts";
 import type { Row } from "./series.ts";
 import type { Tally } from "./tally.ts";
 

@@ -1,5 +1,5 @@
 /** Histograms as Prometheus reads them: prom-client's own could only be fed one observation after the other. */
-import type { Histogram } from "../../histogram.ts";
+import type { Histogram } from "../../base/histogram.ts";
 
 export type HistogramFamily = {
   /** Behind `watchkeeper_`. */

@@ -1,5 +1,5 @@
 /** docs/metrics.md, made of the families themselves: a test sees to it that it is current. */
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
 import { families } from "./families.ts";
 import { requestDuration } from "./histogram-text.ts";
 

@@ -3,9 +3,9 @@
  * only file that knows prom-client, whose project has moved to another package with the same face.
  */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { Histogram } from "../../histogram.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import type { Histogram } from "../../base/histogram.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
 import { families, verbOf } from "./families.ts";
 import type { Family, Snapshot } from "./family.ts";
 import { histogramText, requestDuration } from "./histogram-text.ts";

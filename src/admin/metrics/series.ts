@@ -1,5 +1,5 @@
 /** The numbers of one metric family by their labels, at most so many of them: the rest is summed (A54). */
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
 
 /** Label values in their family's order, and the number. */
 export type Row = readonly [labels: readonly string[], value: number];

@@ -1,8 +1,8 @@
 /** The proxy's live objects as the plain numbers that metrics show; asked once a scrape. */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
 import { type ClusterFigures, clusterFigures, type LiveCluster, past, summed } from "./cluster-figures.ts";
 import type { Snapshot } from "./family.ts";
 

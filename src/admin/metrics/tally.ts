@@ -1,5 +1,5 @@
 /** What the journal tells, counted: things too rare to need a counter of their own on the path. */
-import type { Entry, Journal } from "../../journal.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 import { Series } from "./series.ts";
 
 export class Tally {

@@ -1,7 +1,7 @@
 /** What the port of metrics and probes asks the proxy, and the proxy's answers. */
-import type { Clock } from "../../clock.ts";
-import type { Entry, Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 import { complaintOf, type Readiness } from "./probes.ts";
 
 export type ProbeName = "livez" | "readyz";

@@ -2,9 +2,9 @@
  * Keeps the API's port open. It is a window, and not worth an outage: a port that somebody else has is asked for again and
  * again, and the proxy serves meanwhile. During an update that somebody is the process before this one.
  */
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import { type Admin, type ApiOptions, startApi } from "./server.ts";
 
 export class ApiPort {

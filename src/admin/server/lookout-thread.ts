@@ -1,8 +1,8 @@
 /** The thread behind lookout.ts: has the port, and asks the proxy's own thread. Says when it is open, or why it is not. */
 import { parentPort, workerData } from "node:worker_threads";
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { Journal } from "../../events/journal.ts";
 import type { Asker, Check, ProbeName } from "./answers.ts";
 import type { FromThread, LookoutOrder, ToThread } from "./lookout.ts";
 import { Patient } from "./patient.ts";

@@ -4,10 +4,10 @@
  * its questions, tells it unasked what has changed, and puts another one in its place should it die.
  */
 import { Worker } from "node:worker_threads";
-import type { Clock } from "../../clock.ts";
-import { Failure, wordsOf } from "../../failure.ts";
-import type { Entry, Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure, wordsOf } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
 import type { Admin } from "./server.ts";
 

@@ -3,9 +3,9 @@
  * last, for a busy loop is no reason to restart a process. One that has left a question unanswered for too long stands
  * still, and that is: the check "loop" fails.
  */
-import type { Clock } from "../../clock.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
 import type { Asker, Check, ProbeName, Standing } from "./answers.ts";
 
 export type PatientParts = {

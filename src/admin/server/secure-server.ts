@@ -3,9 +3,9 @@ import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
-import { limits } from "../../limits.ts";
-import type { ServingCertificate } from "../../proxy/certificates.ts";
-import type { ServingPair } from "../../proxy/serving-pair.ts";
+import { limits } from "../../base/limits.ts";
+import type { ServingCertificate } from "../../proxy/tls/certificates.ts";
+import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
 
 export type ApiTls = {
   readonly certificate: Pick<ServingCertificate, "isGood" | "pair">;

@@ -11,11 +11,11 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { ListenOptions } from "node:net";
-import { isBoundAt, textOf } from "../../address.ts";
-import { descriptorOf } from "../../descriptors.ts";
-import { cannotListen, type Failure, wordsOf } from "../../failure.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import { isBoundAt, textOf } from "../../base/address.ts";
+import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import { descriptorOf } from "../../proxy/net/descriptors.ts";
 import type { EventStreams, Verdict } from "../events/event-stream.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";

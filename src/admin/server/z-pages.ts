@@ -2,7 +2,7 @@
  * The z-pages, as Kubernetes' components have them (k8s.io/component-base/zpages): /statusz and /flagz as text for people,
  * /configz and /version as JSON. They tell how this process was started and what it took for its configuration.
  */
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config/config.ts";
 import { withoutSecrets } from "../events/log.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
 import type { Times } from "../http/times.ts";

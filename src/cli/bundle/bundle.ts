@@ -4,9 +4,9 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, timestampOf, wallClock } from "../../clock.ts";
-import { Failure, failureFrom } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { type Clock, timestampOf, wallClock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import { ownVersion } from "../../version.ts";
 import { AdminClient } from "../client/admin-client.ts";
 import type { Row, RowList } from "../client/rows.ts";

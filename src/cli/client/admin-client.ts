@@ -2,10 +2,10 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { isLocalHost } from "../../admin/http/local-host.ts";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { quote } from "../../problem.ts";
-import { readText } from "../../read-text.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { readText } from "../../base/read-text.ts";
+import { quote } from "../../config/problem.ts";
 import { listOf, type Row, type RowList, rowOf } from "./rows.ts";
 import { type ServerSentEvent, SseReader } from "./sse.ts";
 

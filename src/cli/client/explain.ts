@@ -1,6 +1,6 @@
 /** `watchkeeper explain [INCIDENT]`: what is wrong, what proves it, what it cost and whom, in the order in which it was seen. */
 import { runbookOf } from "../../admin/monitoring/alerts.ts";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";

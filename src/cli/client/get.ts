@@ -1,6 +1,6 @@
 /** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: a list of the API as a table, or as it is. */
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import { type Kind, kinds } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";

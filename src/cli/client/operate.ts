@@ -1,7 +1,7 @@
 /** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: changes a running proxy, and says what was done. */
 import { userInfo } from "node:os";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import { usage } from "../commands/options.ts";
 import { shown, textAt } from "./rows.ts";
 import { begun, failed, type Screen, standardScreen } from "./screen.ts";

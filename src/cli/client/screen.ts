@@ -1,5 +1,5 @@
 /** Where a command writes, and how it ends: data to stdout, words for people to stderr. */
-import type { Failure } from "../../failure.ts";
+import type { Failure } from "../../base/failure.ts";
 import type { CommandName } from "../commands/commands.ts";
 import { type Given, given } from "../commands/options.ts";
 import { AdminClient, exitOf } from "./admin-client.ts";

@@ -1,6 +1,6 @@
 /** Server-sent events out of bytes (WHATWG HTML §9.2.6), as far as the API sends them. Pure. */
 import { StringDecoder } from "node:string_decoder";
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
 
 export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };
 

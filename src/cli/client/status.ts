@@ -1,6 +1,6 @@
 /** `watchkeeper status`: one screen. Is anything wrong, since when, and how are the backends? */
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "./rows.ts";

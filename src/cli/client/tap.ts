@@ -1,7 +1,7 @@
 /** `watchkeeper tap [KIND]`: what happens, as it happens: the journal of a running proxy. */
-import { type Clock, wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { type Clock, wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import { usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type Row, rowOf, shown, textAt } from "./rows.ts";

@@ -1,7 +1,7 @@
 /** `watchkeeper top [watches|clients]`: who does how much now, measured between two looks. */
-import { type Clock, wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { type Clock, wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import { type Given, usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { views } from "./columns.ts";

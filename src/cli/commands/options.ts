@@ -1,7 +1,7 @@
 /** What stands behind a command's name, taken by its row in the table of commands. */
 import { parseArgs } from "node:util";
-import { Failure } from "../../failure.ts";
-import { quote } from "../../problem.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
 import type { CommandSpec } from "./command-spec.ts";
 import { type CommandName, commands } from "./commands.ts";
 

@@ -1,9 +1,9 @@
 /** `watchkeeper manifest static-pod|deployment|sidecar`: what Kubernetes needs to run it, on stdout. No file is changed. */
 import { parseArgs } from "node:util";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { quote } from "../../problem.ts";
-import { readText } from "../../read-text.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { readText } from "../../base/read-text.ts";
+import { quote } from "../../config/problem.ts";
 import { ownVersion } from "../../version.ts";
 import { deploymentText } from "./deployment.ts";
 import { addSidecar } from "./patch-workload.ts";

@@ -2,8 +2,8 @@
  * Puts a sidecar into the workloads of a manifest, and says what stands in the way. A second run changes nothing; a run
  * with another image or port changes that.
  */
-import { Failure } from "../../failure.ts";
-import { quote } from "../../problem.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
 import {
   type Addition,
   clientEnv,

@@ -4,16 +4,16 @@
  */
 import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../clock.ts";
-import { Failure, failureFrom } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { quote } from "../../problem.ts";
-import { loadCa } from "../../proxy/authority.ts";
-import { createAuthority } from "../../proxy/pki.ts";
-import { certificatesIn, checkPair } from "../../proxy/serving-pair.ts";
-import { readText } from "../../read-text.ts";
-import { watchFiles } from "../../watch-files.ts";
-import { makeDirectory } from "../setup/new-files.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { readText } from "../../base/read-text.ts";
+import { watchFiles } from "../../base/watch-files.ts";
+import { quote } from "../../config/problem.ts";
+import { createAuthority } from "../../pki/pki.ts";
+import { loadCa } from "../../proxy/tls/authority.ts";
+import { certificatesIn, checkPair } from "../../proxy/tls/serving-pair.ts";
+import { makeDirectory } from "./new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";
 
 export type PodDirectories = {

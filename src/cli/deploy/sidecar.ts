@@ -4,12 +4,12 @@
  */
 import { parseArgs } from "node:util";
 import { Log } from "../../admin/events/log.ts";
-import { wallClock } from "../../clock.ts";
-import { type Config, parseConfig } from "../../config.ts";
-import { Failure } from "../../failure.ts";
-import { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { type Config, parseConfig } from "../../config/config.ts";
+import { isProblems, lineOf } from "../../config/problem.ts";
+import { Journal } from "../../events/journal.ts";
 import { type Running, startWatchkeeper } from "../../main.ts";
-import { isProblems, lineOf } from "../../problem.ts";
 import { containFaults, exitCode, exitSoon, listenForSignals } from "../serve/signals.ts";
 import { followCa, type PodDirectories, preparePod } from "./pod-files.ts";
 import { type Shape, sidecarConfig, usual } from "./sidecar-shape.ts";

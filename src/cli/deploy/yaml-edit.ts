@@ -4,8 +4,8 @@
  * without a reason.
  */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 
 /** One document under edit. Places are keys from its top. */
 export class EditedDocument {

@@ -5,11 +5,11 @@
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
-import type { Clock } from "../../clock.ts";
-import type { BackendConfig } from "../../config-upstream.ts";
-import type { Failure } from "../../failure.ts";
-import { failureFrom } from "../../failure.ts";
-import { openSocket } from "../../proxy/connect.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Failure } from "../../base/failure.ts";
+import { failureFrom } from "../../base/failure.ts";
+import type { BackendConfig } from "../../config/upstream.ts";
+import { openSocket } from "../../proxy/net/connect.ts";
 
 export type Question = {
   readonly backend: BackendConfig;

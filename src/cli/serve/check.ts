@@ -1,18 +1,18 @@
 /** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
 import { parseArgs } from "node:util";
-import { textOf } from "../../address.ts";
-import { timestampOf, wallClock } from "../../clock.ts";
-import { type Config, type ListenerConfig, loadConfig } from "../../config.ts";
-import type { BackendConfig, UpstreamConfig } from "../../config-upstream.ts";
-import { levelOf } from "../../expiry.ts";
-import { Failure, failureFrom } from "../../failure.ts";
-import { readList } from "../../health/discover.ts";
-import { checkFound } from "../../health/discovered.ts";
-import { Journal } from "../../journal.ts";
-import { isProblems, lineOf } from "../../problem.ts";
-import { loadCa } from "../../proxy/authority.ts";
-import { loadCertificate } from "../../proxy/certificates.ts";
-import { certificatesIn, hasAnyOf } from "../../proxy/serving-pair.ts";
+import { textOf } from "../../base/address.ts";
+import { timestampOf, wallClock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { type Config, type ListenerConfig, loadConfig } from "../../config/config.ts";
+import { isProblems, lineOf } from "../../config/problem.ts";
+import type { BackendConfig, UpstreamConfig } from "../../config/upstream.ts";
+import { readList } from "../../discovery/discover.ts";
+import { checkFound } from "../../discovery/discovered.ts";
+import { Journal } from "../../events/journal.ts";
+import { levelOf } from "../../incidents/expiry.ts";
+import { loadCa } from "../../proxy/tls/authority.ts";
+import { loadCertificate } from "../../proxy/tls/certificates.ts";
+import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";
 import { type NamedPair, pairsIn } from "./pairs-in.ts";
 

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
-import { wallClock } from "../../clock.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
 import { type FaultKind, faultKinds } from "../../demo/apiserver/embedded.ts";
 import { Demo } from "../../demo/story/demo.ts";
 import { Story } from "../../demo/story/story.ts";
-import { Failure, failureFrom } from "../../failure.ts";
 
 const usage = "usage: watchkeeper demo [--port N] [--once] [--faults LIST]\n";
 /** Long enough to be declared dead, and to be found out by the naive proxy's clients. */

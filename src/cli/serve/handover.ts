@@ -4,11 +4,11 @@
  * say, this one serves on.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Clock } from "../../clock.ts";
-import { passedOn } from "../../descriptors.ts";
-import { Failure } from "../../failure.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import { passedOn } from "../../proxy/net/descriptors.ts";
 
 /** In a successor's environment. */
 const mark = "WATCHKEEPER_SUCCESSOR";

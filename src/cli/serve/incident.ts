@@ -3,12 +3,12 @@
  * with it, side by side. Embedded apiservers, real sockets: it needs neither a cluster nor root.
  */
 import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
+import { Failure } from "../../base/failure.ts";
 import { embeddedSettings } from "../../demo/incidents/embedded-setting.ts";
 import { type IncidentNumber, incidents, isIncidentNumber } from "../../demo/incidents/incidents.ts";
 import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.ts";
 import { Scene } from "../../demo/incidents/scene.ts";
 import type { Settings } from "../../demo/incidents/setting.ts";
-import { Failure } from "../../failure.ts";
 
 /** Half of what makes a backend suspect: beyond it a figure says as much about the machine. */
 const tellsLateMs = 250;

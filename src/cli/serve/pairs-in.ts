@@ -1,6 +1,6 @@
 /** Every certificate with its key that a configuration names, as the log and the metrics call it. Pure. */
-import type { Config, ListenerConfig } from "../../config.ts";
-import type { PairFiles, UpstreamConfig } from "../../config-upstream.ts";
+import type { Config, ListenerConfig } from "../../config/config.ts";
+import type { PairFiles, UpstreamConfig } from "../../config/upstream.ts";
 
 export type NamedPair = {
   /** "listener", "host", or "" where the name says it all. */

@@ -1,11 +1,11 @@
 /** Takes changed configurations into use, one after the other; a bad one changes nothing but the log (D10). */
-import { wallClock } from "../../clock.ts";
-import { type Config, loadConfig, watchConfig } from "../../config.ts";
-import { Failure, failureFrom } from "../../failure.ts";
-import type { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { type Config, loadConfig, watchConfig } from "../../config/config.ts";
+import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
+import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
-import { isProblems, lineOf, type Problem } from "../../problem.ts";
-import type { Reread } from "../../proxy/operations.ts";
+import type { Reread } from "../../proxy/cluster/operations.ts";
 
 /** Listens from its making on, for changes of `file` and for SIGHUP. */
 export class Reloads {

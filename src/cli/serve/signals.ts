@@ -1,7 +1,7 @@
 /** How a serving process ends: the first signal drains it, the second ends it now, a fault that nobody caught drains it. */
-import { wallClock } from "../../clock.ts";
-import { failureFrom } from "../../failure.ts";
-import type { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { failureFrom } from "../../base/failure.ts";
+import type { Journal } from "../../events/journal.ts";
 
 export type Signals = {
   /** Resolves with the first signal: false, nobody else serves on. */

@@ -1,8 +1,8 @@
 /** From a context to what a proxy needs of it: whom to dial and whom to trust, and what is left to the client. Pure. */
 import { rootCertificates } from "node:tls";
-import { isLoopback } from "../../address.ts";
-import { Failure } from "../../failure.ts";
-import { quote } from "../../problem.ts";
+import { isLoopback } from "../../base/address.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
 import { type Context, fieldsOf, textOf } from "./kubeconfig.ts";
 
 export type ClusterAccess = {

@@ -3,11 +3,11 @@
  * itself, and passes through us; a certificate would end at us.
  */
 import { KubeConfig } from "@kubernetes/client-node";
-import { wallClock } from "../../clock.ts";
-import { Failure, failureFrom } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { quote } from "../../problem.ts";
-import type { Pair } from "../../proxy/pki.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { quote } from "../../config/problem.ts";
+import type { Pair } from "../../pki/pki.ts";
 import { type Context, fieldsOf, textOf } from "./kubeconfig.ts";
 
 /** Undefined: it gave no certificate, or it wants to talk with its user, which it may do when the client runs it. */

@@ -1,7 +1,7 @@
 /** The clusters of an envoy.yaml with static endpoints, and a word for each setting that has no counterpart here. Pure. */
-import { Failure } from "../../failure.ts";
-import { isProblems, lineOf, quote } from "../../problem.ts";
-import { readYaml, type YamlDocument } from "../../yaml-document.ts";
+import { Failure } from "../../base/failure.ts";
+import { isProblems, lineOf, quote } from "../../config/problem.ts";
+import { readYaml, type YamlDocument } from "../../config/yaml-document.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
@@ -11,7 +11,7 @@ const reasons: Readonly<Record<string, string>> = {
   outlier_detection: "an apiserver that answers badly is asked on a fresh socket, and judged by that",
   upstream_connection_options: "keepalive is on for every socket (health.keepalive)",
   lb_policy: "a new client goes to the apiserver that has the fewest",
-  circuit_breakers: "every bound is a limit of its own (src/limits.ts)",
+  circuit_breakers: "every bound is a limit of its own (src/base/limits.ts)",
 };
 const understood = new Set(["name", "type", "load_assignment", "connect_timeout"]);
 

@@ -1,6 +1,6 @@
 /** The servers of a haproxy.cfg, with their file and line, and a word for each line that has no counterpart here. Pure. */
-import { Failure } from "../../failure.ts";
-import { quote } from "../../problem.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 

@@ -1,8 +1,8 @@
 /** `watchkeeper import FILE`: a configuration with the backends of a haproxy.cfg or an envoy.yaml, on stdout. */
 import { parseArgs } from "node:util";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { readText } from "../../read-text.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { readText } from "../../base/read-text.ts";
 import { groupsOfEnvoy } from "./import-envoy.ts";
 import { groupsOfHaproxy } from "./import-haproxy.ts";
 import { chosenOf, configOf } from "./imported.ts";

@@ -1,6 +1,6 @@
 /** What another proxy's file says that can be taken over, and what cannot: made by import-haproxy.ts and import-envoy.ts. Pure. */
-import { Failure } from "../../failure.ts";
-import { quote } from "../../problem.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
 /** Something in the file that has no counterpart, and why none is needed. */

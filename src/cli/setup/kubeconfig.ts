@@ -4,11 +4,11 @@
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { Failure } from "../../failure.ts";
-import { limits } from "../../limits.ts";
-import { isProblems, lineOf, quote } from "../../problem.ts";
-import { readText } from "../../read-text.ts";
-import { readYaml } from "../../yaml-document.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { readText } from "../../base/read-text.ts";
+import { isProblems, lineOf, quote } from "../../config/problem.ts";
+import { readYaml } from "../../config/yaml-document.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -4,12 +4,12 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { isHost } from "../../address.ts";
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { quote } from "../../problem.ts";
-import { createAuthority, createRequest } from "../../proxy/pki.ts";
-import { type NewFile, writeNewFiles } from "./new-files.ts";
+import { isHost } from "../../base/address.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { quote } from "../../config/problem.ts";
+import { createAuthority, createRequest } from "../../pki/pki.ts";
+import { type NewFile, writeNewFiles } from "../deploy/new-files.ts";
 
 type Options = {
   readonly dir: string;

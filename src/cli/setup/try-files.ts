@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../proxy/pki.ts";
+import type { Clock } from "../../base/clock.ts";
+import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 import { type ClusterAccess, impersonationOf, type UserPair } from "./cluster-access.ts";
 import type { Context } from "./kubeconfig.ts";
 

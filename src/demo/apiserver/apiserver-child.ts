@@ -2,9 +2,9 @@
  * The process of one embedded apiserver: its sockets and its HTTP/2. What it is asked is answered by the process that
  * forked it, where the store is (apiserver-process.ts); so it can be frozen and killed in earnest and the store lives on.
  */
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { Journal } from "../../events/journal.ts";
 import type { FromChild, ToChild } from "./apiserver-process.ts";
 import type { Answer, Ask } from "./ask.ts";
 import { Host } from "./host.ts";

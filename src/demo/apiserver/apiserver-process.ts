@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { Failure } from "../../failure.ts";
+import { Failure } from "../../base/failure.ts";
 import type { Answer, Ask } from "./ask.ts";
 
 export type ToChild =

@@ -2,7 +2,7 @@
  * The embedded apiserver: one request in, one answer out, on whatever the host has for a wire. It opens no socket and
  * takes its time from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { demoLimits } from "../objects/demo-limits.ts";
 import { type Form, formOf, offered, renderList, renderObject } from "../objects/form.ts";
 import type { JsonMap } from "../objects/json.ts";

@@ -1,6 +1,6 @@
 /** Where the demo's servers are reached: on loopback, each on a port of its own. */
 import type { Server } from "node:net";
-import { type Failure, failureFrom } from "../../failure.ts";
+import { type Failure, failureFrom } from "../../base/failure.ts";
 
 /** Binds a loopback port, any free one if none is named, and returns it. Errors: one that is taken, say. */
 export async function bindLoopback(server: Server, port = 0): Promise<number | Failure> {

@@ -1,5 +1,5 @@
 /** What a cluster holds before anybody has created anything. */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { namespaces } from "../objects/resources.ts";
 import { Store } from "../objects/store.ts";
 import { Rest } from "./rest.ts";

@@ -1,7 +1,7 @@
 /** One embedded apiserver with all that the demo needs around it: its process, and the hose through which it is reached. */
-import type { Clock } from "../../clock.ts";
-import type { Failure } from "../../failure.ts";
-import type { Pair } from "../../proxy/pki.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Failure } from "../../base/failure.ts";
+import type { Pair } from "../../pki/pki.ts";
 import type { Store } from "../objects/store.ts";
 import { Apiserver, type Encoding } from "./apiserver.ts";
 import { ApiserverProcess } from "./apiserver-process.ts";

@@ -4,7 +4,7 @@
  * flows on, as TCP's retransmissions bring it when a real hole heals.
  */
 import net from "node:net";
-import type { Failure } from "../../failure.ts";
+import type { Failure } from "../../base/failure.ts";
 import { bindLoopback } from "./bind.ts";
 
 export class Hose {

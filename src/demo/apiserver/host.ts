@@ -1,12 +1,12 @@
 /** Serves an embedded apiserver on a TLS port of its own, as real ones are served: HTTP/2, and HTTP/1.1 for who asks so. */
 import type http from "node:http";
 import tls from "node:tls";
-import { wallClock } from "../../clock.ts";
-import type { Failure } from "../../failure.ts";
-import { Turn } from "../../h2/turn.ts";
-import type { Journal } from "../../journal.ts";
-import type { Pair } from "../../proxy/pki.ts";
-import { wireOf } from "../../proxy/socket.ts";
+import { wallClock } from "../../base/clock.ts";
+import type { Failure } from "../../base/failure.ts";
+import type { Journal } from "../../events/journal.ts";
+import { Turn } from "../../h2/core/turn.ts";
+import type { Pair } from "../../pki/pki.ts";
+import { wireOf } from "../../proxy/net/socket.ts";
 import type { Apiserver } from "./apiserver.ts";
 import type { Answer, Ask } from "./ask.ts";
 import { bindLoopback } from "./bind.ts";

@@ -1,5 +1,5 @@
 /** The verbs: a target, a query and a body in; an object, a list or a refusal out. */
-import { type Clock, timestampOf } from "../../clock.ts";
+import { type Clock, timestampOf } from "../../base/clock.ts";
 import {
   type Json,
   type JsonMap,

@@ -2,14 +2,14 @@
  * One HTTP/2 session of an embedded apiserver: joins a wire and our own framing, and turns each stream into an Ask and
  * an Answer. The wire is a socket in the demo (host.ts) and a simulated one in the simulation.
  */
-import type { Clock } from "../../clock.ts";
-import { Field } from "../../h2/field.ts";
-import type { RequestHead } from "../../h2/fields.ts";
-import { Session } from "../../h2/session.ts";
-import type { SideOwner } from "../../h2/side.ts";
-import type { Stream } from "../../h2/stream.ts";
-import type { Turn } from "../../h2/turn.ts";
-import type { Wire, WireOwner } from "../../proxy/wire.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Field } from "../../h2/core/field.ts";
+import type { RequestHead } from "../../h2/core/fields.ts";
+import type { SideOwner } from "../../h2/core/side.ts";
+import type { Turn } from "../../h2/core/turn.ts";
+import { Session } from "../../h2/session/session.ts";
+import type { Stream } from "../../h2/session/stream.ts";
+import type { Wire, WireOwner } from "../../proxy/net/wire.ts";
 import { demoLimits } from "../objects/demo-limits.ts";
 import type { Answer, Ask } from "./ask.ts";
 

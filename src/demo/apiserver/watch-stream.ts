@@ -2,7 +2,7 @@
  * One watch as it is served: the state or the history first, then every change as it is committed, a bookmark each
  * minute, END at the deadline. Timing and order are those measured on kube-apiserver 1.36.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { type Form, renderObject } from "../objects/form.ts";
 import type { JsonMap, KubeObject } from "../objects/json.ts";
 import { apiVersionOf } from "../objects/resources.ts";

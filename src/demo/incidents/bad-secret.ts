@@ -1,8 +1,8 @@
 /** 000: one bad secret of one host, and the whole ingress is gone. */
 import { writeFileSync } from "node:fs";
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import type { Pair } from "../../proxy/pki.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import type { Pair } from "../../pki/pki.ts";
 import type { DemoFiles } from "../story/files.ts";
 import { type NaiveHost, NaiveProcess } from "../story/naive-process.ts";
 import { Knocker } from "./knocker.ts";

@@ -1,7 +1,7 @@
 /** Two embedded apiservers on one store: they need no cluster and no root. */
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { Journal } from "../../events/journal.ts";
 import { Apiserver, type Encoding } from "../apiserver/apiserver.ts";
 import { newCluster } from "../apiserver/cluster.ts";
 import { Embedded } from "../apiserver/embedded.ts";

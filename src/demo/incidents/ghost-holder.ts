@@ -1,5 +1,5 @@
 /** 002: a pod that was deleted lives on, on a node that nobody looks at, and holds a leader lock. */
-import { dateOf, wallClock } from "../../clock.ts";
+import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { Visitor } from "../story/visitor.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";

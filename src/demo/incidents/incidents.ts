@@ -1,5 +1,5 @@
 /** The five incidents that watchkeeper exists for, each a story that can be played. docs/incidents has a page of each. */
-import type { Failure } from "../../failure.ts";
+import type { Failure } from "../../base/failure.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";

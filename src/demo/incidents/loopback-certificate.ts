@@ -1,5 +1,5 @@
 /** 003: the certificate with which an apiserver talks to itself ends after a year, and nobody had looked. */
-import { wallClock } from "../../clock.ts";
+import { wallClock } from "../../base/clock.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene, Side } from "./scene.ts";
 import type { Wishes } from "./setting.ts";

@@ -2,11 +2,11 @@
  * Where an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and clients that come
  * through one or the other. Tells what happens, with the time since it began.
  */
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { type Entry, Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { isProblems, lineOf } from "../../config/problem.ts";
+import { type Entry, Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
-import { isProblems, lineOf } from "../../problem.ts";
 import { Beat } from "../story/beat.ts";
 import { DemoClient } from "../story/client.ts";
 import { type DemoBackend, DemoFiles } from "../story/files.ts";
@@ -226,7 +226,7 @@ export class Scene {
 
 async function startProxy(file: string, journal: Journal): Promise<Running | Failure> {
   const [{ loadConfig }, { startWatchkeeper }] = await Promise.all([
-    import("../../config.ts"),
+    import("../../config/config.ts"),
     import("../../main.ts"),
   ]);
   const config = loadConfig(file);

@@ -2,8 +2,8 @@
  * In front of whose apiservers a story is played: embedded ones, which are made for it (embedded-setting.ts), or real ones that
  * somebody else has started.
  */
-import type { Failure } from "../../failure.ts";
-import type { Pair } from "../../proxy/pki.ts";
+import type { Failure } from "../../base/failure.ts";
+import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 

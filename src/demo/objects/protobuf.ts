@@ -2,7 +2,7 @@
  * The bodies that typed clients send (`kubectl create configmap` is one): Kubernetes protobuf, read into the JSON that
  * it stands for. Only the kinds served here; answers are always JSON, which those clients accept.
  */
-import { timestampOf } from "../../clock.ts";
+import { timestampOf } from "../../base/clock.ts";
 import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
 
 export const protobufType = "application/vnd.kubernetes.protobuf";

@@ -2,7 +2,7 @@
  * Refusals in Kubernetes' own shape: clients act on `code` and `reason`, and show `message`. Wording and details are
  * those of k8s.io/apimachinery/pkg/api/errors, since clients match on parts of them.
  */
-import { statusOf } from "../../status.ts";
+import { statusOf } from "../../kube/status.ts";
 import type { JsonMap } from "./json.ts";
 import type { Resource } from "./resources.ts";
 

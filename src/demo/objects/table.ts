@@ -1,5 +1,5 @@
 /** Objects as the rows that `kubectl get` prints: a Table is made by the server, kubectl only lines it up. */
-import { wallOf } from "../../clock.ts";
+import { wallOf } from "../../base/clock.ts";
 import { type Json, type JsonMap, type KubeObject, mapOf, metadataOf } from "./json.ts";
 import type { Resource } from "./resources.ts";
 

@@ -2,7 +2,7 @@
  * Writes one configmap several times a second, past every proxy and past the apiserver that is to be struck: no fault delays it.
  * Each write is counted and timed, so that a watch tells what it missed and how late the rest came.
  */
-import { type Clock, timestampOf } from "../../clock.ts";
+import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { Store } from "../objects/store.ts";
 

@@ -1,15 +1,15 @@
 /** A small API client over our own HTTP/2: what the demo's story is told with. One session, JSON bodies. */
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { Field } from "../../h2/field.ts";
-import { errorCode } from "../../h2/protocol-error.ts";
-import { Session } from "../../h2/session.ts";
-import type { SideOwner } from "../../h2/side.ts";
-import type { Stream } from "../../h2/stream.ts";
-import { Turn } from "../../h2/turn.ts";
-import type { Journal } from "../../journal.ts";
-import { type BackendAddress, connectLane } from "../../proxy/connect.ts";
-import type { Wire, WireOwner } from "../../proxy/wire.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import type { Journal } from "../../events/journal.ts";
+import { Field } from "../../h2/core/field.ts";
+import { errorCode } from "../../h2/core/protocol-error.ts";
+import type { SideOwner } from "../../h2/core/side.ts";
+import { Turn } from "../../h2/core/turn.ts";
+import { Session } from "../../h2/session/session.ts";
+import type { Stream } from "../../h2/session/stream.ts";
+import { type BackendAddress, connectLane } from "../../proxy/net/connect.ts";
+import type { Wire, WireOwner } from "../../proxy/net/wire.ts";
 import { type Json, parseJson } from "../objects/json.ts";
 
 export type Reply = { readonly status: number; readonly body: Json };

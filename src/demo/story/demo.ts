@@ -2,11 +2,11 @@
  * Two embedded apiservers on one store, each in a process of its own, and the real proxy in front of them in this one.
  * On demand also a naive proxy, and the faults that both have to stand.
  */
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import { Journal } from "../../journal.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { isProblems, lineOf } from "../../config/problem.ts";
+import { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
-import { isProblems, lineOf } from "../../problem.ts";
 import { newCluster } from "../apiserver/cluster.ts";
 import { Embedded, type FaultKind } from "../apiserver/embedded.ts";
 import type { Store } from "../objects/store.ts";
@@ -141,7 +141,10 @@ export class Demo {
 }
 
 /** All of the proxy. It takes a while, during which the apiservers' processes come up. */
-const loadProxy = async () => ({ ...(await import("../../config.ts")), ...(await import("../../main.ts")) });
+const loadProxy = async () => ({
+  ...(await import("../../config/config.ts")),
+  ...(await import("../../main.ts")),
+});
 
 async function startProxy(configFile: string, journal: Journal): Promise<Running | Failure> {
   const { loadConfig, startWatchkeeper } = await loadProxy();

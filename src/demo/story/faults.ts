@@ -3,9 +3,9 @@
  * serves most, and each time healed before the next. The same client runs through watchkeeper and through a naive proxy;
  * what is told was measured by those two clients, and when watchkeeper knew is what its journal says.
  */
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import type { Entry, Journal } from "../../journal.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
 import type { Embedded, FaultKind } from "../apiserver/embedded.ts";
 import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";

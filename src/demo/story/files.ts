@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../../clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../proxy/pki.ts";
+import type { Clock } from "../../base/clock.ts";
+import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 
 /** An apiserver as a configuration names it. */
 export type DemoBackend = { readonly name: string; readonly host: string; readonly port: number };

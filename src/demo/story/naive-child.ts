@@ -3,8 +3,8 @@
  * looks at its hosts' files and puts to use what is new there, as one would write it: nobody asks what else it might be.
  */
 import { readFileSync } from "node:fs";
-import { wallClock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
 import type { NaiveHost, NaiveOrder, NaiveWord } from "./naive-process.ts";
 import { NaiveProxy } from "./naive-proxy.ts";
 

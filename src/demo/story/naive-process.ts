@@ -1,8 +1,8 @@
 /** The naive proxy's process, and who starts it again when it ends: what a supervisor does, or a kubelet. */
 import { type ChildProcess, fork } from "node:child_process";
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
-import type { Pair } from "../../proxy/pki.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import type { Pair } from "../../pki/pki.ts";
 import type { DemoBackend } from "./files.ts";
 
 /** A host that is served, and where its pair is. */

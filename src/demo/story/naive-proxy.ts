@@ -5,9 +5,9 @@
  */
 import http2 from "node:http2";
 import { connect } from "node:tls";
-import type { Clock } from "../../clock.ts";
-import type { Failure } from "../../failure.ts";
-import type { Pair } from "../../proxy/pki.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Failure } from "../../base/failure.ts";
+import type { Pair } from "../../pki/pki.ts";
 import { bindLoopback } from "../apiserver/bind.ts";
 import type { DemoBackend } from "./files.ts";
 

@@ -1,5 +1,5 @@
 /** A wait that its owner can cut short: one at a time. */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 export class Pause {
   readonly #clock: Clock;

@@ -3,8 +3,8 @@
  * and which of them fail; what becomes of its watches, and how late the events come. It does what client-go does: a watch
  * that ends between two events is asked for again from its last version, one that breaks off costs a list of everything.
  */
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
 import { isList, mapOf, textOf } from "../objects/json.ts";
 import { Beat, beatOf } from "./beat.ts";
 import type { DemoClient } from "./client.ts";

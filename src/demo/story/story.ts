@@ -2,8 +2,8 @@
  * The live client: writes a configmap through the proxy, watches it through the proxy, and tells how long each write
  * took to come back as an event. Every number printed was measured; what went wrong is said in the same words.
  */
-import type { Clock } from "../../clock.ts";
-import { Failure } from "../../failure.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";

@@ -4,7 +4,7 @@
  */
 import http2 from "node:http2";
 import tls from "node:tls";
-import { wallClock } from "../../clock.ts";
+import { wallClock } from "../../base/clock.ts";
 import { type Json, parseJson } from "../objects/json.ts";
 
 /** An answer that has not come by then does not count. */

@@ -4,9 +4,9 @@
  * still, and nothing else tells of it before (seed 003). It is read now and then and nothing is sent on that socket.
  */
 import type { TLSSocket } from "node:tls";
-import { type Clock, timestampOf, wallOf } from "../../clock.ts";
-import type { Journal } from "../../journal.ts";
-import { limits } from "../../limits.ts";
+import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
 import { patiently } from "../patience.ts";
 
 export const loopbackName = "apiserver-loopback-client";

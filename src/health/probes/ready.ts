@@ -9,8 +9,8 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { Client } from "undici";
-import { isShortage, metOf } from "../../failure.ts";
-import { limits } from "../../limits.ts";
+import { isShortage, metOf } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import type { ReadyAnswer } from "../evidence.ts";
 import type { Probe, ProbeEar } from "../prober.ts";
 

@@ -3,7 +3,7 @@
  * and tcp6; Node tells nothing of it. Where they cannot be read nobody is known to wait, and keepalive has to do.
  */
 import { type FileHandle, open } from "node:fs/promises";
-import { limits } from "../../limits.ts";
+import { limits } from "../../base/limits.ts";
 
 /** A socket, as both Node and Linux can name it. */
 export type Endpoints = {

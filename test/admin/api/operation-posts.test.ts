@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { operationPosts } from "../../../src/admin/api/operation-posts.ts";
-import { Operations } from "../../../src/proxy/operations.ts";
+import { Operations } from "../../../src/proxy/cluster/operations.ts";
 import { PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 

@@ -2,10 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Admitted, type Asked, Authorization } from "../../../src/admin/authorization/authorization.ts";
 import type { Reply } from "../../../src/admin/http/reply.ts";
-import { Failure } from "../../../src/failure.ts";
-import type { Review } from "../../../src/health/reviewer.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import type { Review } from "../../../src/discovery/reviewer.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/authorization");

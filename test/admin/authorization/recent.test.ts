@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Recent } from "../../../src/admin/authorization/recent.ts";
-import { Failure } from "../../../src/failure.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/recent");

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { BackendHistory } from "../../../src/admin/events/backend-history.ts";
-import { Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { changed } from "../../support/incidents.ts";
 

@@ -5,10 +5,10 @@ import { EventRing } from "../../../src/admin/events/event-ring.ts";
 import { EventStreams } from "../../../src/admin/events/event-stream.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/event-stream");

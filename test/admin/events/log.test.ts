@@ -3,8 +3,8 @@ import { existsSync, openSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Log, type LogOptions } from "../../../src/admin/events/log.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
@@ -174,8 +174,8 @@ test("a stopped log writes no more", () => {
 /** Writes 4,000 entries of 500 bytes to its stdout, while its loop turns; tells on stderr what became of it. */
 const child = `
   import { Log } from "./src/admin/events/log.ts";
-  import { wallClock } from "./src/clock.ts";
-  import { Journal } from "./src/journal.ts";
+  import { wallClock } from "./src/base/clock.ts";
+  import { Journal } from "./src/events/journal.ts";
   const journal = new Journal(wallClock);
   const log = new Log(journal, { out: process.stdout, clock: wallClock, format: "json", accessLog: "errors" });
   const entry = { kind: "exchange.failed", code: "overload", origin: "proxy", message: "x".repeat(250), auditId: "y".repeat(250) };

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Listing, pageOf, slicedPageOf } from "../../../src/admin/http/listing.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 
 const test = suite("admin/listing");

@@ -3,10 +3,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Posted } from "../../../src/admin/http/reply.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/posting");

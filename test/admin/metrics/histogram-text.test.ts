@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { histogramText } from "../../../src/admin/metrics/histogram-text.ts";
-import { Histogram } from "../../../src/histogram.ts";
+import { Histogram } from "../../../src/base/histogram.ts";
 
 const test = suite("admin/histogram-text");
 

@@ -2,9 +2,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Snapshot } from "../../../src/admin/metrics/family.ts";
 import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
-import { Histogram, requestBounds } from "../../../src/histogram.ts";
-import { Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { Histogram, requestBounds } from "../../../src/base/histogram.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { idle } from "../../support/snapshot.ts";
 

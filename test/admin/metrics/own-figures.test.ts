@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { OwnFigureSource } from "../../../src/admin/metrics/own-figures.ts";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 
 const test = suite("admin/own-figures");

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { passthroughFamilies } from "../../../src/admin/metrics/passthrough-families.ts";
 import { Tally } from "../../../src/admin/metrics/tally.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { idle } from "../../support/snapshot.ts";
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Series } from "../../../src/admin/metrics/series.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
 
 const test = suite("admin/series");
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { Snapshot } from "../../../src/admin/metrics/family.ts";
 import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
 import { Snapshots } from "../../../src/admin/metrics/snapshot.ts";
-import { Field } from "../../../src/h2/field.ts";
+import { Field } from "../../../src/h2/core/field.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("admin/snapshot");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Tally } from "../../../src/admin/metrics/tally.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/tally");

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { Snapshot } from "../../../src/admin/metrics/family.ts";
 import { Tally } from "../../../src/admin/metrics/tally.ts";
 import { watchFamilies } from "../../../src/admin/metrics/watch-families.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { idle } from "../../support/snapshot.ts";
 

@@ -3,8 +3,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
 import { type Alert, alerts, runbookOf, runbookPath } from "../../../src/admin/monitoring/alerts.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { incidentKinds } from "../../../src/incidents/kinds.ts";
-import { Journal } from "../../../src/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { idle } from "../../support/snapshot.ts";
 

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
 import { dashboard } from "../../../src/admin/monitoring/dashboard.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { idle } from "../../support/snapshot.ts";
 

@@ -2,8 +2,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Answers, type AnswersParts } from "../../../src/admin/server/answers.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/answers");

@@ -3,8 +3,8 @@ import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { ApiPort } from "../../../src/admin/server/api-port.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

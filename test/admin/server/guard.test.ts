@@ -8,10 +8,10 @@ import { jsonReply, type Routes } from "../../../src/admin/http/reply.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { guardOf } from "../../../src/admin/server/guard.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
-import { type Clock, wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { type Clock, wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

@@ -4,9 +4,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

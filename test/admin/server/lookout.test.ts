@@ -7,10 +7,10 @@ import * as assert from "uvu/assert";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import { Lookout } from "../../../src/admin/server/lookout.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
-import { type Clock, wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
+import { type Clock, wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/lookout");

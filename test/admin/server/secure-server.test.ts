@@ -4,10 +4,10 @@ import type { TLSSocket } from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { secureServer } from "../../../src/admin/server/secure-server.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { serverTlsOptions } from "../../../src/proxy/server-context.ts";
-import { checkPair, type ServingPair } from "../../../src/proxy/serving-pair.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { serverTlsOptions } from "../../../src/proxy/tls/server-context.ts";
+import { checkPair, type ServingPair } from "../../../src/proxy/tls/serving-pair.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

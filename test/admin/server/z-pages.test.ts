@@ -3,8 +3,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { zPages } from "../../../src/admin/server/z-pages.ts";
-import { parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/z-pages");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Log } from "../../../src/admin/events/log.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { Scene } from "../../support/attack.ts";
 import { manualClock } from "../../support/clock.ts";
 import { headers, settings } from "../../support/h2-frames.ts";

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { classify } from "../../../src/proxy/classify.ts";
+import { classify } from "../../../src/kube/request-info.ts";
 import { sceneOf } from "../../support/attack.ts";
 import { continued, data, type Fields, headers } from "../../support/h2-frames.ts";
 

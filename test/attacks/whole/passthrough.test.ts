@@ -2,7 +2,7 @@ import http2 from "node:http2";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
 import { pause, Scene } from "../../support/attack.ts";
 import { hello, helloMessage, inRecords } from "../../support/hello.ts";
 import { connectRaw, type RawPeer } from "../../support/raw.ts";

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
 import { AdminClient, exitOf } from "../../../src/cli/client/admin-client.ts";
-import { Failure } from "../../../src/failure.ts";
-import { limits } from "../../../src/limits.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { begun, failed, json } from "../../../src/cli/client/screen.ts";
-import { Failure } from "../../../src/failure.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 
 const test = suite("cli/screen");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import { SseReader } from "../../../src/cli/client/sse.ts";
-import { limits } from "../../../src/limits.ts";
 
 const test = suite("cli/sse");
 const text = ': hello\n\nid: a-1\nevent: lane.opened\ndata: {"ä":1}\n\nevent: gap\ndata: {}\n\n';

@@ -4,10 +4,10 @@ import { EventRing } from "../../../src/admin/events/event-ring.ts";
 import { EventStreams } from "../../../src/admin/events/event-stream.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { tap } from "../../../src/cli/client/tap.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 import { within } from "../../support/within.ts";
 

@@ -2,11 +2,11 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Admin } from "../../../src/admin/server/server.ts";
 import { startApi } from "../../../src/admin/server/server.ts";
+import type { Clock } from "../../../src/base/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { top } from "../../../src/cli/client/top.ts";
-import type { Clock } from "../../../src/clock.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 
 const test = suite("cli/top");

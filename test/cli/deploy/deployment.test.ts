@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { deploymentConfig, deploymentParts, deploymentText } from "../../../src/cli/deploy/deployment.ts";
-import { parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 import { ownVersion } from "../../../src/version.ts";
 
 const test = suite("cli/deployment");

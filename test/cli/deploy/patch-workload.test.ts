@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parseAllDocuments } from "yaml";
+import { Failure } from "../../../src/base/failure.ts";
 import { addSidecar, type Patched } from "../../../src/cli/deploy/patch-workload.ts";
-import { Failure } from "../../../src/failure.ts";
 
 const test = suite("cli/patch-workload");
 

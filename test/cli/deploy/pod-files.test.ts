@@ -15,11 +15,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { followCa, type PodDirectories, preparePod } from "../../../src/cli/deploy/pod-files.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { createAuthority } from "../../../src/proxy/pki.ts";
-import { certificatesIn } from "../../../src/proxy/serving-pair.ts";
+import { createAuthority } from "../../../src/pki/pki.ts";
+import { certificatesIn } from "../../../src/proxy/tls/serving-pair.ts";
 import { manualClock } from "../../support/clock.ts";
 
 type Context = PodDirectories & { readonly root: string };

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { shapeConfig } from "../../../src/cli/deploy/shape-config.ts";
-import { parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 
 const test = suite("cli/shape-config");
 const least = {

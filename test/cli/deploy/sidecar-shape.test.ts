@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Shape, sidecarConfig, stateFiles, usual } from "../../../src/cli/deploy/sidecar-shape.ts";
-import { type Config, parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { type Config, parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 
 const test = suite("cli/sidecar-shape");
 

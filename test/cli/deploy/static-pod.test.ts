@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { staticPod, staticPodConfig } from "../../../src/cli/deploy/static-pod.ts";
-import { parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 import { ownVersion } from "../../../src/version.ts";
 
 const test = suite("cli/static-pod");

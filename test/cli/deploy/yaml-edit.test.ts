@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
 import { type EditedDocument, editYaml, type Item } from "../../../src/cli/deploy/yaml-edit.ts";
-import { Failure } from "../../../src/failure.ts";
-import { limits } from "../../../src/limits.ts";
 
 const test = suite("cli/yaml-edit");
 

@@ -3,10 +3,10 @@ import net from "node:net";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { type Answer, askBackend, type Question } from "../../../src/cli/serve/ask-backend.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { Failure } from "../../../src/failure.ts";
-import { createAuthority } from "../../../src/proxy/pki.ts";
+import { createAuthority } from "../../../src/pki/pki.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

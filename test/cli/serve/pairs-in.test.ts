@@ -2,8 +2,8 @@ import { basename } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pairsIn } from "../../../src/cli/serve/pairs-in.ts";
-import { loadConfig, parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { loadConfig, parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 
 const test = suite("cli/pairs-in");
 

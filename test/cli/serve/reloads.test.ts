@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import type { Failure } from "../../../src/base/failure.ts";
 import { Reloads } from "../../../src/cli/serve/reloads.ts";
-import { wallClock } from "../../../src/clock.ts";
-import type { Config } from "../../../src/config.ts";
-import type { Failure } from "../../../src/failure.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
+import type { Config } from "../../../src/config/config.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 import { within } from "../../support/within.ts";
 

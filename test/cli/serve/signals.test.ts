@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { containFaults, exitCode, listenForSignals } from "../../../src/cli/serve/signals.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

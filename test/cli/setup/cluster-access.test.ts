@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import {
   accessOf,
   type ClusterAccess,
@@ -7,7 +8,6 @@ import {
   kindOf,
   pairOf,
 } from "../../../src/cli/setup/cluster-access.ts";
-import { Failure } from "../../../src/failure.ts";
 
 const test = suite("cli/cluster-access");
 

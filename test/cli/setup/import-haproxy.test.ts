@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { groupsOfHaproxy } from "../../../src/cli/setup/import-haproxy.ts";
-import { Failure } from "../../../src/failure.ts";
 
 const test = suite("cli/import-haproxy");
 

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { chosenOf, configOf, nameOf, urlOf } from "../../../src/cli/setup/imported.ts";
-import { parseConfig } from "../../../src/config.ts";
-import { Failure } from "../../../src/failure.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 
 const test = suite("cli/imported");
 const group = (name: string, port: number) => ({

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { type Context, kubeconfigFiles, readContext } from "../../../src/cli/setup/kubeconfig.ts";
-import { Failure } from "../../../src/failure.ts";
 
 const test = suite("cli/kubeconfig");
 const directory = mkdtempSync(join(tmpdir(), "kubeconfig-"));

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
 import { TryFiles, type Wanted } from "../../../src/cli/setup/try-files.ts";
-import { wallClock } from "../../../src/clock.ts";
-import { type Config, parseConfig } from "../../../src/config.ts";
-import { isProblems } from "../../../src/problem.ts";
+import { type Config, parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 
 const test = suite("cli/try-files");
 

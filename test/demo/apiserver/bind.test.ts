@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { bindLoopback } from "../../../src/demo/apiserver/bind.ts";
-import { Failure } from "../../../src/failure.ts";
 
 const test = suite("demo/bind");
 

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import net, { type AddressInfo } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { Hose } from "../../../src/demo/apiserver/hose.ts";
-import { Failure } from "../../../src/failure.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("demo/hose");

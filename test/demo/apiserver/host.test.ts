@@ -3,13 +3,13 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../../src/demo/apiserver/host.ts";
 import { demoLimits } from "../../../src/demo/objects/demo-limits.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

@@ -1,14 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { Host } from "../../../src/demo/apiserver/host.ts";
 import { mapOf } from "../../../src/demo/objects/json.ts";
 import { DemoClient } from "../../../src/demo/story/client.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

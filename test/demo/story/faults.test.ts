@@ -1,11 +1,11 @@
 /** The teller on a manual clock, with apiservers and clients that do as they are told. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import type { Embedded, FaultKind } from "../../../src/demo/apiserver/embedded.ts";
 import { Faults } from "../../../src/demo/story/faults.ts";
 import type { Seen, SteadyClient } from "../../../src/demo/story/steady-client.ts";
-import { Failure } from "../../../src/failure.ts";
-import { Journal } from "../../../src/journal.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/faults");

@@ -2,10 +2,10 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
-import { loadConfig } from "../../../src/config.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { loadConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
 import { DemoFiles, embeddedAt } from "../../../src/demo/story/files.ts";
-import { isProblems } from "../../../src/problem.ts";
 
 const test = suite("demo/files");
 const files = await DemoFiles.make(wallClock);

@@ -1,12 +1,12 @@
 /** A scripted proxy in front of a real store: what the client says that it saw is what was done to it. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
 import { type Json, jsonOf } from "../../../src/demo/objects/json.ts";
 import { Store } from "../../../src/demo/objects/store.ts";
 import { Beat, beatInto } from "../../../src/demo/story/beat.ts";
 import type { DemoClient, Reply, Watcher } from "../../../src/demo/story/client.ts";
 import { SteadyClient } from "../../../src/demo/story/steady-client.ts";
-import { Failure } from "../../../src/failure.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/steady-client");

@@ -3,10 +3,10 @@
  * value of theirs is also read as an address, which must come back as it was.
  */
 import { readFileSync } from "node:fs";
-import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/address.ts";
-import { type Config, clusterConfigs, parseConfig } from "../../../src/config.ts";
-import { limits } from "../../../src/limits.ts";
-import { isProblems, lineOf } from "../../../src/problem.ts";
+import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/base/address.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Config, clusterConfigs, parseConfig } from "../../../src/config/config.ts";
+import { isProblems, lineOf } from "../../../src/config/problem.ts";
 import { checkAddresses } from "../addresses.ts";
 import type { Target } from "../target.ts";
 import { configSeeds } from "./config-seeds.ts";

@@ -1,8 +1,9 @@
 /** Events of watches, as JSON and as protobuf: cut anywhere they are the same, at the same octets. */
-import { type EventDecoder, isOpaque, needsMore } from "../../../src/watch/event.ts";
-import { JsonEvents } from "../../../src/watch/json-events.ts";
-import { ProtobufEvents } from "../../../src/watch/protobuf-events.ts";
-import { compareVersions, isVersion, versionBefore } from "../../../src/watch/version.ts";
+
+import { compareVersions, isVersion, versionBefore } from "../../../src/kube/resource-version.ts";
+import { type EventDecoder, isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
+import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { ProtobufEvents } from "../../../src/watch/codec/protobuf-events.ts";
 import { adversarialJson } from "../../support/adversarial-json.ts";
 import { seeded } from "../../support/random.ts";
 import { field, framed, jsonEvent, protobufEvent, protobufMetadata } from "../../support/watch-bytes.ts";

@@ -1,6 +1,6 @@
 /** Lists of fields: what is taken for a message has nothing in it that somebody behind us could read otherwise. */
-import { Field } from "../../../src/h2/field.ts";
-import { readRequest, readResponse, trailersFault } from "../../../src/h2/fields.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { readRequest, readResponse, trailersFault } from "../../../src/h2/core/fields.ts";
 import type { Target } from "../target.ts";
 
 /** A field is name, 0xff, value, 0xfe. Neither octet is one that a rule is about. */

@@ -1,12 +1,12 @@
 /** Frames: a whole session in either role, fed in pieces. Whatever comes, it ends by its own word or goes on. */
 
-import type { RequestHead } from "../../../src/h2/fields.ts";
-import { errorCode, ProtocolError } from "../../../src/h2/protocol-error.ts";
-import { FrameReader } from "../../../src/h2/reader.ts";
-import { Session, type SessionOwner } from "../../../src/h2/session.ts";
-import type { SideOwner } from "../../../src/h2/side.ts";
-import type { Stream } from "../../../src/h2/stream.ts";
-import { Turn } from "../../../src/h2/turn.ts";
+import type { RequestHead } from "../../../src/h2/core/fields.ts";
+import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
+import type { SideOwner } from "../../../src/h2/core/side.ts";
+import { Turn } from "../../../src/h2/core/turn.ts";
+import { FrameReader } from "../../../src/h2/frame/reader.ts";
+import { Session, type SessionOwner } from "../../../src/h2/session/session.ts";
+import type { Stream } from "../../../src/h2/session/stream.ts";
 import { manualClock } from "../../support/clock.ts";
 import {
   continued,

@@ -1,7 +1,7 @@
 /** HTTP/1.1: answers of backends as octets, requests as node:http's parser hands them on; bodies cut anywhere. */
-import { bodyEnd } from "../../../src/proxy/h1-body.ts";
-import { readAnswer, writeLastAnswer } from "../../../src/proxy/h1-head.ts";
-import { readHead, readTrailers, readUpgrade } from "../../../src/proxy/h1-request.ts";
+import { bodyEnd } from "../../../src/proxy/h1/h1-body.ts";
+import { readAnswer, writeLastAnswer } from "../../../src/proxy/h1/h1-head.ts";
+import { readHead, readTrailers, readUpgrade } from "../../../src/proxy/h1/h1-request.ts";
 import { piecesOf, same, type Target } from "../target.ts";
 
 /** How many octets of it are the body, and how it stands then. */

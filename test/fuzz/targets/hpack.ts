@@ -1,9 +1,10 @@
 /** Header blocks: refused in one way only, bounded, and what was read is what is read again of what we write. */
-import type { Field } from "../../../src/h2/field.ts";
-import { HpackDecoder } from "../../../src/h2/hpack-decoder.ts";
-import { HpackEncoder } from "../../../src/h2/hpack-encoder.ts";
-import { errorCode, ProtocolError } from "../../../src/h2/protocol-error.ts";
-import { limits } from "../../../src/limits.ts";
+
+import { limits } from "../../../src/base/limits.ts";
+import type { Field } from "../../../src/h2/core/field.ts";
+import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
+import { HpackDecoder } from "../../../src/h2/hpack/hpack-decoder.ts";
+import { HpackEncoder } from "../../../src/h2/hpack/hpack-encoder.ts";
 import { block } from "../../support/h2-frames.ts";
 import { same, type Target } from "../target.ts";
 

@@ -2,10 +2,10 @@
  * First octets: PROXY headers and ClientHellos. What is whole is so at one octet, and whatever follows. What stands in them
  * is also read as addresses and networks, which is what they are compared with.
  */
-import { limits } from "../../../src/limits.ts";
-import { readHello } from "../../../src/proxy/client-hello.ts";
-import { writeHeader } from "../../../src/proxy/proxy-header.ts";
-import { readHeader } from "../../../src/proxy/proxy-protocol.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { readHello } from "../../../src/proxy/net/client-hello.ts";
+import { writeHeader } from "../../../src/proxy/net/proxy-header.ts";
+import { readHeader } from "../../../src/proxy/net/proxy-protocol.ts";
 import { extension, hello, helloMessage, inRecords, nameExtension } from "../../support/hello.ts";
 import { checkAddresses } from "../addresses.ts";
 import { same, type Target } from "../target.ts";

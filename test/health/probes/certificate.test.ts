@@ -1,12 +1,12 @@
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { Expiries, loopbackName } from "../../../src/health/probes/certificate.ts";
-import { type Entry, Journal } from "../../../src/journal.ts";
-import { limits } from "../../../src/limits.ts";
-import { openUntrusting } from "../../../src/proxy/connect.ts";
-import { createAuthority } from "../../../src/proxy/pki.ts";
+import { createAuthority } from "../../../src/pki/pki.ts";
+import { openUntrusting } from "../../../src/proxy/net/connect.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

@@ -3,9 +3,9 @@ import { createServer as createTlsServer } from "node:https";
 import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import { createReadyProbe } from "../../../src/health/probes/ready.ts";
-import { limits } from "../../../src/limits.ts";
-import { type BackendAddress, openSocket } from "../../../src/proxy/connect.ts";
+import { type BackendAddress, openSocket } from "../../../src/proxy/net/connect.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

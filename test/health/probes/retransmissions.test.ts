@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import { keyOf, readRetransmissions, retransmissionsIn } from "../../../src/health/probes/retransmissions.ts";
-import { limits } from "../../../src/limits.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("health/probes/retransmissions");

@@ -1,8 +1,8 @@
 /** Seed 001: a DELETED event with an old version; the reflector went on from it, and replayed history again and again. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import { encodeOld } from "../../../src/demo/incidents/embedded-setting.ts";
-import { limits } from "../../../src/limits.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 
 const test = suite("incidents/001-replay-loop");

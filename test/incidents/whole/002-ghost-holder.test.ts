@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/limits.ts";
+import { limits } from "../../../src/base/limits.ts";
 import { foundMs, leaseOf, Stage } from "../../support/incident-stage.ts";
 import { jwt } from "../../support/jwt.ts";
 

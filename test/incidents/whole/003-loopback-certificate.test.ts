@@ -1,7 +1,7 @@
 /** Seed 003: an apiserver's certificate for talking to itself ended after a year, and nobody had looked. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 import { testPki } from "../../support/pki.ts";
 

@@ -92,35 +92,39 @@ export const health: readonly Defect[] = [
   defect(
     "reads of aggregated objects that hang are held against the apiserver",
     {
-      file: "proxy/classify.ts",
+      file: "kube/request-info.ts",
       find: 'return isBuiltIn(info.group) && info.resource !== "componentstatuses";',
       replace: "return info.isResource;",
     },
-    ["proxy/slow-reads", "reads of what another server answers say nothing of the apiserver"],
+    ["flows/slow-reads", "reads of what another server answers say nothing of the apiserver"],
   ),
   defect(
     "a metrics server that hangs makes us impatient with /readyz",
-    { file: "proxy/hedge.ts", find: "    if (!exchange.order.isOwn) return;\n", replace: "" },
-    ["proxy/slow-reads", "reads of what another server answers say nothing of the apiserver"],
+    { file: "proxy/request/hedge.ts", find: "    if (!exchange.order.isOwn) return;\n", replace: "" },
+    ["flows/slow-reads", "reads of what another server answers say nothing of the apiserver"],
   ),
   defect(
     "a slow metrics server makes us patient with the apiserver",
-    { file: "proxy/classify.ts", find: "info.isResource && isOwnResource(info)", replace: "info.isResource" },
-    ["proxy/slow-reads", "a slow metrics server makes nobody more patient"],
+    {
+      file: "kube/request-info.ts",
+      find: "info.isResource && isOwnResource(info)",
+      replace: "info.isResource",
+    },
+    ["flows/slow-reads", "a slow metrics server makes nobody more patient"],
   ),
   defect(
     "an apiserver whose lease ran out is gone at once, though it answers",
     {
-      file: "health/discovery.ts",
+      file: "discovery/discovery.ts",
       find: "if (kept.length === 0) return listed;",
       replace: "if (kept.length >= 0) return listed;",
     },
-    ["health/discovery", "listed no more and answers stays for a while"],
+    ["discovery/discovery", "listed no more and answers stays for a while"],
   ),
   defect(
     "an apiserver that was taken out stays as long as it answers",
-    { file: "health/discovery.ts", find: "isInTime && answers", replace: "answers" },
-    ["health/discovery", "it stays for so long only"],
+    { file: "discovery/discovery.ts", find: "isInTime && answers", replace: "answers" },
+    ["discovery/discovery", "it stays for so long only"],
   ),
   defect(
     "all are asked in step",

@@ -5,121 +5,133 @@ export const lanes: readonly Defect[] = [
   defect(
     "a lane resets as often as it is asked to, and takes new streams",
     {
-      file: "proxy/lane.ts",
+      file: "proxy/upstream/lane.ts",
       find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
       replace: "",
     },
-    ["proxy/lane", "beyond its budget of resets"],
+    ["proxy/upstream/lane", "beyond its budget of resets"],
   ),
   defect(
     "what a client gave up beyond the budget runs on",
     {
-      file: "proxy/lane.ts",
+      file: "proxy/upstream/lane.ts",
       find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
       replace: "if (!isAnswered && !this.#resets.take(this.#resetCost)) return;",
     },
-    ["proxy/lane", "beyond its budget of resets"],
+    ["proxy/upstream/lane", "beyond its budget of resets"],
   ),
   defect(
     "a backend that allows few streams is reset as often as any",
-    { file: "proxy/lane.ts", find: "this.#resets.take(this.#resetCost)", replace: "this.#resets.take()" },
-    ["proxy/lane", "a backend that allows few streams bears few resets"],
+    {
+      file: "proxy/upstream/lane.ts",
+      find: "this.#resets.take(this.#resetCost)",
+      replace: "this.#resets.take()",
+    },
+    ["proxy/upstream/lane", "a backend that allows few streams bears few resets"],
   ),
   defect(
     "the answer to our own GOAWAY counts as one of the backend's",
     {
-      file: "proxy/lane.ts",
+      file: "proxy/upstream/lane.ts",
       find: "this.#session.isPeerGoing && !this.#hasYielded",
       replace: "this.#session.isPeerGoing",
     },
-    ["proxy/lane", "a backend that answers our GOAWAY"],
+    ["proxy/upstream/lane", "a backend that answers our GOAWAY"],
   ),
   defect(
     "a slow upload is taken for silence",
     {
-      file: "proxy/lane.ts",
+      file: "proxy/upstream/lane.ts",
       find: "if (waiting < this.#waitingBytes) this.#heardAt = this.now;",
       replace: "",
     },
-    ["proxy/lane", "a PING behind a backlog"],
+    ["proxy/upstream/lane", "a PING behind a backlog"],
   ),
   defect(
     "a lane takes more streams than its backend allows",
     {
-      file: "proxy/lane.ts",
+      file: "proxy/upstream/lane.ts",
       find: "Math.min(this.#options.mostStreams, this.#session.peerMaxStreams)",
       replace: "this.#options.mostStreams",
     },
-    ["proxy/lanes", "a lane takes no more streams than its backend allows"],
+    ["proxy/upstream/lanes", "a lane takes no more streams than its backend allows"],
   ),
   defect(
     "watches and GETs share lanes",
     {
-      file: "proxy/lane-key.ts",
+      file: "proxy/upstream/lane-key.ts",
       find: 'owner === "" ? `${trust} ${kind}` :',
       replace: 'owner === "" ? `${trust}` :',
     },
-    ["proxy/lanes", "short requests and watches never share a lane"],
+    ["proxy/upstream/lanes", "short requests and watches never share a lane"],
   ),
   defect(
     "private lanes are everybody's",
-    { file: "proxy/lane-key.ts", find: "`${trust} ${kind} ${owner}`", replace: "`${trust} ${kind}`" },
-    ["proxy/lanes", "sharing none gives every client lanes of its own"],
+    {
+      file: "proxy/upstream/lane-key.ts",
+      find: "`${trust} ${kind} ${owner}`",
+      replace: "`${trust} ${kind}`",
+    },
+    ["proxy/upstream/lanes", "sharing none gives every client lanes of its own"],
   ),
   defect(
     "idle lanes stay",
-    { file: "proxy/lane-row.ts", find: "now - lane.idleSince > ms", replace: "ms < 0" },
-    ["proxy/lanes", "lanes beyond the warm ones go"],
+    { file: "proxy/upstream/lane-row.ts", find: "now - lane.idleSince > ms", replace: "ms < 0" },
+    ["proxy/upstream/lanes", "lanes beyond the warm ones go"],
   ),
   defect(
     "what a burst has opened stays for a minute",
-    { file: "proxy/lane-row.ts", find: "idleFor(limits.spareLaneMs)", replace: "idleFor(limits.idleLaneMs)" },
-    ["proxy/lane-row", "lanes that a burst has opened close within 5 s"],
+    {
+      file: "proxy/upstream/lane-row.ts",
+      find: "idleFor(limits.spareLaneMs)",
+      replace: "idleFor(limits.idleLaneMs)",
+    },
+    ["proxy/upstream/lane-row", "lanes that a burst has opened close within 5 s"],
   ),
   defect(
     "our own stall is held against lanes",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "if (isLate) for (const lane of lanes()) lane.forgive(now - this.#waitsSince);",
       replace: "",
     },
-    ["proxy/pulse", "time in which our own loop stood still"],
+    ["proxy/upstream/pulse", "time in which our own loop stood still"],
   ),
   defect(
     "a deadline is met late",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "if (now >= dueAt) tell(lane, now - silentSince);",
       replace: "if (now > dueAt + 50) tell(lane, now - silentSince);",
     },
-    ["proxy/pulse", "deadlines are kept to the millisecond"],
+    ["proxy/upstream/pulse", "deadlines are kept to the millisecond"],
   ),
   defect(
     "a lane in a hole that heals dies",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "isAnswering() ? this.#patienceMs : this.#deadAfterMs",
       replace: "this.#deadAfterMs",
     },
-    ["proxy/pulse", "a silent lane of a backend that answers elsewhere"],
+    ["proxy/upstream/pulse", "a silent lane of a backend that answers elsewhere"],
   ),
   defect(
     "a head goes to its client before its body has begun",
     {
-      file: "proxy/relay.ts",
+      file: "proxy/request/relay.ts",
       find: "leg.keepHead(fields);",
       replace: "this.#answer(leg, status, fields, end);",
     },
-    ["proxy/large-packets", "handshakes come through"],
+    ["flows/large-packets", "handshakes come through"],
   ),
   defect(
     "a head without a body is kept for ever",
     {
-      file: "proxy/lane.ts",
+      file: "proxy/upstream/lane.ts",
       find: "      leg.passed(this.#answeredPingAt);\n",
       replace: "",
     },
-    ["proxy/large-packets", "a head without a body is shown"],
+    ["flows/large-packets", "a head without a body is shown"],
   ),
   defect(
     "lost large packets are called a failed dial",
@@ -128,52 +140,52 @@ export const lanes: readonly Defect[] = [
       find: 'lanes === "answering" && this.#met.get(name) === "silence tcp"',
       replace: "false",
     },
-    ["proxy/large-packets", "and nothing is under way"],
+    ["flows/large-packets", "and nothing is under way"],
   ),
   defect(
     "lanes die while no backend answers",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
       replace: "if (!isAlone) return deadAfterMs;",
     },
-    ["proxy/all-silent", "all silent for 5000 ms"],
+    ["flows/all-silent", "all silent for 5000 ms"],
   ),
   defect(
     "an old lane is not given the time that its kernel takes after a long hole",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "holeMs > 0 ? mostMs : 0",
       replace: "0",
     },
-    ["proxy/all-silent", "all silent for 9000 ms"],
+    ["flows/all-silent", "all silent for 9000 ms"],
   ),
   defect(
     "the first answer after a silence of all convicts the other backends at once",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "this.#parts.silenceOverAt() - silentSince",
       replace: "silentSince - this.#parts.silenceOverAt()",
     },
-    ["proxy/all-silent", "one backend answers first after a silence of all"],
+    ["flows/all-silent", "one backend answers first after a silence of all"],
   ),
   defect(
     "a backend that is silent alone is given the time of all",
     {
-      file: "proxy/pulse.ts",
+      file: "proxy/upstream/pulse.ts",
       find: "this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs",
       replace: "this.#parts.othersAnsweredAt() > Infinity",
     },
-    ["proxy/all-silent", "one silent backend beside one that answers"],
+    ["flows/all-silent", "one silent backend beside one that answers"],
   ),
   defect(
     "requests are refused while all are silent",
     {
-      file: "proxy/serve.ts",
+      file: "proxy/request/serve.ts",
       find: "if (backends.areAllSilent) return this.#hold(exchange, noneAnswers);",
       replace: "",
     },
-    ["proxy/all-silent", "all silent for 5000 ms"],
+    ["flows/all-silent", "all silent for 5000 ms"],
   ),
   defect(
     "tunnels are cut while all are silent",
@@ -187,43 +199,47 @@ export const lanes: readonly Defect[] = [
   defect(
     "a short outage of a client's network cuts its tunnel",
     {
-      file: "proxy/hung-tunnels.ts",
+      file: "proxy/tunnel/hung-tunnels.ts",
       find: "(counts.get(watched.keys.down) ?? 0) >= limits.hungClientRetransmits",
       replace: "(counts.get(watched.keys.down) ?? 0) >= limits.hungRetransmits",
     },
-    ["proxy/hung-tunnels", "a client's network that is away"],
+    ["proxy/tunnel/hung-tunnels", "a client's network that is away"],
   ),
   defect(
     "a tunnel is cut for the hole that all were in",
     {
-      file: "proxy/hung-tunnels.ts",
+      file: "proxy/tunnel/hung-tunnels.ts",
       find: "watched.excused === 0 ? 0 : watched.excused + triesAfterHole",
       replace: "0",
     },
-    ["proxy/hung-tunnels", "a hole of all is not the tunnel's"],
+    ["proxy/tunnel/hung-tunnels", "a hole of all is not the tunnel's"],
   ),
   defect(
     "one GOAWAY is taken for all",
     {
-      file: "proxy/witness.ts",
+      file: "proxy/upstream/witness.ts",
       find: "opened.length > 0 && opened.every((lane) => lane.isPeerGoing)",
       replace: "opened.some((lane) => lane.isPeerGoing)",
     },
-    ["proxy/witness", "GOAWAY on one lane is that lane's"],
+    ["proxy/upstream/witness", "GOAWAY on one lane is that lane's"],
   ),
   defect(
     "one silent lane makes its backend suspect",
     {
-      file: "proxy/witness.ts",
+      file: "proxy/upstream/witness.ts",
       find: "      return;\n    }\n    this.#isSilent = true;",
       replace: "    }\n    this.#isSilent = true;",
     },
-    ["proxy/witness", "one silent lane among others"],
+    ["proxy/upstream/witness", "one silent lane among others"],
   ),
   defect(
     "a lane that falls silent in the middle of an answer has no probe asked for large packets",
-    { file: "proxy/witness.ts", find: "if (isNews && lane.wasInUse) this.#parts.doubtLarge();", replace: "" },
-    ["proxy/large-packets", "handshakes come through"],
+    {
+      file: "proxy/upstream/witness.ts",
+      find: "if (isNews && lane.wasInUse) this.#parts.doubtLarge();",
+      replace: "",
+    },
+    ["flows/large-packets", "handshakes come through"],
   ),
   defect(
     "a probe that is slow while a lane recovers makes it a path MTU",
@@ -241,7 +257,7 @@ export const lanes: readonly Defect[] = [
       find: 'return { ...held, readiness: "hanging" };\n    case "reads-hanging":',
       replace: 'return held;\n    case "reads-hanging":',
     },
-    ["proxy/large-packets", "handshakes come through"],
+    ["flows/large-packets", "handshakes come through"],
   ),
   defect(
     "the probe's question fits into a small packet",
@@ -260,15 +276,19 @@ export const lanes: readonly Defect[] = [
   defect(
     "a LIST that two lanes of a backend swallow is asked at a third of them",
     {
-      file: "proxy/hedge.ts",
+      file: "proxy/request/hedge.ts",
       find: "prompt === undefined || exchange.legs.hasTwo ?",
       replace: "prompt === undefined ?",
     },
-    ["proxy/hedge", "two lanes of one backend swallow the same LIST"],
+    ["proxy/request/hedge", "two lanes of one backend swallow the same LIST"],
   ),
   defect(
     "a pause of ours is charged from its beginning to the next beat",
-    { file: "proxy/pulse.ts", find: "lane.forgive(now - this.#waitsSince)", replace: "lane.forgive(lateMs)" },
-    ["proxy/standstill", "paused for 5 s"],
+    {
+      file: "proxy/upstream/pulse.ts",
+      find: "lane.forgive(now - this.#waitsSince)",
+      replace: "lane.forgive(lateMs)",
+    },
+    ["flows/standstill", "paused for 5 s"],
   ),
 ];

@@ -22,11 +22,11 @@ export const operator: readonly Defect[] = [
   defect(
     "an apiserver beside us is taken for our own listener",
     {
-      file: "proxy/backend-set.ts",
+      file: "proxy/cluster/backend-set.ts",
       find: "if (!overlaps(address, found)) return false;",
       replace: "if (address.port !== found.port) return false;\n    if (isThisHost(found.host)) return true;",
     },
-    ["proxy/backend-set", "our own listener is no backend, whoever says so"],
+    ["proxy/cluster/backend-set", "our own listener is no backend, whoever says so"],
   ),
   defect(
     "whoever is known may do anything",

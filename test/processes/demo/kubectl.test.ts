@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { hasKubectl, kubectl, spawnKubectl } from "../../support/kubectl.ts";

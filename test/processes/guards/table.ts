@@ -11,19 +11,19 @@ export type Guard = {
   readonly fails: string;
 };
 
-const identity = "test/proxy/identity.test.ts";
-const identify = "test/proxy/identify.test.ts";
-const hosts = "test/proxy/hosts.test.ts";
-const through = "test/proxy/identity-through.test.ts";
+const identity = "test/proxy/identity/identity.test.ts";
+const identify = "test/proxy/context/identify.test.ts";
+const hosts = "test/proxy/tls/hosts.test.ts";
+const through = "test/flows/identity-through.test.ts";
 const tls = "test/attacks/whole/tls.test.ts";
-const certificates = "test/proxy/certificates.test.ts";
+const certificates = "test/proxy/tls/certificates.test.ts";
 
 export const guards: readonly Guard[] = [
   {
     row: "A39",
     without: "a client's X-Remote-* goes up beside ours",
     removal: {
-      file: "proxy/identity.ts",
+      file: "proxy/identity/identity.ts",
       find: "field.role === role.identity && !isImpersonation(field);",
       replace: "field.role === role.auditId;",
     },
@@ -34,7 +34,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "an underscore goes past the rule",
     removal: {
-      file: "proxy/identity.ts",
+      file: "proxy/identity/identity.ts",
       find: 'return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");',
       replace: "return name;",
     },
@@ -45,7 +45,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "any mark but - and _ goes past the rule",
     removal: {
-      file: "h2/field.ts",
+      file: "h2/core/field.ts",
       find: "x[^0-9a-z]remote[^0-9a-z]",
       replace: "x[-_]remote[-_]",
     },
@@ -56,7 +56,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "only the usual names are dropped, not the configured ones",
     removal: {
-      file: "proxy/identity.ts",
+      file: "proxy/identity/identity.ts",
       find: "const words = new Set(own);",
       replace: "const words = new Set<string>();",
     },
@@ -67,7 +67,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "nothing of the client's own is dropped on the way",
     removal: {
-      file: "proxy/identify.ts",
+      file: "proxy/context/identify.ts",
       find: "if (drops?.(field) === true) continue;",
       replace: "",
     },
@@ -78,7 +78,7 @@ export const guards: readonly Guard[] = [
     row: "A38, A39",
     without: "a trailer says what a header may not",
     removal: {
-      file: "proxy/relay.ts",
+      file: "proxy/request/relay.ts",
       find: "fields.filter((field) => !drops(field))",
       replace: "fields",
     },
@@ -89,7 +89,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "who shows no certificate says who he is where certificates mean somebody",
     removal: {
-      file: "proxy/identity.ts",
+      file: "proxy/identity/identity.ts",
       find: "vouched === undefined ? identity.strips : vouched.drops",
       replace: "vouched?.drops",
     },
@@ -100,18 +100,18 @@ export const guards: readonly Guard[] = [
     row: "A40",
     without: "Connection takes an identity away",
     removal: {
-      file: "proxy/h1-request.ts",
+      file: "proxy/h1/h1-request.ts",
       find: "if (forbidden !== undefined) return",
       replace: "if (forbidden === options) return",
     },
-    test: "test/proxy/h1-request.test.ts",
+    test: "test/proxy/h1/h1-request.test.ts",
     fails: "Connection cannot take away",
   },
   {
     row: "A41",
     without: "who is impersonated by us asks to be a third",
     removal: {
-      file: "proxy/identify.ts",
+      file: "proxy/context/identify.ts",
       find: "if (!fields.some((field) => identity.isPresumptuous(field))) return identity;",
       replace: "return identity;",
     },
@@ -122,7 +122,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "a certificate with a service account's name gains the groups of service accounts",
     removal: {
-      file: "proxy/identity.ts",
+      file: "proxy/identity/identity.ts",
       find: 'own.length === 0 && name.startsWith("system:serviceaccount:")',
       replace: "own.length < 0",
     },
@@ -133,7 +133,7 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "a connection made for one host asks for another's",
     removal: {
-      file: "proxy/identify.ts",
+      file: "proxy/context/identify.ts",
       find: "if (!client.mayAsk(request.authority))",
       replace: "if (client.port < 0)",
     },
@@ -144,18 +144,18 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "those for whom we vouch travel on lanes of others",
     removal: {
-      file: "proxy/serve.ts",
+      file: "proxy/request/serve.ts",
       find: "const of = order.vouched?.trust ?? trust.classOf(this.#credential);",
       replace: "const of = trust.classOf(this.#credential);",
     },
-    test: "test/proxy/lane-row.test.ts",
+    test: "test/proxy/upstream/lane-row.test.ts",
     fails: "never meet on a lane (D9)",
   },
   {
     row: "A43",
     without: "the unknown travel on the lanes of the proven",
     removal: {
-      file: "proxy/trust.ts",
+      file: "proxy/identity/trust.ts",
       find: 'this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";',
       replace: 'this.#known(credential).provenUntil >= 0 ? "proven" : "proven";',
     },
@@ -166,29 +166,29 @@ export const guards: readonly Guard[] = [
     row: "A43",
     without: "invented bearers push out those that are good",
     removal: {
-      file: "proxy/trust.ts",
+      file: "proxy/identity/trust.ts",
       find: "if (status !== 401 && !this.#bearers.has(known.key))",
       replace: "if (!this.#bearers.has(known.key))",
     },
-    test: "test/proxy/trust.test.ts",
+    test: "test/proxy/identity/trust.test.ts",
     fails: "push out none that was (A43)",
   },
   {
     row: "A44",
     without: "lanes go on under a certificate that was replaced",
     removal: {
-      file: "proxy/lanes.ts",
+      file: "proxy/upstream/lanes.ts",
       find: "if (row.key.trust === trust && outdate(row)) this.#dial(row);",
       replace: "",
     },
-    test: "test/proxy/lane-row.test.ts",
+    test: "test/proxy/upstream/lane-row.test.ts",
     fails: "A44",
   },
   {
     row: "A44",
     without: "a client's certificate counts after its end",
     removal: {
-      file: "proxy/identify.ts",
+      file: "proxy/context/identify.ts",
       find: "if (identity.notAfter <= wallMs)",
       replace: "if (identity.notAfter <= 0)",
     },
@@ -199,7 +199,7 @@ export const guards: readonly Guard[] = [
     row: "A44",
     without: "nobody is sent away before the certificate ends",
     removal: {
-      file: "proxy/listen.ts",
+      file: "proxy/downstream/listen.ts",
       find: "if (one.client.leavesAt <= wall) one.client.sendAway();",
       replace: "void wall;",
     },
@@ -212,11 +212,15 @@ export const guards: readonly Guard[] = [
     // Either alone would keep it out: no cipher that is left works before 1.2.
     removal: [
       {
-        file: "proxy/server-context.ts",
+        file: "proxy/tls/server-context.ts",
         find: 'minVersion: "TLSv1.2",',
         replace: 'minVersion: "TLSv1",',
       },
-      { file: "proxy/server-context.ts", find: '].join(":"),', replace: '].join(":") && "ALL:@SECLEVEL=0",' },
+      {
+        file: "proxy/tls/server-context.ts",
+        find: '].join(":"),',
+        replace: '].join(":") && "ALL:@SECLEVEL=0",',
+      },
     ],
     test: certificates,
     fails: "(A45)",
@@ -224,7 +228,7 @@ export const guards: readonly Guard[] = [
   {
     row: "A45",
     without: "whatever OpenSSL has is agreed on",
-    removal: { file: "proxy/server-context.ts", find: '].join(":"),', replace: '].join(":") && "ALL",' },
+    removal: { file: "proxy/tls/server-context.ts", find: '].join(":"),', replace: '].join(":") && "ALL",' },
     test: tls,
     fails: "A45",
   },
@@ -232,7 +236,7 @@ export const guards: readonly Guard[] = [
     row: "A46",
     without: "a client renegotiates",
     removal: {
-      file: "proxy/server-context.ts",
+      file: "proxy/tls/server-context.ts",
       find: "constants.SSL_OP_NO_RENEGOTIATION | ",
       replace: "",
     },
@@ -243,7 +247,7 @@ export const guards: readonly Guard[] = [
     row: "A47",
     without: "there are tickets where certificates count",
     removal: {
-      file: "proxy/server-context.ts",
+      file: "proxy/tls/server-context.ts",
       find: "export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {",
       replace:
         "export function serverTlsOptions(isAsking = false): tls.SecureContextOptions { const wholeOnly = isAsking && isAsking !== isAsking;",
@@ -255,7 +259,7 @@ export const guards: readonly Guard[] = [
     row: "A48",
     without: "a capital letter leads past a client CA",
     removal: {
-      file: "proxy/hosts.ts",
+      file: "proxy/tls/hosts.ts",
       find: 'name.toLowerCase().replace(/\\.$/, "")',
       replace: 'name.replace(/\\.$/, "")',
     },
@@ -266,7 +270,7 @@ export const guards: readonly Guard[] = [
     row: "A48",
     without: "a dot behind a name leads to another host",
     removal: {
-      file: "proxy/hosts.ts",
+      file: "proxy/tls/hosts.ts",
       find: 'name.toLowerCase().replace(/\\.$/, "")',
       replace: "name.toLowerCase()",
     },
@@ -277,7 +281,7 @@ export const guards: readonly Guard[] = [
     row: "A49",
     without: "only h2 is agreed on",
     removal: {
-      file: "proxy/handshake.ts",
+      file: "proxy/tls/handshake.ts",
       find: 'ALPNProtocols: ["h2", "http/1.1"],',
       replace: 'ALPNProtocols: ["h2"],',
     },
@@ -288,7 +292,7 @@ export const guards: readonly Guard[] = [
     row: "A50",
     without: "a pair is taken unread, as Node takes it",
     removal: {
-      file: "proxy/serving-pair.ts",
+      file: "proxy/tls/serving-pair.ts",
       find: "if (leaf === undefined) return notAPair(certificates, key);",
       replace: "",
     },
@@ -299,7 +303,7 @@ export const guards: readonly Guard[] = [
     row: "A50",
     without: "an expired certificate is served",
     removal: {
-      file: "proxy/serving-pair.ts",
+      file: "proxy/tls/serving-pair.ts",
       find: "const failure = outOfDate(chain, wallMs);",
       replace: "const failure = outOfDate([], wallMs);",
     },
@@ -310,18 +314,18 @@ export const guards: readonly Guard[] = [
     row: "A50",
     without: "a new CA counts unproven",
     removal: {
-      file: "proxy/authority.ts",
+      file: "proxy/tls/authority.ts",
       find: "const failure = outlived(ca, clock.wall()) ?? (await prove(ca));",
       replace: "const failure = outlived(ca, clock.wall()); await prove(ca);",
     },
-    test: "test/proxy/authority.test.ts",
+    test: "test/proxy/tls/authority.test.ts",
     fails: "a CA that no backend's certificate leads to waits until one does",
   },
   {
     row: "A50",
     without: "a new pair counts unproven",
     removal: {
-      file: "proxy/certificates.ts",
+      file: "proxy/tls/certificates.ts",
       find: "isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);",
       replace: "(await prove?.(loaded.pair, was.pair)) && undefined;",
     },
@@ -332,7 +336,7 @@ export const guards: readonly Guard[] = [
     row: "A50",
     without: "what is wrong is told again at each look",
     removal: {
-      file: "proxy/certificates.ts",
+      file: "proxy/tls/certificates.ts",
       find: "if (failure.message !== this.#refused || this.#current === undefined)",
       replace: "if (failure.message !== undefined)",
     },

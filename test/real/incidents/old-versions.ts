@@ -6,7 +6,7 @@ import http2, { type Http2ServerRequest, type Http2ServerResponse } from "node:h
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import type { DemoBackend } from "../../../src/demo/story/files.ts";
-import type { Pair } from "../../../src/proxy/pki.ts";
+import type { Pair } from "../../../src/pki/pki.ts";
 
 type Order = { readonly backend: DemoBackend; readonly ca: string; readonly pair: Pair };
 

@@ -1,7 +1,7 @@
 /** Watches of every kind under a thousand seeds. One that fails is played alone: run.ts --scene watches --seed N --trace. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../src/clock.ts";
+import { wallClock } from "../../../src/base/clock.ts";
 import { figure } from "../../support/figure.ts";
 import { playAll, summaryOf } from "../watches/play-all.ts";
 

@@ -2,8 +2,9 @@
  * What backends were asked, by the audit id that each request keeps on its way (watch.md §8): judges whether a moved
  * watch still is its client's own, and whether a write came twice.
  */
+
+import { limits } from "../../../src/base/limits.ts";
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
-import { limits } from "../../../src/limits.ts";
 import type { Findings } from "./findings.ts";
 import type { WatchCall } from "./watch-call.ts";
 

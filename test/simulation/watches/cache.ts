@@ -3,7 +3,7 @@
  * only from its own start on. A fresh one refuses older versions (watch.md §5.4). How far it has come with a resource it
  * learns by a change of that resource, or when etcd notifies it of progress (§6.1).
  */
-import type { Clock } from "../../../src/clock.ts";
+import type { Clock } from "../../../src/base/clock.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Change, Source, Store } from "../../../src/demo/objects/store.ts";
 

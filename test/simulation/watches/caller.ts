@@ -1,9 +1,9 @@
 /** One client's session to the proxy: dials when it has to, and opens streams. */
-import { Field } from "../../../src/h2/field.ts";
-import { Session } from "../../../src/h2/session.ts";
-import type { SideOwner } from "../../../src/h2/side.ts";
-import type { Stream } from "../../../src/h2/stream.ts";
-import { Turn } from "../../../src/h2/turn.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import type { SideOwner } from "../../../src/h2/core/side.ts";
+import { Turn } from "../../../src/h2/core/turn.ts";
+import { Session } from "../../../src/h2/session/session.ts";
+import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Findings } from "./findings.ts";
 import type { End } from "./wires.ts";
 

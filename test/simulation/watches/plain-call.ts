@@ -1,7 +1,7 @@
 /** One plain request: its answer is whole or it is none. */
-import type { Field } from "../../../src/h2/field.ts";
-import type { SideOwner } from "../../../src/h2/side.ts";
-import type { Stream } from "../../../src/h2/stream.ts";
+import type { Field } from "../../../src/h2/core/field.ts";
+import type { SideOwner } from "../../../src/h2/core/side.ts";
+import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Asked, Caller } from "./caller.ts";
 
 export type Answer = {

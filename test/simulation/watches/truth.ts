@@ -2,7 +2,7 @@
  * The true history, and the judge of one watch against it: what a client is told must be exactly the changes that
  * match, each once, in order, from where the watch began (G1-G6).
  */
-import type { Clock } from "../../../src/clock.ts";
+import type { Clock } from "../../../src/base/clock.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Change, Store } from "../../../src/demo/objects/store.ts";
 import type { WatchEvent } from "./events.ts";

@@ -1,8 +1,8 @@
 /** One watch request as its client sees it: head, events, and how it ended. Every event is judged as it comes. */
-import type { Field } from "../../../src/h2/field.ts";
-import { errorCode, lost } from "../../../src/h2/protocol-error.ts";
-import type { SideOwner } from "../../../src/h2/side.ts";
-import type { Stream } from "../../../src/h2/stream.ts";
+import type { Field } from "../../../src/h2/core/field.ts";
+import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
+import type { SideOwner } from "../../../src/h2/core/side.ts";
+import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Caller } from "./caller.ts";
 import { EventReader, protobufStream, type WatchEvent } from "./events.ts";
 import { type Beginning, Follower, type Interest, type Truth } from "./truth.ts";

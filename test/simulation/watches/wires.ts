@@ -3,9 +3,9 @@
  * off in either direction, and what the kernel does then. Nothing written is lost: through a hole that heals it
  * arrives at the next retransmission, seconds late, which is what makes holes hard (D6).
  */
-import { Failure } from "../../../src/failure.ts";
-import { limits } from "../../../src/limits.ts";
-import type { Wire, WireOwner } from "../../../src/proxy/wire.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import type { Wire, WireOwner } from "../../../src/proxy/net/wire.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../../src/clock.ts";
-import { createAuthority, type Pair } from "../../../../src/proxy/pki.ts";
+import { wallClock } from "../../../../src/base/clock.ts";
+import { createAuthority, type Pair } from "../../../../src/pki/pki.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 

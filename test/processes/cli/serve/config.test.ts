@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parseConfig } from "../../../../src/config.ts";
-import { isProblems } from "../../../../src/problem.ts";
+import { parseConfig } from "../../../../src/config/config.ts";
+import { isProblems } from "../../../../src/config/problem.ts";
 
 const test = suite("cli/config");
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { checkPair } from "../../../../src/proxy/serving-pair.ts";
+import { checkPair } from "../../../../src/proxy/tls/serving-pair.ts";
 
 const test = suite("cli/pki");
 const directory = mkdtempSync(join(tmpdir(), "pki-init-"));

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../../src/clock.ts";
+import { wallClock } from "../../../../src/base/clock.ts";
+import { Failure } from "../../../../src/base/failure.ts";
 import { newCluster } from "../../../../src/demo/apiserver/cluster.ts";
 import { Embedded } from "../../../../src/demo/apiserver/embedded.ts";
-import { Failure } from "../../../../src/failure.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 

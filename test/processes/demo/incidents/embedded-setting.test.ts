@@ -1,11 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../../src/clock.ts";
+import { wallClock } from "../../../../src/base/clock.ts";
+import { Failure } from "../../../../src/base/failure.ts";
 import { embeddedSettings, encodeOld } from "../../../../src/demo/incidents/embedded-setting.ts";
 import type { Setting, Wishes } from "../../../../src/demo/incidents/setting.ts";
 import { DemoFiles } from "../../../../src/demo/story/files.ts";
 import { Visitor } from "../../../../src/demo/story/visitor.ts";
-import { Failure } from "../../../../src/failure.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("demo/incidents/embedded-setting");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Failure } from "../../../../src/base/failure.ts";
 import { Scene } from "../../../../src/demo/incidents/scene.ts";
-import { Failure } from "../../../../src/failure.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("demo/incidents/told");

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wallClock } from "../../../../src/clock.ts";
+import { wallClock } from "../../../../src/base/clock.ts";
+import { Failure } from "../../../../src/base/failure.ts";
 import { NaiveProcess } from "../../../../src/demo/story/naive-process.ts";
 import { Visitor } from "../../../../src/demo/story/visitor.ts";
-import { Failure } from "../../../../src/failure.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 

@@ -1,0 +1,113 @@
+/** docs/configuration.md, made of the configuration's schema: a test sees to it that it is current. Pure. */
+
+type Schema = {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxItems?: number;
+  readonly between?: readonly [string, string];
+};
+
+/** `text` is the schema's file. */
+export function configPage(text: string): string {
+  const root: Schema = JSON.parse(text);
+  return `${head}${new Page(root).sections().join("\n")}`;
+}
+
+type Place = { readonly path: string; readonly schema: Schema };
+
+class Page {
+  readonly #root: Schema;
+
+  constructor(root: Schema) {
+    this.#root = root;
+  }
+
+  /** One for each key of the top, and one for each list of objects in it. */
+  sections(): string[] {
+    return Object.entries(this.#root.properties ?? {}).flatMap(([path, schema]) =>
+      this.#section({ path, schema }),
+    );
+  }
+
+  #section({ path, schema }: Place): string[] {
+    const whole = this.#resolved(schema);
+    const rows: string[] = [];
+    const lists: Place[] = [];
+    this.#walk({ path, schema: whole }, { rows, lists });
+    const table = `| key | value | left out |\n| --- | ----- | -------- |\n${rows.join("")}`;
+    const about = whole.description ?? "";
+    const own = [`## ${path}\n\n${about}\n`, ...(rows.length === 0 ? [] : [table])].join("\n");
+    return [own, ...lists.flatMap((list) => this.#section(list))];
+  }
+
+  /** Rows for all below a place; what is a list of objects has a section of its own. */
+  #walk({ path, schema }: Place, into: { rows: string[]; lists: Place[] }): void {
+    const inner = this.#innerOf(schema);
+    if (inner.properties === undefined) into.rows.push(row(path, schema, false));
+    const prefix = schema.items === undefined ? path : `${path}[]`;
+    for (const [key, member] of Object.entries(inner.properties ?? {})) {
+      const place = { path: `${prefix}.${key}`, schema: this.#resolved(member) };
+      if (place.schema.properties !== undefined) {
+        this.#walk(place, into);
+        continue;
+      }
+      into.rows.push(row(place.path, place.schema, inner.required?.includes(key) === true));
+      if (this.#innerOf(place.schema).properties !== undefined) into.lists.push(place);
+    }
+  }
+
+  /** Of a list, what it is a list of. */
+  #innerOf(schema: Schema): Schema {
+    return schema.items === undefined ? schema : this.#resolved(schema.items);
+  }
+
+  /** What a reference leads to, under what is said beside the reference. */
+  #resolved(schema: Schema): Schema {
+    if (schema.$ref === undefined) return schema;
+    const { $ref, ...beside } = schema;
+    return { ...this.#root.$defs?.[$ref.replace("#/$defs/", "")], ...beside };
+  }
+}
+
+function row(path: string, schema: Schema, isRequired: boolean): string {
+  const about = [schema.description ?? "", allowed(schema)].filter((part) => part !== "").join(" ");
+  return `| \`${path}\` | ${about.replaceAll("|", "\\|")} | ${leftOut(schema, isRequired)} |\n`;
+}
+
+function leftOut({ default: usual }: Schema, isRequired: boolean): string {
+  if (isRequired) return "not allowed";
+  return usual === undefined ? "" : `\`${textOf(usual)}\``;
+}
+
+function allowed({ const: only, enum: choices, between, minimum, maximum, maxItems }: Schema): string {
+  if (only !== undefined) return `Always \`${textOf(only)}\`.`;
+  if (choices !== undefined) return `One of ${choices.map((one) => `\`${textOf(one)}\``).join(", ")}.`;
+  if (between !== undefined) return `From ${between[0]} to ${between[1]}.`;
+  if (minimum !== undefined && maximum !== undefined) return `From ${minimum} to ${maximum}.`;
+  return maxItems === undefined ? "" : `At most ${maxItems}.`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+const head = `# The configuration, key by key
+
+Made from \`config/schema/watchkeeper.v1alpha1.json\`: \`node test/config/reference-page.test.ts --write\`. Editors understand the same file. \`watchkeeper config\` prints a commented
+sample, \`watchkeeper check --config FILE\` says what is wrong with one, with line and column; an unknown key is an error.
+
+Files are relative to the configuration's own. Durations are \`500ms\`, \`2s\`, \`5m\`, \`1h\`. \`not allowed\` under *left out*
+means: not where the object around it is given. What is taken up without a restart is in [restart.md](restart.md#a-changed-configuration).
+
+`;

@@ -1,0 +1,209 @@
+/** What no schema can say: fields that must agree with each other. Pure. */
+import { type Address, isLoopback, overlaps, parseAddress } from "../base/address.ts";
+import { parseDuration } from "../base/duration.ts";
+import { adminBreaches } from "./admin.ts";
+import { formBreaches, leadBreaches } from "./clusters.ts";
+import { passthroughBreaches } from "./passthrough.ts";
+import { type Breach, quote, repeatedNames } from "./problem.ts";
+import { type Placed, upstreamFor, type Written, writtenUpstreams } from "./schema.ts";
+import {
+  backendBreaches,
+  discoveryBreaches,
+  fallbackBreaches,
+  repeatedBackends,
+  repeatedUrls,
+} from "./upstream-rules.ts";
+
+export type Rule = {
+  /** JSON pointers to all that it reads, with what is beneath; "*" is every entry of a list. */
+  readonly reads: readonly string[];
+  readonly breaches: (written: Written) => readonly Breach[];
+};
+
+/** The same part of each cluster, whichever form the file has. */
+const ofUpstreams = (part: string): readonly string[] => [`/upstream${part}`, `/upstreams/*${part}`];
+
+/** Asks a rule of one cluster for each that there is. */
+const each =
+  (breaches: (placed: Placed, written: Written) => readonly Breach[]): Rule["breaches"] =>
+  (written) =>
+    writtenUpstreams(written).flatMap((placed) => breaches(placed, written));
+
+/** A rule of fields that are not what they should be would find anything: it is asked when they are. */
+export const rules: readonly Rule[] = [
+  { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
+  { reads: ["/upstream", "/upstreams"], breaches: formBreaches },
+  {
+    reads: [
+      "/listeners/*/upstream",
+      "/listeners/*/mode",
+      "/listeners/*/hosts",
+      "/listeners/*/routes",
+      ...ofUpstreams("/name"),
+    ],
+    breaches: leadBreaches,
+  },
+  { reads: ofUpstreams("/backends/*/name"), breaches: each(repeatedBackends) },
+  { reads: ofUpstreams("/backends"), breaches: each(repeatedUrls) },
+  {
+    reads: [...ofUpstreams("/backends/*/name"), ...ofUpstreams("/discovery/fallback/name")],
+    breaches: each(fallbackBreaches),
+  },
+  {
+    reads: ["/listeners/*/address", "/listeners/*/tls", "/listeners/*/mode", "/admin"],
+    breaches: listenerBreaches,
+  },
+  {
+    reads: ["/admin", ...ofUpstreams("/name"), ...ofUpstreams("/tls")],
+    breaches: adminBreaches,
+  },
+  { reads: ["/listeners/*/proxyProtocol"], breaches: proxyProtocolBreaches },
+  {
+    reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", ...ofUpstreams("/tls")],
+    breaches: identityBreaches,
+  },
+  {
+    reads: ["/listeners", ...ofUpstreams("/backends"), ...ofUpstreams("/lanes")],
+    breaches: passthroughBreaches,
+  },
+  {
+    reads: [
+      "/listeners/*/address",
+      ...ofUpstreams("/backends"),
+      ...ofUpstreams("/discovery"),
+      ...ofUpstreams("/tls"),
+    ],
+    breaches: each(backendBreaches),
+  },
+  {
+    reads: [...ofUpstreams("/discovery"), ...ofUpstreams("/proxyProtocol")],
+    breaches: each(discoveryBreaches),
+  },
+  { reads: ["/health/ping"], breaches: pingBreaches },
+];
+
+/** All rules' breaches at once, but of those that read what is amiss, by JSON pointers. */
+export function checkRules(written: Written, amiss: readonly string[] = []): readonly Breach[] {
+  const isAmiss = (read: string): boolean => amiss.some((pointer) => touches(pointer, read));
+  return rules.filter(({ reads }) => !reads.some(isAmiss)).flatMap(({ breaches }) => breaches(written));
+}
+
+/** Is one of them around, or in, the other? */
+function touches(pointer: string, read: string): boolean {
+  const [one, other] = [pointer.split("/"), read.split("/")];
+  return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
+}
+
+/** Without TLS, bearer tokens would cross the network readable. */
+function listenerBreaches(written: Written): Breach[] {
+  const taken: Address[] = [];
+  const { address: api, metricsAddress } = written.admin;
+  const admin = [
+    { pointer: "/admin/metricsAddress", text: metricsAddress, isPlainHttp: false },
+    { pointer: "/admin/address", text: api, isPlainHttp: false },
+  ];
+  const listeners = written.listeners.map(({ address, tls, mode }, index) => ({
+    pointer: `/listeners/${index}/address`,
+    text: address,
+    isPlainHttp: tls === undefined && mode === "http",
+  }));
+  return [...listeners, ...admin].flatMap(({ pointer, text, isPlainHttp }) => {
+    const address = parseAddress(text) ?? { host: "", port: 0 };
+    const breaches: Breach[] = [];
+    if (taken.some((other) => overlaps(other, address)))
+      breaches.push({ pointer, message: `is ${quote(text)}, where another listener already stands` });
+    if (isPlainHttp && !isLoopback(address.host))
+      breaches.push({
+        pointer,
+        message: `is ${quote(text)}, but without "tls" only loopback may be listened on`,
+      });
+    taken.push(address);
+    return breaches;
+  });
+}
+
+/** Whoever may name the client's address may name any: nobody is trusted by default. */
+function proxyProtocolBreaches({ listeners }: Written): Breach[] {
+  return listeners.flatMap(({ proxyProtocol: { mode, trusted } }, index) => {
+    const pointer = `/listeners/${index}/proxyProtocol/trusted`;
+    if (mode !== "off" && trusted.length === 0)
+      return [{ pointer, message: `is empty, but mode ${quote(mode)} needs somebody to trust` }];
+    if (mode === "off" && trusted.length > 0)
+      return [{ pointer, message: 'has no effect while mode is "off": remove it, or set the mode' }];
+    return [];
+  });
+}
+
+/** Whose certificates count, and with what we vouch for them: one is nothing without the other. */
+function identityBreaches(written: Written): Breach[] {
+  return written.listeners.flatMap((listener, index) => {
+    const pointer = `/listeners/${index}`;
+    const hosts = listener.hosts.map((host, at) => ({ host, pointer: `${pointer}/hosts/${at}` }));
+    return [
+      ...hostBreaches(listener, pointer),
+      ...[{ host: listener, pointer }, ...hosts].flatMap((one) =>
+        policyBreaches(one, upstreamFor(written, one.host.upstream)),
+      ),
+    ];
+  });
+}
+
+function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: string): Breach[] {
+  if (tls === undefined)
+    return hosts.length > 0
+      ? [{ pointer: `${pointer}/tls`, message: "is missing: hosts are told apart by TLS" }]
+      : [];
+  const names = hosts.flatMap(({ names: own }) => own.map((name) => name.toLowerCase()));
+  const repeated = names.find((name, at) => names.indexOf(name) !== at);
+  if (repeated === undefined) return [];
+  return [{ pointer: `${pointer}/hosts`, message: `name ${quote(repeated)} twice` }];
+}
+
+type Asked = {
+  readonly host: Pick<Written["listeners"][number], "tls" | "identity" | "upstream">;
+  readonly pointer: string;
+};
+
+/** Without a cluster, which is told as such, nobody can say what it vouches with. */
+function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined): Breach[] {
+  const { clientCerts } = host.identity;
+  const pointer = `${at}/tls/clientCAFile`;
+  const hasCa = host.tls?.clientCAFile !== undefined;
+  if (clientCerts === "reject") {
+    const message = 'is of no use while "identity.clientCerts" is "reject"';
+    return hasCa ? [{ pointer, message }] : [];
+  }
+  const message = `is missing: identity.clientCerts ${quote(clientCerts)} needs it`;
+  const wanted = clientCerts === "front-proxy" ? "frontProxy" : "impersonator";
+  const breaches: Breach[] = hasCa ? [] : [{ pointer, message }];
+  if (placed !== undefined && placed.upstream.tls?.[wanted] === undefined)
+    breaches.push({ pointer: `${placed.pointer}/tls/${wanted}`, message });
+  return breaches;
+}
+
+/** A lane must be suspect before it is dead, and asked before it is suspect (design D6). */
+function pingBreaches({ health: { ping } }: Written): Breach[] {
+  const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterAll = 0] = [
+    ping.interval,
+    ping.suspectAfter,
+    ping.deadAfter,
+    ping.deadAfterAll,
+  ].map((text) => parseDuration(text));
+  const breaches: Breach[] = [];
+  if (suspectAfter < interval)
+    breaches.push({
+      pointer: "/health/ping/suspectAfter",
+      message: `is ${quote(ping.suspectAfter)}, shorter than the interval of ${quote(ping.interval)}`,
+    });
+  if (deadAfter <= suspectAfter)
+    breaches.push({
+      pointer: "/health/ping/deadAfter",
+      message: `is ${quote(ping.deadAfter)}, not longer than suspectAfter's ${quote(ping.suspectAfter)}`,
+    });
+  if (deadAfterAll < deadAfter)
+    breaches.push({
+      pointer: "/health/ping/deadAfterAll",
+      message: `is ${quote(ping.deadAfterAll)}, shorter than deadAfter's ${quote(ping.deadAfter)}`,
+    });
+  return breaches;
+}

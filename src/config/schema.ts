@@ -1,0 +1,269 @@
+/**
+ * A file's values against config/schema: defaults filled in, every deviation as a problem. What a value must be is
+ * said in the schema alone; here is only how it is told.
+ */
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import schema from "../../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
+import { isHost, isNetwork, parseAddress, parseBackendUrl } from "../base/address.ts";
+import { parseDuration } from "../base/duration.ts";
+import { didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
+import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
+
+/** What the schema vouches for: the file's own shape, durations still as text. */
+export type Written = {
+  readonly metadata: { readonly name: string };
+  readonly listeners: readonly WrittenListener[];
+  /** One of the two, as the rules have it. */
+  readonly upstream?: WrittenUpstream;
+  readonly upstreams?: readonly WrittenUpstream[];
+  readonly watches: {
+    readonly bookmarks: "always" | "as-asked";
+    readonly timeTravelGuard: "observe" | "enforce" | "off";
+    readonly aggregatedGroups: readonly string[];
+    readonly customGroups: readonly string[];
+  };
+  readonly health: {
+    readonly ping: {
+      readonly interval: string;
+      readonly suspectAfter: string;
+      readonly deadAfter: string;
+      readonly deadAfterAll: string;
+    };
+    readonly probe: { readonly path: string; readonly interval: string; readonly timeout: string };
+    readonly keepalive: { readonly idle: string; readonly interval: string; readonly count: number };
+  };
+  readonly drain: { readonly readyDelay: string; readonly timeout: string };
+  readonly admin: WrittenAdmin;
+  readonly logging: {
+    readonly format: "json" | "text";
+    readonly accessLog: "off" | "errors" | "longrunning" | "all";
+  };
+};
+
+export type WrittenAdmin = {
+  readonly address: string;
+  readonly metricsAddress: string;
+  readonly operations: "on" | "off";
+  readonly authorization: {
+    readonly mode: "off" | "kubernetes";
+    readonly upstream?: string;
+    readonly kubeconfigFile?: string;
+    readonly audiences: readonly string[];
+  };
+  readonly tls?: WrittenPair;
+};
+
+export type WrittenUpstream = {
+  /** Of the cluster; each of several has one. */
+  readonly name?: string;
+  readonly backends?: readonly { readonly name: string; readonly url: string }[];
+  readonly discovery?: WrittenDiscovery;
+  readonly tls?: WrittenUpstreamTls;
+  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly sharing: "lanes" | "none";
+  readonly proxyProtocol: "off" | "v1" | "v2";
+};
+
+export type WrittenPair = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly reloadInterval: string;
+};
+
+export type WrittenUpstreamTls = {
+  readonly caFile: string;
+  readonly reloadInterval: string;
+  readonly serverName?: string;
+  readonly frontProxy?: WrittenPair & {
+    readonly usernameHeaders: readonly string[];
+    readonly uidHeaders: readonly string[];
+    readonly groupHeaders: readonly string[];
+    readonly extraHeadersPrefix: readonly string[];
+  };
+  readonly impersonator?: WrittenPair;
+};
+
+export type WrittenDiscovery = {
+  readonly from: "dns" | "file" | "endpointslice" | "leases";
+  readonly interval: string;
+  readonly name?: string;
+  readonly port?: number;
+  readonly file?: string;
+  readonly kubeconfigFile?: string;
+  readonly fallback?: { readonly name: string; readonly url: string };
+};
+
+export type WrittenHost = {
+  readonly names: readonly string[];
+  readonly upstream?: string;
+  readonly tls: WrittenPair & { readonly clientCAFile?: string };
+  readonly identity: { readonly clientCerts: "reject" | "front-proxy" | "impersonate" | "lend" };
+};
+
+export type WrittenListener = {
+  readonly name: string;
+  readonly address: string;
+  readonly mode: "http" | "passthrough";
+  readonly upstream?: string;
+  readonly routes?: readonly {
+    readonly serverNames?: readonly string[];
+    readonly upstream?: string;
+    readonly backends?: readonly string[];
+  }[];
+  readonly tls?: WrittenHost["tls"];
+  readonly identity: WrittenHost["identity"];
+  readonly hosts: readonly WrittenHost[];
+  readonly trustedForwarders: readonly string[];
+  readonly proxyProtocol: ProxyProtocolConfig;
+  readonly connectionsPerSource: number;
+};
+
+/** Whether a PROXY header is read, and whose; `trusted` are CIDRs. */
+export type ProxyProtocolConfig = {
+  readonly mode: "off" | "accept" | "require";
+  readonly trusted: readonly string[];
+};
+
+/** One cluster as a file has it, and where: "/upstream", or "/upstreams/0". */
+export type Placed = { readonly upstream: WrittenUpstream; readonly pointer: string };
+
+/** All clusters, however the file has them. */
+export function writtenUpstreams({ upstream, upstreams = [] }: Written): readonly Placed[] {
+  const only = upstream === undefined ? [] : [{ upstream, pointer: "/upstream" }];
+  return [...only, ...upstreams.map((one, at) => ({ upstream: one, pointer: `/upstreams/${at}` }))];
+}
+
+/** Whom a listener, host or route means by this name; without one, the only one that there is. */
+export function upstreamFor(written: Written, name: string | undefined): Placed | undefined {
+  const all = writtenUpstreams(written);
+  if (name === undefined) return all.length === 1 ? all[0] : undefined;
+  return all.find(({ upstream }) => upstream.name === name);
+}
+
+const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true });
+ajv.addFormat("address", (text: string) => parseAddress(text) !== undefined);
+ajv.addFormat("origin", (text: string) => parseBackendUrl(text) !== undefined);
+ajv.addFormat("network", isNetwork);
+ajv.addFormat("host", isHost);
+ajv.addKeyword({
+  keyword: "between",
+  type: "string",
+  schemaType: "array",
+  validate: ([from = "", to = ""]: readonly string[], text: string) => {
+    const ms = parseDuration(text);
+    return ms === undefined || (ms >= (parseDuration(from) ?? 0) && ms <= (parseDuration(to) ?? Infinity));
+  },
+});
+const validate = ajv.compile<Written>(schema);
+
+export type Checked = {
+  /** As its type says but for what is amiss, defaults filled in; undefined: no configuration of ours at all. */
+  readonly written: Written | undefined;
+  readonly problems: readonly Problem[];
+  /** JSON pointers to what the problems are about. */
+  readonly amiss: readonly string[];
+};
+
+/** Fills the defaults into `document.value` itself. */
+export function checkSchema(document: YamlDocument): Checked {
+  const { value } = document;
+  if (validate(value)) return { written: value, problems: [], amiss: [] };
+  const errors = validate.errors ?? [];
+  // Of a file that is no configuration of ours at all, every other key would be unknown: one line says more.
+  const foreign = errors.filter((error) => isAboutKind(error));
+  const told = foreign.length > 0 ? foreign : errors.filter((error) => !isToldBetter(error, errors));
+  return {
+    written: foreign.length === 0 && mayBeRead(value) ? value : undefined,
+    problems: told.map((error) => problemOf(error, document)),
+    amiss: errors.map(pointerOf),
+  };
+}
+
+/** Taken for what it says to be, by those who look only where nothing is amiss. */
+function mayBeRead(value: unknown): value is Written {
+  return typeof value === "object" && value !== null;
+}
+
+/** A field's own "type" is said once more beside its definition's, for editors; that one has a name for what it must be. */
+function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
+  if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
+  return errors.some(
+    (other) =>
+      other.keyword === "type" &&
+      other.instancePath === instancePath &&
+      other.parentSchema?.["title"] !== undefined,
+  );
+}
+
+/** What it is about: of an unknown key the one that was probably meant, which is missing then. */
+function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
+  if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
+  if (keyword !== "additionalProperties") return instancePath;
+  const key = String(params["additionalProperty"]);
+  return pointerTo(instancePath, nearestOf(key, Object.keys(parentSchema?.["properties"] ?? {})) ?? key);
+}
+
+function isAboutKind({ instancePath, keyword, params }: ErrorObject): boolean {
+  if (instancePath === "/apiVersion" || instancePath === "/kind") return true;
+  if (instancePath !== "") return false;
+  return keyword === "type" || ["apiVersion", "kind"].includes(String(params["missingProperty"]));
+}
+
+function problemOf(error: ErrorObject, document: YamlDocument): Problem {
+  const { instancePath, keyword, params, parentSchema, data } = error;
+  if (keyword === "additionalProperties") {
+    const key = String(params["additionalProperty"]);
+    const meant = didYouMean(key, Object.keys(parentSchema?.["properties"] ?? {}));
+    const at = document.keyPositionOf(pointerTo(instancePath, key));
+    return { at, field: fieldOf(instancePath), message: `unknown field ${quote(key)}${meant}` };
+  }
+  if (keyword === "required") {
+    const field = fieldOf(pointerTo(instancePath, String(params["missingProperty"])));
+    return { at: document.positionOf(instancePath), field, message: "is missing" };
+  }
+  const say = demands[keyword] ?? ((other) => String(other.message));
+  const message = data === null ? "is empty: fill it in or remove its key" : say(error);
+  return { at: document.positionOf(instancePath), field: fieldOf(instancePath), message };
+}
+
+type Demand = (error: ErrorObject) => string;
+
+const demandTitle: Demand = ({ parentSchema, data }) =>
+  `must be ${parentSchema?.["title"]}, is ${quote(data)}`;
+
+const numbers = ["no", "one"];
+const countOf = (limit: unknown): string => numbers[Number(limit)] ?? String(limit);
+
+/** What is said of a field, by the schema's keyword. */
+const demands: Readonly<Record<string, Demand>> = {
+  pattern: demandTitle,
+  format: demandTitle,
+  const: ({ params, data }) => `must be ${quote(params["allowedValue"])}, is ${quote(data)}`,
+  between: ({ parentSchema, data }) =>
+    `must be between ${parentSchema?.["between"].join(" and ")}, is ${quote(data)}`,
+  type: (error) => {
+    // The whole file has a title, too, and that is its kind.
+    const isNamed = error.instancePath !== "" && error.parentSchema?.["title"] !== undefined;
+    if (isNamed) return demandTitle(error);
+    return `must be ${nouns[String(error.params["type"])]}, is ${quote(error.data)}`;
+  },
+  minItems: ({ params }) => `needs at least ${countOf(params["limit"])}`,
+  maxItems: ({ params, data }) =>
+    `may have ${params["limit"]} at most, has ${Array.isArray(data) ? data.length : 0}`,
+  minimum: ({ params, data }) => `must be at least ${params["limit"]}, is ${quote(data)}`,
+  maximum: ({ params, data }) => `must be at most ${params["limit"]}, is ${quote(data)}`,
+  minLength: () => "must not be empty",
+  maxLength: ({ params }) => `may have ${params["limit"]} characters at most`,
+  enum: ({ params, data }) => {
+    const allowed: readonly string[] = params["allowedValues"];
+    const list = allowed.map((value) => quote(value)).join(", ");
+    return `must be ${allowed.length > 1 ? "one of " : ""}${list}, is ${quote(data)}${didYouMean(String(data), allowed)}`;
+  },
+};
+
+const nouns: Readonly<Record<string, string>> = {
+  object: "a map of fields",
+  array: "a list",
+  integer: "a whole number",
+  string: "text",
+};

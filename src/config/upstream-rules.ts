@@ -1,0 +1,97 @@
+/** The rules of one cluster's backends: where they may be, and how they may be found. Pure. */
+import {
+  type Address,
+  isLoopback,
+  overlaps,
+  parseAddress,
+  parseBackendUrl,
+  textOf,
+} from "../base/address.ts";
+import { type Breach, quote, repeatedNames } from "./problem.ts";
+import type { Placed, Written } from "./schema.ts";
+
+/** Twice the same apiserver: no fault of it could be told from the other's, and each would be asked twice. */
+export function repeatedUrls({ upstream: { backends = [] }, pointer }: Placed): Breach[] {
+  const places = backends.map(({ url }) => {
+    const address = parseBackendUrl(url);
+    return address === undefined ? url : textOf(address);
+  });
+  return backends.flatMap(({ url }, index) => {
+    const first = places.indexOf(places[index] ?? "");
+    const message = `is ${quote(url)}, which is where backend ${quote(backends[first]?.name)} is`;
+    return first < index ? [{ pointer: `${pointer}/backends/${index}/url`, message }] : [];
+  });
+}
+
+export function backendBreaches(placed: Placed, written: Written): Breach[] {
+  const own = written.listeners.map(({ address }) => parseAddress(address));
+  const { upstream, pointer: at } = placed;
+  const { backends = [], discovery, tls } = upstream;
+  const breaches = backendUrls(placed).flatMap(({ url, pointer }) => {
+    const address = parseBackendUrl(url);
+    if (address === undefined) return [];
+    if (!address.isEncrypted && !isLoopback(address.host))
+      return [{ pointer, message: `is ${quote(url)}, but http is for loopback addresses only: use https` }];
+    const isHere = (one: Address): boolean => isLoopback(address.host) || one.host === address.host;
+    const isOwn = own.some((one) => one !== undefined && isHere(one) && overlaps(one, address));
+    return isOwn ? [{ pointer, message: `is ${quote(url)}, which is watchkeeper's own listener` }] : [];
+  });
+  const hasEncrypted = backends.some(({ url }) => parseBackendUrl(url)?.isEncrypted);
+  if (hasEncrypted && tls === undefined)
+    breaches.push({ pointer: `${at}/tls/caFile`, message: "is missing: backends with https need it" });
+  else if (discovery !== undefined && tls === undefined)
+    breaches.push({ pointer: `${at}/tls/caFile`, message: "is missing: discovered backends need it" });
+  if (backends.length === 0 && discovery === undefined)
+    breaches.push({ pointer: `${at}/backends`, message: 'is missing, and so is "discovery"' });
+  return breaches;
+}
+
+function backendUrls({
+  upstream: { backends = [], discovery },
+  pointer: at,
+}: Placed): { url: string; pointer: string }[] {
+  const urls = backends.map(({ url }, index) => ({ url, pointer: `${at}/backends/${index}/url` }));
+  if (discovery?.fallback === undefined) return urls;
+  return [...urls, { url: discovery.fallback.url, pointer: `${at}/discovery/fallback/url` }];
+}
+
+export function repeatedBackends({ upstream: { backends = [] }, pointer: at }: Placed): Breach[] {
+  return repeatedNames(`${at}/backends`, backends);
+}
+
+/** Names tell backends apart, in the log and in metrics. */
+export function fallbackBreaches({ upstream: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
+  const name = discovery?.fallback?.name;
+  if (!backends.some((one) => one.name === name)) return [];
+  const message = `is ${quote(name)}, which is a listed backend's name`;
+  return [{ pointer: `${at}/discovery/fallback/name`, message }];
+}
+
+/** What each way of discovery must be told, and what it may be. */
+const discoveryFields = {
+  dns: { needs: ["name"], takes: ["name", "port"] },
+  file: { needs: ["file"], takes: ["file"] },
+  endpointslice: { needs: [], takes: ["kubeconfigFile"] },
+  leases: { needs: [], takes: ["kubeconfigFile"] },
+} as const;
+
+export function discoveryBreaches({ upstream: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
+  if (discovery === undefined) return [];
+  const { from, interval: _, fallback: __, ...rest } = discovery;
+  // The package that asks Kubernetes opens its own connections.
+  if (proxyProtocol !== "off" && (from === "endpointslice" || from === "leases"))
+    return [
+      {
+        pointer: `${at}/discovery/from`,
+        message: `is ${quote(from)}, which is asked without the header of "proxyProtocol": use dns or file`,
+      },
+    ];
+  const needs: readonly string[] = discoveryFields[from].needs;
+  const takes: readonly string[] = discoveryFields[from].takes;
+  const missing = needs.filter((field) => !(field in rest));
+  const strange = Object.keys(rest).filter((field) => !takes.includes(field));
+  return [
+    ...missing.map((field) => ({ field, message: `is missing: discovery from ${quote(from)} needs it` })),
+    ...strange.map((field) => ({ field, message: `is not for discovery from ${quote(from)}` })),
+  ].map(({ field, message }) => ({ pointer: `${at}/discovery/${field}`, message }));
+}

@@ -1,0 +1,128 @@
+/** What a file says of one cluster's backends → UpstreamConfig. The schema and the rules have found it sound. */
+import assert from "node:assert/strict";
+import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
+import { parseDuration } from "../base/duration.ts";
+import type { WrittenDiscovery, WrittenPair, WrittenUpstream, WrittenUpstreamTls } from "./schema.ts";
+
+/** Paths are absolute, durations milliseconds, nothing is left out. */
+export type UpstreamConfig = {
+  /** Of the cluster; "" when it is the only one and has none. */
+  readonly name: string;
+  /** Those that stay whatever is discovered. */
+  readonly backends: readonly BackendConfig[];
+  readonly discovery: DiscoveryConfig | undefined;
+  /** Undefined only when every backend is plain http on loopback. */
+  readonly tls: UpstreamTls | undefined;
+  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly sharing: "lanes" | "none";
+  /** The PROXY header that every connection to a backend begins with; undefined: none. */
+  readonly proxyProtocol: "v1" | "v2" | undefined;
+};
+
+export type UpstreamTls = {
+  readonly caFile: string;
+  readonly reloadIntervalMs: number;
+  readonly serverName: string | undefined;
+  /** With what we vouch for clients that showed a certificate. */
+  readonly frontProxy: FrontProxy | undefined;
+  readonly impersonator: PairFiles | undefined;
+};
+
+export type PairFiles = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly reloadIntervalMs: number;
+};
+
+export type FrontProxy = PairFiles & { readonly names: HeaderNames };
+
+/** In lower case: the names that the apiserver was told to look for (--requestheader-*); the first of each is sent. */
+export type HeaderNames = {
+  readonly user: readonly string[];
+  readonly uid: readonly string[];
+  readonly group: readonly string[];
+  /** What an extra's key is put behind. */
+  readonly extraPrefix: readonly string[];
+};
+
+export type DiscoveryConfig = {
+  readonly intervalMs: number;
+  /** Used only while no other backend is ready. */
+  readonly fallback?: BackendConfig;
+} & (
+  | { readonly from: "dns"; readonly name: string; readonly port: number }
+  | { readonly from: "file"; readonly file: string }
+  /** Without a kubeconfig: the pod's service account. */
+  | { readonly from: "endpointslice" | "leases"; readonly kubeconfigFile: string | undefined }
+);
+
+export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
+
+/** Makes a path of the file's absolute. */
+export type PathOf = (path: string) => string;
+
+export function upstreamOf(written: WrittenUpstream, pathOf: PathOf): UpstreamConfig {
+  const { name = "", backends = [], discovery, tls, lanes, sharing, proxyProtocol } = written;
+  return {
+    name,
+    backends: backends.map(backendOf),
+    discovery: discovery && discoveryOf(discovery, pathOf),
+    tls: tls && upstreamTlsOf(tls, pathOf),
+    lanes: { ...lanes },
+    sharing,
+    proxyProtocol: proxyProtocol === "off" ? undefined : proxyProtocol,
+  };
+}
+
+export function pairOf({ certFile, keyFile, reloadInterval }: WrittenPair, pathOf: PathOf): PairFiles {
+  return {
+    certFile: pathOf(certFile),
+    keyFile: pathOf(keyFile),
+    reloadIntervalMs: checked(parseDuration(reloadInterval)),
+  };
+}
+
+function upstreamTlsOf(written: WrittenUpstreamTls, pathOf: PathOf): UpstreamTls {
+  const { caFile, reloadInterval, serverName, frontProxy, impersonator } = written;
+  return {
+    caFile: pathOf(caFile),
+    reloadIntervalMs: checked(parseDuration(reloadInterval)),
+    serverName,
+    frontProxy: frontProxy && { ...pairOf(frontProxy, pathOf), names: namesOf(frontProxy) },
+    impersonator: impersonator && pairOf(impersonator, pathOf),
+  };
+}
+
+function namesOf(written: NonNullable<WrittenUpstreamTls["frontProxy"]>): HeaderNames {
+  return {
+    user: lower(written.usernameHeaders),
+    uid: lower(written.uidHeaders),
+    group: lower(written.groupHeaders),
+    extraPrefix: lower(written.extraHeadersPrefix),
+  };
+}
+
+export function lower(names: readonly string[]): string[] {
+  return names.map((name) => name.toLowerCase());
+}
+
+function backendOf({ name, url }: { readonly name: string; readonly url: string }): BackendConfig {
+  return { name, url, ...checked(parseBackendUrl(url)) };
+}
+
+function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig {
+  const { from, name, port = 6443, file, kubeconfigFile } = written;
+  const all = {
+    intervalMs: checked(parseDuration(written.interval)),
+    ...(written.fallback === undefined ? {} : { fallback: backendOf(written.fallback) }),
+  };
+  if (from === "dns") return { from, ...all, name: checked(name), port };
+  if (from === "file") return { from, ...all, file: pathOf(checked(file)) };
+  return { from, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
+}
+
+/** The schema's formats are the same functions, and the rules ask for the rest: only a mistake of ours has no value. */
+export function checked<T>(value: T | undefined): T {
+  assert(value !== undefined, "The schema let a text through that cannot be read");
+  return value;
+}

@@ -1,0 +1,63 @@
+/** Where backends are looked for: the addresses of a name, or a file. Kubernetes itself is asked otherwise. */
+import { lookup } from "node:dns/promises";
+import type { Clock } from "../base/clock.ts";
+import { Failure, failureFrom } from "../base/failure.ts";
+import { limits } from "../base/limits.ts";
+import { readText } from "../base/read-text.ts";
+import { watchFiles } from "../base/watch-files.ts";
+import type { DiscoveryConfig } from "../config/upstream.ts";
+import { InClusterSource } from "./discover-in-cluster.ts";
+import { ChildSource } from "./discover-kubernetes.ts";
+import { type Found, foundAt, foundInFile, type Question } from "./discovered.ts";
+import type { Source } from "./discovery.ts";
+
+export type SourceParts = {
+  readonly clock: Clock;
+  /** With what and where Kubernetes is asked; read anew for each look. */
+  readonly access: () => Pick<Question, "servers" | "caFile" | "serverName">;
+};
+
+export function sourceOf(config: DiscoveryConfig, { clock, access }: SourceParts): Source {
+  if (config.from === "dns") return nameSource(config.name, config.port);
+  if (config.from === "file") return fileSource(config.file, clock);
+  const { from, kubeconfigFile } = config;
+  if (kubeconfigFile === undefined) return new InClusterSource(() => ({ ...access(), from }));
+  return new ChildSource(() => ({ ...access(), from, kubeconfigFile }));
+}
+
+/** Every address of a name, as this machine resolves names: /etc/hosts counts, where kubeadm's users write it. */
+function nameSource(name: string, port: number): Source {
+  return {
+    from: "dns",
+    async ask() {
+      try {
+        const answers = await lookup(name, { all: true });
+        return answers.map(({ address }) => foundAt(address, port));
+      } catch (reason) {
+        return new Failure("bad-file", "proxy", `Cannot resolve: ${failureFrom(reason, "proxy").message}`);
+      }
+    },
+    giveUp() {}, // the resolver ends by itself, and is not asked again before
+    stop() {},
+  };
+}
+
+/** How often a file is looked at for changes. */
+const fileLookMs = 1000;
+
+/** What a list in a file says now. */
+export function readList(file: string): readonly Found[] | Failure {
+  const text = readText(file, limits.configBytes);
+  if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);
+  return foundInFile(text, file);
+}
+
+function fileSource(file: string, clock: Clock): Source {
+  return {
+    from: "file",
+    ask: () => Promise.resolve(readList(file)),
+    watch: (run) => watchFiles([file], { clock, intervalMs: fileLookMs, onChange: run }),
+    giveUp() {},
+    stop() {},
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * What a look for backends has brought, and what of it may be used. Pure: whoever asked, DNS, a file or Kubernetes,
+ * was told by someone else, so nothing is believed that is not an address of one host.
+ */
+import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl } from "../base/address.ts";
+import { Failure } from "../base/failure.ts";
+import { limits } from "../base/limits.ts";
+import { isProblems, lineOf, quote } from "../config/problem.ts";
+import { readYaml } from "../config/yaml-document.ts";
+
+/** A backend that was found. Its name is unique: a file's own, or "10.0.0.11:6443", which no configuration can hold. */
+export type Found = {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly isEncrypted: boolean;
+};
+
+/** Found by address alone. */
+export function foundAt(host: string, port: number): Found {
+  const name = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return { name, host, port, isEncrypted: true };
+}
+
+/** Each once and in a stable order, or why the whole answer is no good: then what was found before stays. */
+export function checkFound(found: readonly Found[]): readonly Found[] | Failure {
+  const wrong = found.find((one) => !isUsable(one));
+  if (wrong !== undefined) return refused(`${quote(`${wrong.host}:${wrong.port}`)} is no backend's address`);
+  const byPlace = new Map(found.map((one) => [`${one.host} ${one.port}`, one]));
+  const byName = new Map(Array.from(byPlace.values(), (one) => [one.name, one]));
+  if (byName.size < byPlace.size) return refused("two backends with one name");
+  // An empty list is what a broken source says as well; nobody runs a cluster without an apiserver.
+  if (byName.size === 0) return refused("no backends at all");
+  if (byName.size > limits.discoveredBackends)
+    return refused(`${byName.size} backends, more than ${limits.discoveredBackends}`);
+  return Array.from(byName.values()).toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function refused(what: string): Failure {
+  return new Failure("bad-file", "proxy", `Found ${what}`);
+}
+
+function isUsable({ host, port, isEncrypted }: Found): boolean {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
+  // Names come from a file only: an operator wrote them.
+  return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
+}
+
+/** A list of `{name, url}`, as a configuration has it. `file` is for the message. */
+export function foundInFile(text: string, file: string): readonly Found[] | Failure {
+  const document = readYaml(text, file);
+  if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));
+  const { value } = document;
+  if (!Array.isArray(value)) return new Failure("bad-file", "proxy", `${file} is no list of {name, url}`);
+  const found: Found[] = [];
+  for (const [index, entry] of value.entries()) {
+    const one = foundInEntry(entry);
+    const at = document.positionOf(`/${index}`);
+    if (one === undefined)
+      return new Failure("bad-file", "proxy", `${at}: ${quote(entry)} is no {name, url}`);
+    found.push(one);
+  }
+  return found;
+}
+
+function foundInEntry(entry: unknown): Found | undefined {
+  const { name, url, ...rest } = fieldsOf(entry);
+  if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
+  const address = parseBackendUrl(url);
+  // The configuration's own rule for names: metrics and logs show them.
+  const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
+  return address !== undefined && isName ? { name, ...address } : undefined;
+}
+
+/** What the child is asked: `servers` are tried in turn, then the kubeconfig's own. */
+export type Question = {
+  readonly id: number;
+  readonly from: "endpointslice" | "leases";
+  readonly kubeconfigFile: string;
+  readonly servers: readonly string[];
+  readonly caFile: string;
+  readonly serverName: string | undefined;
+};
+
+/** What the child says: addresses, or why there are none. */
+export type Reply =
+  | { readonly id: number; readonly addresses: readonly { readonly host: string; readonly port: number }[] }
+  | { readonly id: number; readonly failure: string };
+
+/** Reads the child's message: a package's object may have got in there, so each field is looked at. */
+export function foundInReply(message: unknown, id: number): readonly Found[] | Failure | undefined {
+  const reply = fieldsOf(message);
+  if (reply["id"] !== id) return undefined;
+  const { addresses, failure } = reply;
+  if (typeof failure === "string")
+    return new Failure("bad-file", "proxy", failure.slice(0, limits.logFieldChars));
+  if (!Array.isArray(addresses)) return refused("a reply without addresses");
+  const found: Found[] = [];
+  for (const address of addresses.slice(0, limits.discoveredBackends + 1)) {
+    const { host, port } = fieldsOf(address);
+    if (typeof host !== "string" || !isIpAddress(host) || typeof port !== "number")
+      return refused(`${quote(address)}, which is no address`);
+    found.push(foundAt(host, port));
+  }
+  return found;
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}

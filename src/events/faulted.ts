@@ -1,0 +1,7 @@
+/** A fault of ours that cost one stream, told to the journal: the innermost ring of containment (D10). */
+import { failureFrom } from "../base/failure.ts";
+import type { Journal } from "./journal.ts";
+
+export function faulted(journal: Journal, error: unknown): void {
+  journal.write({ kind: "fault.contained", ring: "stream", message: failureFrom(error, "proxy").message });
+}

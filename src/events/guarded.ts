@@ -1,0 +1,22 @@
+/** A clock whose callbacks may fail: a fault costs the one thing that was due, never the process (D10). */
+import type { Clock } from "../base/clock.ts";
+import { failureFrom } from "../base/failure.ts";
+import type { Journal } from "./journal.ts";
+
+/** The same clock; what its callbacks throw is told to the journal. */
+export function guarded(clock: Clock, journal: Journal): Clock {
+  const guard = (run: () => void) => () => {
+    try {
+      run();
+    } catch (error) {
+      const { message } = failureFrom(error, "proxy");
+      journal.write({ kind: "fault.contained", ring: "timer", message });
+    }
+  };
+  return {
+    now: () => clock.now(),
+    wall: () => clock.wall(),
+    after: (ms, run) => clock.after(ms, guard(run)),
+    soon: (run) => clock.soon(guard(run)),
+  };
+}

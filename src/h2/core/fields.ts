@@ -1,0 +1,220 @@
+/**
+ * The rules that make a list of fields a message (RFC 9113 §8): one pass, by what each field means. What breaks a rule
+ * is refused, never dropped, trimmed or merged: a request of which a part is lost is another request (A10, A27-A32).
+ * Results name rules, never values. No regular expression here can backtrack (A59).
+ */
+import { isIpAddress } from "../../base/address.ts";
+import { type Field, type Role, role } from "./field.ts";
+
+export type RequestHead = {
+  readonly method: string;
+  readonly scheme: string;
+  readonly path: string;
+  /** Of :authority, or of `host` where there is none. */
+  readonly authority: string;
+  /** -1: absent. */
+  readonly contentLength: number;
+  readonly fields: readonly Field[];
+};
+
+export type ResponseHead = {
+  readonly status: number;
+  /** -1: absent. */
+  readonly contentLength: number;
+  readonly fields: readonly Field[];
+};
+
+/** The head, or what is wrong with it. */
+export function readRequest(fields: readonly Field[]): RequestHead | string {
+  const found: Found = [];
+  const fault = scan(fields, requestRules, found) ?? requestFault(found);
+  if (fault !== undefined) return fault;
+  const contentLength = contentLengthOf(found);
+  if (typeof contentLength === "string") return contentLength;
+  return {
+    method: found[role.method] ?? "",
+    scheme: found[role.scheme] ?? "",
+    path: found[role.path] ?? "",
+    authority: found[role.authority] ?? found[role.host] ?? "",
+    contentLength,
+    fields,
+  };
+}
+
+/** The head, interim heads (1xx) among them, or what is wrong with it. */
+export function readResponse(fields: readonly Field[]): ResponseHead | string {
+  const found: Found = [];
+  const fault = scan(fields, responseRules, found);
+  if (fault !== undefined) return fault;
+  const text = found[role.status];
+  if (text === undefined) return "no :status";
+  if (!statusForm.test(text)) return ":status is not a number from 100 to 599";
+  // Switching protocols is HTTP/1.1's (§8.6).
+  if (text === "101") return ":status is 101";
+  const status = Number(text);
+  const contentLength = contentLengthOf(found);
+  if (typeof contentLength === "string") return contentLength;
+  // RFC 9110 §8.6 forbids it; a 204 that says 0 says nothing untrue.
+  if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
+    return "content-length of an answer that has no content";
+  return { status, contentLength, fields };
+}
+
+/** What is wrong with these trailers, or undefined. */
+export function trailersFault(fields: readonly Field[]): string | undefined {
+  return scan(fields, trailerRules, []);
+}
+
+/** By role: the value of each field that may come once only. */
+type Found = (string | undefined)[];
+
+/** What the rules say of one role. */
+type Rule = {
+  readonly isPseudo: boolean;
+  readonly isOnce: boolean;
+  /** Why no such field may be there at all. */
+  readonly fault: string | undefined;
+};
+
+const free: Rule = { isPseudo: false, isOnce: false, fault: undefined };
+const single: Rule = { isPseudo: false, isOnce: true, fault: undefined };
+const pseudo: Rule = { isPseudo: true, isOnce: true, fault: undefined };
+
+function refused(fault: string): Rule {
+  return { isPseudo: false, isOnce: false, fault };
+}
+
+const connectionSpecific = refused("connection-specific field");
+const pseudoOfRequest = refused("pseudo-field of a request");
+const pseudoOfResponse = refused("pseudo-field of a response");
+const unknownPseudo = refused("unknown pseudo-field");
+const pseudoInTrailers = refused("pseudo-field in trailers");
+/** A receiver that merges trailers into the head would take them for what they say (A38). */
+const headOnly = refused("field in trailers that belongs into the head");
+
+function rulesOf(special: readonly (readonly [Role, Rule])[]): readonly Rule[] {
+  const rules = Object.values(role).map(() => free);
+  for (const [of, rule] of special) rules[of] = rule;
+  return rules;
+}
+
+const requestRules = rulesOf([
+  [role.method, pseudo],
+  [role.scheme, pseudo],
+  [role.path, pseudo],
+  [role.authority, pseudo],
+  [role.status, pseudoOfResponse],
+  [role.unknownPseudo, unknownPseudo],
+  [role.connectionSpecific, connectionSpecific],
+  [role.contentLength, single],
+  [role.host, single],
+  [role.te, single],
+]);
+
+const responseRules = rulesOf([
+  [role.method, pseudoOfRequest],
+  [role.scheme, pseudoOfRequest],
+  [role.path, pseudoOfRequest],
+  [role.authority, pseudoOfRequest],
+  [role.status, pseudo],
+  [role.unknownPseudo, unknownPseudo],
+  [role.connectionSpecific, connectionSpecific],
+  [role.te, connectionSpecific],
+  [role.contentLength, single],
+]);
+
+const trailerRules = rulesOf([
+  [role.method, pseudoInTrailers],
+  [role.scheme, pseudoInTrailers],
+  [role.path, pseudoInTrailers],
+  [role.authority, pseudoInTrailers],
+  [role.status, pseudoInTrailers],
+  [role.unknownPseudo, pseudoInTrailers],
+  [role.connectionSpecific, connectionSpecific],
+  [role.te, connectionSpecific],
+  [role.contentLength, headOnly],
+  [role.host, headOnly],
+  [role.expect, headOnly],
+  [role.authorization, headOnly],
+  [role.credential, headOnly],
+  [role.identity, headOnly],
+]);
+
+/** One look at each field; fills `found`. Returns the first fault. */
+function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): string | undefined {
+  let hasRegular = false;
+  for (const field of fields) {
+    const rule = rules[field.role] ?? free;
+    const fault = field.fault ?? rule.fault;
+    if (fault !== undefined) return fault;
+    if (rule.isPseudo && hasRegular) return "pseudo-field after a regular field";
+    hasRegular = !rule.isPseudo;
+    if (!rule.isOnce) continue;
+    if (found[field.role] !== undefined) return "repeated field that may come once only";
+    found[field.role] = field.value;
+  }
+  return undefined;
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/**
+ * Anything visible but `#`: a fragment is never sent (RFC 9112 §3.2). Octets above ASCII ought to be encoded, but the
+ * apiserver takes them, so they pass as they are (A30).
+ */
+const pathForm = /^\/[!"$-~\x80-\xff]*$/;
+/** host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
+const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
+/** Eight groups, of which the last two may be written as IPv4, and a port. */
+const longestIpv6 = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
+const statusForm = /^[1-5][0-9][0-9]$/;
+const digits = /^[0-9]{1,16}$/;
+
+function requestFault(found: Found): string | undefined {
+  const te = found[role.te] ?? "trailers";
+  if (te !== "trailers") return "te is not trailers";
+  return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
+}
+
+/** Methods are case-sensitive tokens (RFC 9110 §9.1): `get` is one, which the apiserver will answer itself. */
+function methodFault(found: Found): string | undefined {
+  const method = found[role.method];
+  if (method === undefined) return "no :method";
+  if (!token.test(method)) return ":method is not a token";
+  return method === "CONNECT" ? "CONNECT is not served" : undefined;
+}
+
+function targetFault(found: Found): string | undefined {
+  const scheme = found[role.scheme];
+  const path = found[role.path];
+  if (scheme === undefined) return "no :scheme";
+  if (scheme !== "https" && scheme !== "http") return ":scheme is neither http nor https";
+  if (path === undefined) return "no :path";
+  if (pathForm.test(path) || (path === "*" && found[role.method] === "OPTIONS")) return undefined;
+  return ":path is no absolute path of visible octets without a fragment";
+}
+
+/** Who is asked must be said, and only in one way: two opinions on it are how requests get smuggled (A31). */
+function authorityFault(found: Found): string | undefined {
+  const authority = found[role.authority];
+  const host = found[role.host];
+  const asked = authority ?? host;
+  if (asked === undefined) return "neither :authority nor host";
+  if (!authorityForm.test(asked) && !isBareIpv6(asked))
+    return "authority is not a host with an optional port";
+  if (host === undefined || host === asked) return undefined;
+  return host.toLowerCase() === asked.toLowerCase() ? undefined : "host is not :authority";
+}
+
+/** An IPv6 address that lacks its brackets, as Node's own HTTP/2 client writes it. An apiserver takes it, and so do we. */
+function isBareIpv6(authority: string): boolean {
+  if (authority.length > longestIpv6) return false;
+  return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
+}
+
+/** The number, -1 when there is none, or what is wrong with it. */
+function contentLengthOf(found: Found): number | string {
+  const text = found[role.contentLength];
+  if (text === undefined) return -1;
+  const length = digits.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(length) ? length : "content-length is not a number of octets";
+}

@@ -1,0 +1,263 @@
+/**
+ * Bytes in, frames out. Takes chunks cut at any place and tells its sink each frame as a position in the chunk.
+ * Only the start of a frame that a chunk cuts off is copied; a big DATA frame goes on piece by piece as it comes.
+ * Sizes and flags are checked here (RFC 9113 §4, §6); what a frame means for its stream is the session's.
+ */
+import { u8, u24, u31, u32 } from "../core/bytes.ts";
+import { errorCode, ProtocolError } from "../core/protocol-error.ts";
+import { clientPreface, type FrameSink, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
+import { HeaderBlock } from "./header-block.ts";
+
+/** A DATA frame this short is awaited whole: many tiny pieces would cost more than the wait. */
+const pieceBytes = 2048;
+
+function sizeError(what: string): ProtocolError {
+  return new ProtocolError(errorCode.FRAME_SIZE_ERROR, "session", `${what} of a wrong size`);
+}
+
+function protocolError(what: string): ProtocolError {
+  return new ProtocolError(errorCode.PROTOCOL_ERROR, "session", what);
+}
+
+export class FrameReader {
+  readonly #sink: FrameSink;
+  readonly #block = new HeaderBlock();
+  /** The start of a frame whose rest has not come yet; at most one frame long. */
+  #carry: Buffer | undefined;
+  /** What is left of a DATA frame that is passed on in pieces. */
+  #piece: { readonly id: number; readonly flags: number; left: number } | undefined;
+  #prefaceLeft: number;
+  #isStopped = false;
+  #progress = 0;
+
+  constructor(sink: FrameSink, expectsPreface: boolean) {
+    this.#sink = sink;
+    this.#prefaceLeft = expectsPreface ? clientPreface.length : 0;
+  }
+
+  /** Has a frame or a header block begun that is not complete? Asked by the deadlines of A6 and A18. */
+  get isMidFrame(): boolean {
+    return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
+  }
+
+  /**
+   * Grows whenever a frame is done, or a DATA frame has come on: what is incomplete now is not what was before. A busy
+   * session's chunks seldom end with a frame. Inside a header block nothing counts but its end (A6).
+   */
+  get progress(): number {
+    return this.#progress;
+  }
+
+  get isMidBlock(): boolean {
+    return this.#block.id !== 0;
+  }
+
+  /** Nothing that comes after this is read, not even the rest of the present chunk. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Throws ProtocolError of session scope; the sink may throw either scope through it. */
+  receive(chunk: Buffer): void {
+    let at = this.#preface(chunk, 0);
+    at = this.#resumePiece(chunk, at);
+    at = this.#completeCarry(chunk, at);
+    while (!this.#isStopped && chunk.length - at >= frameHeaderBytes) {
+      const length = u24(chunk, at);
+      const next = at + frameHeaderBytes + length;
+      if (length > frameBytes) throw sizeError("Frame");
+      if (next > chunk.length) {
+        if (!this.#startPiece(chunk, at, length)) break;
+        return;
+      }
+      this.#frame(chunk, at, length);
+      at = next;
+    }
+    if (at < chunk.length && !this.#isStopped) this.#carry = Buffer.from(chunk.subarray(at));
+  }
+
+  #preface(chunk: Buffer, at: number): number {
+    if (this.#prefaceLeft === 0) return at;
+    const done = clientPreface.length - this.#prefaceLeft;
+    const count = Math.min(this.#prefaceLeft, chunk.length);
+    if (clientPreface.compare(chunk, 0, count, done, done + count) !== 0)
+      throw protocolError("Bad client preface");
+    this.#prefaceLeft -= count;
+    return count;
+  }
+
+  /** Begins to pass on a DATA frame whose end is not here yet. Padded ones wait: their padding comes last. */
+  #startPiece(chunk: Buffer, at: number, length: number): boolean {
+    const flags = u8(chunk, at + 4);
+    const have = chunk.length - at - frameHeaderBytes;
+    if (u8(chunk, at + 3) !== frameType.DATA || (flags & flag.PADDED) !== 0 || have <= pieceBytes)
+      return false;
+    this.#openPiece(u31(chunk, at + 5), flags, length - have);
+    this.#sink.data(u31(chunk, at + 5), chunk, at + frameHeaderBytes, chunk.length, false);
+    return true;
+  }
+
+  #openPiece(id: number, flags: number, left: number): void {
+    if (this.#block.id !== 0) throw protocolError("DATA inside a header block");
+    if (id === 0) throw protocolError("DATA on stream 0");
+    this.#piece = { id, flags, left };
+  }
+
+  #resumePiece(chunk: Buffer, at: number): number {
+    const piece = this.#piece;
+    if (piece === undefined || at === chunk.length) return at;
+    const count = Math.min(piece.left, chunk.length - at);
+    piece.left -= count;
+    const isLast = piece.left === 0;
+    if (isLast) this.#piece = undefined;
+    this.#progress += 1;
+    const ends = isLast && (piece.flags & flag.END_STREAM) !== 0;
+    this.#sink.data(piece.id, chunk, at, at + count, ends);
+    return at + count;
+  }
+
+  /** Joins the carried start of a frame with as much of the chunk as that frame needs, and no more. */
+  #completeCarry(chunk: Buffer, at: number): number {
+    const carry = this.#carry;
+    if (carry === undefined) return at;
+    const missingHead = Math.max(0, frameHeaderBytes - carry.length);
+    if (chunk.length - at < missingHead) {
+      this.#carry = Buffer.concat([carry, chunk.subarray(at)]);
+      return chunk.length;
+    }
+    const head = missingHead === 0 ? carry : Buffer.concat([carry, chunk.subarray(at, at + missingHead)]);
+    const length = u24(head, 0);
+    if (length > frameBytes) throw sizeError("Frame");
+    const missing = frameHeaderBytes + length - carry.length;
+    const isWhole = missing <= chunk.length - at;
+    const end = isWhole ? at + missing : chunk.length;
+    const joined = Buffer.concat([carry, chunk.subarray(at, end)]);
+    if (isWhole) {
+      this.#carry = undefined;
+      this.#frame(joined, 0, length);
+    } else {
+      this.#carry = this.#startPiece(joined, 0, length) ? undefined : joined;
+      // A slow upload is honest as long as it comes (A23).
+      if (u8(joined, 3) === frameType.DATA && this.#block.id === 0) this.#progress += 1;
+    }
+    return end;
+  }
+
+  /** One frame whose octets are all in `bytes`; `at` is its header. */
+  #frame(bytes: Buffer, at: number, length: number): void {
+    const type = u8(bytes, at + 3);
+    const flags = u8(bytes, at + 4);
+    const id = u31(bytes, at + 5);
+    const start = at + frameHeaderBytes;
+    const end = start + length;
+    if (this.#block.id !== 0 && (type !== frameType.CONTINUATION || id !== this.#block.id)) {
+      throw protocolError("Frame inside a header block");
+    }
+    this.#dispatch(type, id, bytes, start, end, flags);
+    if (this.#block.id === 0) this.#progress += 1;
+  }
+
+  #dispatch(type: number, id: number, bytes: Buffer, start: number, end: number, flags: number): void {
+    switch (type) {
+      case frameType.DATA:
+        return this.#data(id, bytes, start, end, flags);
+      case frameType.HEADERS:
+        return this.#headers(id, bytes, start, end, flags);
+      case frameType.CONTINUATION:
+        return this.#continuation(id, bytes, start, end, flags);
+      default:
+        return this.#control(type, id, bytes, start, end, flags);
+    }
+  }
+
+  #data(id: number, bytes: Buffer, start: number, end: number, flags: number): void {
+    if (id === 0) throw protocolError("DATA on stream 0");
+    const endStream = (flags & flag.END_STREAM) !== 0;
+    if ((flags & flag.PADDED) === 0) return this.#sink.data(id, bytes, start, end, endStream);
+    const to = withoutPadding(bytes, start, end);
+    this.#sink.padding(id, end - to + 1);
+    this.#sink.data(id, bytes, start + 1, to, endStream);
+  }
+
+  #headers(id: number, bytes: Buffer, start: number, end: number, flags: number): void {
+    if (id === 0) throw protocolError("HEADERS on stream 0");
+    let from = start;
+    let to = end;
+    if ((flags & flag.PADDED) !== 0) {
+      to = withoutPadding(bytes, start, end);
+      from += 1;
+    }
+    let dependsOnSelf = false;
+    if ((flags & flag.PRIORITY) !== 0) {
+      if (to - from < 5) throw sizeError("HEADERS with priority");
+      dependsOnSelf = u31(bytes, from) === id;
+      from += 5;
+    }
+    const endStream = (flags & flag.END_STREAM) !== 0;
+    if ((flags & flag.END_HEADERS) !== 0) {
+      this.#sink.headers(id, bytes, from, to, endStream, dependsOnSelf);
+      return;
+    }
+    this.#block.open(id, bytes, from, to);
+    this.#block.endStream = endStream;
+    this.#block.dependsOnSelf = dependsOnSelf;
+  }
+
+  #continuation(id: number, bytes: Buffer, start: number, end: number, flags: number): void {
+    const block = this.#block;
+    if (block.id === 0) throw protocolError("CONTINUATION without HEADERS");
+    block.append(bytes, start, end);
+    if ((flags & flag.END_HEADERS) === 0) return;
+    const whole = block.take();
+    this.#sink.headers(id, whole, 0, whole.length, block.endStream, block.dependsOnSelf);
+  }
+
+  #control(type: number, id: number, bytes: Buffer, start: number, end: number, flags: number): void {
+    const length = end - start;
+    switch (type) {
+      case frameType.PRIORITY:
+        if (id === 0) throw protocolError("PRIORITY on stream 0");
+        // A stream error in RFC 7540 and 9113 §6.3; for a peer that cannot count to five the session is not worth saving (A2).
+        if (length !== 5) throw sizeError("PRIORITY");
+        return this.#sink.priority(id, u31(bytes, start) === id);
+      case frameType.RST_STREAM:
+        if (length !== 4) throw sizeError("RST_STREAM");
+        if (id === 0) throw protocolError("RST_STREAM on stream 0");
+        return this.#sink.reset(id, u32(bytes, start));
+      case frameType.WINDOW_UPDATE:
+        if (length !== 4) throw sizeError("WINDOW_UPDATE");
+        return this.#sink.windowUpdate(id, u31(bytes, start));
+      case frameType.PUSH_PROMISE:
+        throw protocolError("PUSH_PROMISE although push is off");
+      default:
+        return this.#sessionFrame(type, id, bytes, start, end, flags);
+    }
+  }
+
+  #sessionFrame(type: number, id: number, bytes: Buffer, start: number, end: number, flags: number): void {
+    const length = end - start;
+    if (type > frameType.CONTINUATION) return this.#sink.unknown(length);
+    if (id !== 0) throw protocolError("SETTINGS, PING or GOAWAY on a stream");
+    if (type === frameType.SETTINGS) return this.#settings(bytes, start, end, (flags & flag.ACK) !== 0);
+    if (type === frameType.PING) {
+      if (length !== 8) throw sizeError("PING");
+      return (flags & flag.ACK) === 0 ? this.#sink.ping(bytes, start) : this.#sink.pong(bytes, start);
+    }
+    if (length < 8) throw sizeError("GOAWAY");
+    return this.#sink.goAwayReceived(u31(bytes, start), u32(bytes, start + 4));
+  }
+
+  #settings(bytes: Buffer, start: number, end: number, isAck: boolean): void {
+    const length = end - start;
+    if (length % 6 !== 0 || (isAck && length > 0)) throw sizeError("SETTINGS");
+    return isAck ? this.#sink.settingsAcknowledged() : this.#sink.settings(bytes, start, end);
+  }
+}
+
+/** Where the payload of a padded frame ends (§6.1): padding as long as the frame or longer is an error. */
+function withoutPadding(bytes: Buffer, start: number, end: number): number {
+  if (end === start) throw sizeError("Padded frame");
+  const to = end - u8(bytes, start);
+  if (to < start + 1) throw protocolError("Padding longer than its frame");
+  return to;
+}

@@ -1,0 +1,172 @@
+/**
+ * Header blocks into fields (RFC 7541 §3). What is refused here ends the session, since the table would no longer
+ * be the peer's; a list that is merely too large is cut and decoded to its end, so that the table stays right (A7).
+ */
+import { limits } from "../../base/limits.ts";
+import { holds, latin1, u8 } from "../core/bytes.ts";
+import { Field } from "../core/field.ts";
+import { errorCode, ProtocolError } from "../core/protocol-error.ts";
+import { DynamicTable, staticTable } from "./hpack-table.ts";
+import { decodedBound, huffmanDecode } from "./huffman.ts";
+
+/** RFC 7541 §4.1: what an entry costs beyond its octets. */
+const entryOverhead = 32;
+/** 28 bits and a prefix: far beyond any honest index or length, and exact in a small integer (A9). */
+const maxContinuationOctets = 4;
+
+/** Where Huffman strings are decoded before they become strings: one for all, as decode() is never re-entered. */
+const scratch = Buffer.allocUnsafeSlow(decodedBound(limits.headerBlockBytes));
+
+function compressionError(message: string): ProtocolError {
+  return new ProtocolError(errorCode.COMPRESSION_ERROR, "session", message);
+}
+
+export class HpackDecoder {
+  /**
+   * Set by the last decode(): the list passed limits.headerListBytes or limits.headerFields and is cut there.
+   */
+  isOversize = false;
+  readonly #table: DynamicTable;
+  readonly #advertisedBytes: number;
+  #lastSecret: { readonly octets: Buffer; readonly field: Field } | undefined;
+  #at = 0;
+  #sizeUpdates = 0;
+  #listBytes = 0;
+  #listFields = 0;
+
+  /** `tableBytes` is what we advertised in SETTINGS_HEADER_TABLE_SIZE. */
+  constructor(tableBytes: number = limits.hpackTableBytes) {
+    this.#table = new DynamicTable(tableBytes);
+    this.#advertisedBytes = tableBytes;
+  }
+
+  /** The fields of the whole block `bytes[start, end)`. Throws ProtocolError(COMPRESSION_ERROR, "session"). */
+  decode(bytes: Buffer, start: number, end: number): Field[] {
+    const list: Field[] = [];
+    this.isOversize = false;
+    this.#at = start;
+    this.#sizeUpdates = 0;
+    this.#listBytes = 0;
+    this.#listFields = 0;
+    while (this.#at < end) {
+      const first = u8(bytes, this.#at);
+      if (first >= 0x80) this.#readIndexed(bytes, end, list);
+      else if (first >= 0x40) this.#readLiteral(bytes, end, 0x3f, list);
+      else if (first >= 0x20) this.#readSizeUpdate(bytes, end);
+      else if (first >= 0x10) this.#readNeverIndexed(bytes, end, list);
+      else this.#readLiteral(bytes, end, 0x0f, list);
+    }
+    return list;
+  }
+
+  #readIndexed(bytes: Buffer, end: number, list: Field[]): void {
+    const field = this.#entry(this.#readInteger(bytes, end, 0x7f));
+    this.#count(field.size);
+    if (!this.isOversize) list.push(field);
+  }
+
+  /**
+   * The same octets as last time are the same field: a client that indexes no credential (nghttp2, Rust's h2) sends it
+   * whole with each request, and decoding a token costs more than all the rest of its head.
+   */
+  #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
+    const start = this.#at;
+    const last = this.#lastSecret;
+    if (last !== undefined && holds(bytes, start, end, last.octets)) {
+      this.#at += last.octets.length;
+      this.#count(last.field.size);
+      if (!this.isOversize) list.push(last.field);
+      return;
+    }
+    const index = this.#readInteger(bytes, end, 0x0f);
+    this.#at = start;
+    this.#readLiteral(bytes, end, 0x0f, list);
+    const field = list.at(-1);
+    // A name from the dynamic table may be another one next time.
+    const isLasting = index > 0 && index < staticTable.length && this.#at - start <= limits.hpackIndexedBytes;
+    if (field === undefined || this.isOversize || !isLasting) return;
+    // Not of Node's pool, of which it would keep 64 KiB alive as long as its session.
+    const octets = Buffer.allocUnsafeSlow(this.#at - start);
+    bytes.copy(octets, 0, start, this.#at);
+    this.#lastSecret = { octets, field };
+  }
+
+  /** A literal of any kind; `prefix`, the mask of its index, tells whether it goes into the table. */
+  #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
+    const goesToTable = prefix === 0x3f;
+    const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;
+    const index = this.#readInteger(bytes, end, prefix);
+    const known = index === 0 ? undefined : this.#entry(index);
+    this.#count(entryOverhead + (known === undefined ? 0 : known.name.length));
+    const name = known === undefined ? this.#readString(bytes, end, goesToTable) : known.name;
+    const value = this.#readString(bytes, end, goesToTable);
+    if (this.isOversize && !goesToTable) return;
+    const field = new Field(name, value, isNeverIndexed);
+    if (goesToTable) this.#table.add(field);
+    if (!this.isOversize) list.push(field);
+  }
+
+  #readSizeUpdate(bytes: Buffer, end: number): void {
+    if (this.#listFields > 0) throw compressionError("Table size update after a field");
+    if (++this.#sizeUpdates > limits.hpackSizeUpdates)
+      throw compressionError(`More than ${limits.hpackSizeUpdates} table size updates in a block`);
+    const tableBytes = this.#readInteger(bytes, end, 0x1f);
+    if (tableBytes > this.#advertisedBytes)
+      throw compressionError(`Table size update beyond the ${this.#advertisedBytes} octets advertised`);
+    this.#table.resize(tableBytes);
+  }
+
+  #entry(index: number): Field {
+    const length = staticTable.length;
+    const field = index < length ? staticTable[index] : this.#table.at(index - length);
+    if (field === undefined) throw compressionError("Index of no entry");
+    return field;
+  }
+
+  /** RFC 7541 §5.1, from an octet whose low bits `prefix` begin the number. */
+  #readInteger(bytes: Buffer, end: number, prefix: number): number {
+    let value = u8(bytes, this.#at++) & prefix;
+    if (value < prefix) return value;
+    const first = this.#at;
+    for (let shift = 0; this.#at < end; shift += 7) {
+      if (this.#at - first === maxContinuationOctets) throw compressionError("Integer too long");
+      const octet = u8(bytes, this.#at++);
+      value += (octet & 0x7f) << shift;
+      if (octet < 0x80) return value;
+    }
+    throw compressionError("Block ends inside an integer");
+  }
+
+  /**
+   * RFC 7541 §5.2. Its decoded length is counted first: once the list is cut, a string is made only if the table
+   * needs it, of which a block has no more than its own octets pay for. Whatever is skipped is still checked.
+   */
+  #readString(bytes: Buffer, end: number, goesToTable: boolean): string {
+    if (this.#at >= end) throw compressionError("Block ends before a string");
+    const isHuffman = u8(bytes, this.#at) >= 0x80;
+    const length = this.#readInteger(bytes, end, 0x7f);
+    const start = this.#at;
+    this.#at += length;
+    if (this.#at > end) throw compressionError("Block ends inside a string");
+    const decoded = isHuffman ? this.#decodeHuffman(bytes, start) : length;
+    this.#listBytes += decoded;
+    if (this.#listBytes > limits.headerListBytes || decoded > limits.fieldBytes) this.isOversize = true;
+    if (this.isOversize && !goesToTable) return "";
+    return isHuffman ? latin1(scratch, 0, decoded) : latin1(bytes, start, this.#at);
+  }
+
+  /** Decodes what lies before #at into the scratch buffer. */
+  #decodeHuffman(bytes: Buffer, start: number): number {
+    if (decodedBound(this.#at - start) > scratch.length) throw compressionError("String longer than a block");
+    const length = huffmanDecode(bytes, start, this.#at, scratch);
+    if (length < 0) throw compressionError("Invalid Huffman code");
+    return length;
+  }
+
+  #count(bytes: number): void {
+    this.#listBytes += bytes;
+    this.#listFields++;
+    if (this.#listBytes > limits.headerListBytes || this.#listFields > limits.headerFields)
+      this.isOversize = true;
+  }
+}

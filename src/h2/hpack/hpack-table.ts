@@ -1,0 +1,160 @@
+/**
+ * The tables of HPACK (RFC 7541 §2.3): the static one, shared by all, and the dynamic one, which a decoder and an
+ * encoder have one of each.
+ */
+import { Field } from "../core/field.ts";
+
+/** Appendix A, from index 1 on: a name, and after the first blank its value. */
+const appendixA = [
+  ":authority",
+  ":method GET",
+  ":method POST",
+  ":path /",
+  ":path /index.html",
+  ":scheme http",
+  ":scheme https",
+  ":status 200",
+  ":status 204",
+  ":status 206",
+  ":status 304",
+  ":status 400",
+  ":status 404",
+  ":status 500",
+  "accept-charset",
+  "accept-encoding gzip, deflate",
+  "accept-language",
+  "accept-ranges",
+  "accept",
+  "access-control-allow-origin",
+  "age",
+  "allow",
+  "authorization",
+  "cache-control",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-location",
+  "content-range",
+  "content-type",
+  "cookie",
+  "date",
+  "etag",
+  "expect",
+  "expires",
+  "from",
+  "host",
+  "if-match",
+  "if-modified-since",
+  "if-none-match",
+  "if-range",
+  "if-unmodified-since",
+  "last-modified",
+  "link",
+  "location",
+  "max-forwards",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "range",
+  "referer",
+  "refresh",
+  "retry-after",
+  "server",
+  "set-cookie",
+  "strict-transport-security",
+  "transfer-encoding",
+  "user-agent",
+  "vary",
+  "via",
+  "www-authenticate",
+];
+
+/** Index 0 is no entry, so that an index is a position. The dynamic table's indexes begin at its length. */
+export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
+
+function fieldOf(line: string): Field {
+  const [name = "", ...words] = line.split(" ");
+  return new Field(name, words.join(" "));
+}
+
+/** By a field's key, and by its name: the first index that has it. */
+export const staticIndexByKey: ReadonlyMap<string, number> = firstIndexes((field) => field.key);
+export const staticIndexByName: ReadonlyMap<string, number> = firstIndexes((field) => field.name);
+
+function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
+  const indexes = new Map<string, number>();
+  for (const [index, field] of staticTable.entries()) {
+    if (field === undefined) continue;
+    if (!indexes.has(wordOf(field))) indexes.set(wordOf(field), index);
+  }
+  return indexes;
+}
+
+/** A power of two; most sessions never need more. */
+const firstRoom = 16;
+
+/**
+ * The dynamic table: a ring that grows to what it holds, so that an idle session pays for no empty table and an
+ * eviction moves nothing. Entries are numbered from 0 in the order they came; that number is theirs for good.
+ */
+export class DynamicTable {
+  #ring: (Field | undefined)[] = Array.from({ length: firstRoom });
+  #oldest = 0;
+  #next = 0;
+  #bytes = 0;
+  #limitBytes: number;
+  readonly #evicted: ((field: Field) => void) | undefined;
+
+  constructor(limitBytes: number, evicted?: (field: Field) => void) {
+    this.#limitBytes = limitBytes;
+    this.#evicted = evicted;
+  }
+
+  get limitBytes(): number {
+    return this.#limitBytes;
+  }
+
+  /** The number that the next entry will have. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** The entry added `back` entries before the newest (which is 0), or undefined when there is none. */
+  at(back: number): Field | undefined {
+    const number = this.#next - 1 - back;
+    return number < this.#oldest ? undefined : this.#ring[number & (this.#ring.length - 1)];
+  }
+
+  /** Makes room by evicting the oldest; an entry larger than the table empties it and is not kept (§4.4). */
+  add(field: Field): void {
+    this.#evictDownTo(this.#limitBytes - field.size);
+    if (field.size > this.#limitBytes) return;
+    if (this.#next - this.#oldest === this.#ring.length) this.#grow();
+    this.#ring[this.#next++ & (this.#ring.length - 1)] = field;
+    this.#bytes += field.size;
+  }
+
+  resize(limitBytes: number): void {
+    this.#limitBytes = limitBytes;
+    this.#evictDownTo(limitBytes);
+  }
+
+  #evictDownTo(bytes: number): void {
+    while (this.#bytes > bytes && this.#oldest < this.#next) {
+      const slot = this.#oldest++ & (this.#ring.length - 1);
+      const field = this.#ring[slot];
+      this.#ring[slot] = undefined;
+      if (field === undefined) continue;
+      this.#bytes -= field.size;
+      this.#evicted?.(field);
+    }
+  }
+
+  /** Rare: once per doubling of the number of entries. */
+  #grow(): void {
+    const wider: (Field | undefined)[] = Array.from({ length: this.#ring.length * 2 });
+    for (let number = this.#oldest; number < this.#next; number++)
+      wider[number & (wider.length - 1)] = this.#ring[number & (this.#ring.length - 1)];
+    this.#ring = wider;
+  }
+}

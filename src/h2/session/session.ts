@@ -1,0 +1,337 @@
+/**
+ * One HTTP/2 session without its socket: chunks in, buffers out once per loop turn. What concerns streams is in
+ * streams.ts; here are SETTINGS, PING, GOAWAY and the deadlines, and the one place where a ProtocolError ends a
+ * session. The server role takes requests; the client role opens streams (a lane).
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Buffered } from "../core/buffered.ts";
+import type { Field } from "../core/field.ts";
+import type { RequestHead } from "../core/fields.ts";
+import { type ErrorCode, errorCode, lost, ProtocolError } from "../core/protocol-error.ts";
+import type { SideOwner } from "../core/side.ts";
+import type { Turn } from "../core/turn.ts";
+import type { FrameSink } from "../frame/frame.ts";
+import { FrameReader } from "../frame/reader.ts";
+import { FrameWriter } from "../frame/writer.ts";
+import { Floods } from "./floods.ts";
+import { applySettings, setting } from "./settings.ts";
+import type { Stream } from "./stream.ts";
+import { type Role, Streams } from "./streams.ts";
+import { largestWindow } from "./window.ts";
+
+/** What a session tells whoever holds its socket. */
+export type SessionOwner = {
+  /** Server role: a request arrived. Returns who hears of its stream from now on; `end`: no body follows. */
+  opened(stream: Stream, request: RequestHead, end: boolean): SideOwner;
+  /**
+   * Buffers to write, in order. False asks for DATA to wait until `drained`. `written`, if there is one, is to be called
+   * when nobody reads those buffers any more; they are used again from then on.
+   */
+  write(buffers: Buffer[], written: (() => void) | undefined): boolean;
+  /** Settings came, a stream closed, or the peer is going away: whoever waits for room may look again. */
+  changed(): void;
+  /** Whoever owns a stream threw, and the stream was reset: a bug of ours, to be counted. */
+  fault?(error: unknown): void;
+  /** The answer to the PING of this number. */
+  ponged(number: number): void;
+  /** Over: what is queued is still to be written, then the socket ends. With an error, GOAWAY is in the queue. */
+  ended(error: ProtocolError | undefined): void;
+};
+
+export type SessionOptions = {
+  readonly role: Role;
+  readonly clock: Clock;
+  readonly turn: Turn;
+  readonly owner: SessionOwner;
+  /** Streams that the peer may have open (server role). */
+  readonly maxStreams?: number;
+  /** What counts the DATA that waits here; none counts on its own. */
+  readonly buffered?: Buffered;
+};
+
+export class Session implements FrameSink {
+  readonly #role: Role;
+  readonly #clock: Clock;
+  readonly #owner: SessionOwner;
+  readonly #reader: FrameReader;
+  readonly #writer: FrameWriter;
+  readonly #streams: Streams;
+  readonly #floods: Floods;
+  #pings = 0;
+  /** The peer's first SETTINGS are due by then (A22); 0 once they came. */
+  #settingsDueAt: number;
+  /** Since when the present frame or header block has been incomplete, or 0. */
+  #midFrameSince = 0;
+  #isGoing = false;
+  #isPeerGoing = false;
+  #isOver = false;
+
+  constructor(options: SessionOptions) {
+    const { role, clock, turn, owner } = options;
+    this.#role = role;
+    this.#clock = clock;
+    this.#owner = owner;
+    this.#floods = new Floods(clock);
+    this.#reader = new FrameReader(this, role === "server");
+    this.#writer = new FrameWriter(() => turn.mark(this));
+    const maxStreams = options.maxStreams ?? limits.downstreamStreams;
+    this.#streams = new Streams(role, {
+      writer: this.#writer,
+      floods: this.#floods,
+      maxStreams,
+      buffered: options.buffered ?? new Buffered(Number.POSITIVE_INFINITY),
+      owner: {
+        opened: (stream, request, end) => owner.opened(stream, request, end),
+        changed: () => this.#changed(),
+        fault: (error) => owner.fault?.(error),
+      },
+    });
+    this.#settingsDueAt = clock.now() + limits.prefaceMs;
+    this.#greet(role, maxStreams);
+  }
+
+  #greet(role: Role, maxStreams: number): void {
+    if (role === "client") this.#writer.preface();
+    this.#writer.settings([
+      role === "client" ? [setting.ENABLE_PUSH, 0] : [setting.MAX_CONCURRENT_STREAMS, maxStreams],
+      [setting.INITIAL_WINDOW_SIZE, limits.streamWindowBytes],
+      [setting.MAX_HEADER_LIST_SIZE, limits.headerListBytes],
+    ]);
+    this.#writer.windowUpdate(0, this.#streams.firstUpdate);
+  }
+
+  // --- what its owner may do ---
+
+  /** May another stream be opened here (client role)? False once either side is going away, or all ids are used. */
+  get isOpen(): boolean {
+    return !this.#isOver && !this.#isGoing && !this.#isPeerGoing && this.#streams.hasIds;
+  }
+
+  /** Have the peer's SETTINGS come? Until then its stream limit is not known. */
+  get isSettled(): boolean {
+    return this.#settingsDueAt === 0;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Has the peer sent GOAWAY? */
+  get isPeerGoing(): boolean {
+    return this.#isPeerGoing;
+  }
+
+  get openCount(): number {
+    return this.#streams.open.size;
+  }
+
+  get streams(): readonly Stream[] {
+    return this.#streams.open.all();
+  }
+
+  /** How many streams the peer lets us have open at once. */
+  get peerMaxStreams(): number {
+    return this.#streams.peer.maxStreams;
+  }
+
+  get queuedBytes(): number {
+    return this.#streams.outflow.queuedBytes;
+  }
+
+  receive(chunk: Buffer): void {
+    if (this.#isOver) return;
+    const { progress } = this.#reader;
+    try {
+      this.#reader.receive(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#fail(error);
+    }
+    if (!this.#reader.isMidFrame) this.#midFrameSince = 0;
+    else if (this.#midFrameSince === 0 || this.#reader.progress !== progress)
+      this.#midFrameSince = this.#clock.now();
+  }
+
+  /** Opens a stream and sends its head (client role); the caller has asked `isOpen`. */
+  open(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {
+    return this.#streams.start(fields, end, owner);
+  }
+
+  /** Sends a PING; its number comes back through `ponged`. */
+  sendPing(): number {
+    const payload = Buffer.alloc(8);
+    this.#pings += 1;
+    payload.writeUInt32BE(this.#pings, 4);
+    this.#writer.ping(payload, 0, false);
+    return this.#pings;
+  }
+
+  /** First step of a graceful end: says that one is coming and refuses nothing yet (RFC 9113 §6.8). */
+  announceEnd(): void {
+    if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
+  }
+
+  /** Second step: streams opened from now on are not served; the session is over when the open ones are. */
+  goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
+    if (this.#isOver || this.#isGoing) return;
+    this.#isGoing = true;
+    this.#streams.acceptUpTo = this.#streams.lastId;
+    this.#writer.goAway(this.#streams.lastId, code, debug);
+    this.#endIfDone();
+  }
+
+  /** A backend answered one of the peer's requests (server role): that pays for a few control frames. */
+  answered(): void {
+    this.#floods.answered();
+  }
+
+  /** The socket took everything: DATA may go on. */
+  drained(): void {
+    if (!this.#isOver) this.#streams.outflow.drained();
+  }
+
+  /** The socket is gone: every stream's owner hears `lost`. */
+  lose(): void {
+    if (!this.#isOver) this.#end(undefined);
+  }
+
+  /** Deadlines of the wire (A6, A18, A22); to be called about once a second. */
+  check(): void {
+    if (this.#isOver) return;
+    const now = this.#clock.now();
+    const frameLimitMs = this.#reader.isMidBlock ? limits.headerBlockMs : limits.frameMs;
+    if (this.#settingsDueAt !== 0 && now > this.#settingsDueAt) {
+      this.#fail(new ProtocolError(errorCode.SETTINGS_TIMEOUT, "session", "SETTINGS not in time"));
+    } else if (this.#midFrameSince !== 0 && now - this.#midFrameSince > frameLimitMs) {
+      this.#fail(new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Frame not completed in time"));
+    }
+  }
+
+  /** Writes what the turn has gathered. */
+  flush(): void {
+    this.#streams.outflow.gathered();
+    const buffers = this.#writer.take();
+    if (buffers.length === 0) return;
+    this.#streams.outflow.flushed(this.#owner.write(buffers, this.#writer.release()));
+  }
+
+  // --- frames, as the reader tells them ---
+
+  data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#expectSettings();
+    this.#streams.data(id, bytes, start, end, endStream);
+  }
+
+  padding(id: number, count: number): void {
+    this.#expectSettings();
+    this.#streams.padding(id, count);
+  }
+
+  headers(
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    endStream: boolean,
+    dependsOnSelf: boolean,
+  ): void {
+    this.#expectSettings();
+    this.#streams.headers(id, bytes, start, end, endStream, dependsOnSelf);
+  }
+
+  priority(_id: number, dependsOnSelf: boolean): void {
+    if (dependsOnSelf)
+      throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Stream depends on itself");
+    this.#floods.charge("priority", 1, 10 * this.#streams.open.size);
+  }
+
+  reset(id: number, code: number): void {
+    this.#streams.reset(id, code);
+  }
+
+  settings(bytes: Buffer, start: number, end: number): void {
+    if ((end - start) / 6 > limits.settingsEntries) {
+      throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
+    }
+    // Open streams give no room for more: each change of a window costs O(open streams) (A13).
+    this.#floods.charge("control");
+    const { peer, encoder } = this.#streams;
+    const before = peer.initialWindow;
+    applySettings(peer, bytes, start, end);
+    encoder.setPeerTableLimit(peer.headerTableBytes);
+    this.#settingsDueAt = 0;
+    this.#writer.settingsAcknowledgement();
+    if (peer.initialWindow !== before) this.#streams.windowsChanged(peer.initialWindow - before);
+    this.#owner.changed();
+  }
+
+  settingsAcknowledged(): void {
+    this.#chargeControl();
+  }
+
+  ping(bytes: Buffer, start: number): void {
+    this.#chargeControl();
+    this.#writer.ping(bytes, start, true);
+  }
+
+  /** A lane's PINGs are as many as its owner likes, and so are their answers; a client is asked for one in its life. */
+  pong(bytes: Buffer, start: number): void {
+    if (this.#role === "server") this.#chargeControl();
+    this.#owner.ponged(bytes.readUInt32BE(start + 4));
+  }
+
+  goAwayReceived(lastId: number): void {
+    this.#chargeControl();
+    this.#isPeerGoing = true;
+    // A client's GOAWAY names pushed streams, of which there are none: what it opened itself lives on (§6.8).
+    if (this.#role === "client") this.#streams.refuseAbove(lastId);
+    this.#changed();
+  }
+
+  windowUpdate(id: number, increment: number): void {
+    this.#streams.windowUpdate(id, increment);
+  }
+
+  unknown(octets: number): void {
+    this.#floods.charge("unknown", octets + 9);
+  }
+
+  #chargeControl(): void {
+    this.#floods.charge("control", 1, limits.framesPerStream * this.#streams.open.size);
+  }
+
+  // --- ends ---
+
+  /** The first frame of a peer is SETTINGS (RFC 9113 §3.4). */
+  #expectSettings(): void {
+    if (this.#settingsDueAt !== 0)
+      throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "No SETTINGS first");
+  }
+
+  #changed(): void {
+    this.#owner.changed();
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if ((this.#isGoing || this.#isPeerGoing) && this.#streams.open.size === 0 && !this.#isOver)
+      this.#end(undefined);
+  }
+
+  #fail(error: ProtocolError): void {
+    if (this.#isOver) return;
+    this.#writer.goAway(this.#streams.lastId, error.code, error.message);
+    this.#end(error);
+  }
+
+  #end(error: ProtocolError | undefined): void {
+    this.#isOver = true;
+    this.#reader.stop();
+    try {
+      this.#streams.endAll(lost);
+    } finally {
+      this.#owner.ended(error);
+    }
+  }
+}

@@ -1,0 +1,343 @@
+/**
+ * One live stream: its state, its windows, and the DATA that waits for the peer. It is a Side: the exchange that
+ * owns it sends through it and hears from it. The session tells it what the peer did.
+ */
+import { limits } from "../../base/limits.ts";
+import type { Field } from "../core/field.ts";
+import { errorCode, ProtocolError } from "../core/protocol-error.ts";
+import type { Side, SideOwner } from "../core/side.ts";
+import { frameBytes } from "../frame/frame.ts";
+import type { FrameWriter } from "../frame/writer.ts";
+import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import type { Outflow } from "./outflow.ts";
+import { type Block, giveBack, roomFor } from "./slabs.ts";
+import { next, type StreamInput, type StreamState } from "./stream-state.ts";
+import { ReceiveWindow } from "./window.ts";
+
+/** What a stream needs of its session. */
+export type StreamHost = {
+  readonly writer: FrameWriter;
+  readonly encoder: HpackEncoder;
+  readonly outflow: Outflow;
+  /** `count` octets of DATA left; takes them from the session's window. `isCrumb`: so few because it let no more through. */
+  spent(count: number, isCrumb: boolean): void;
+  granted(count: number): void;
+  /** RST_STREAM goes to the peer, which may have sent more meanwhile. */
+  resetSent(stream: Stream): void;
+  closed(stream: Stream): void;
+};
+
+type Piece = {
+  readonly bytes: Buffer;
+  start: number;
+  end: number;
+  endStream: boolean;
+  readonly trailers: readonly Field[] | undefined;
+  /** Where its octets lie; undefined when they have a Buffer of their own. */
+  readonly block: Block | undefined;
+};
+
+const empty = Buffer.alloc(0);
+/** A first piece that is shorter has a Buffer of its own: a block would be mostly empty, and most that wait are one event. */
+const smallBytes = 2048;
+/** One stream's turn in the round of those that wait. */
+const quantumBytes = 4 * frameBytes;
+
+/** The queue of all that have none: most streams never wait, and are many. Never pushed to. */
+const noPieces: Piece[] = [];
+
+export class Stream implements Side {
+  readonly id: number;
+  readonly #host: StreamHost;
+  owner: SideOwner;
+  state: StreamState = "idle";
+  sendWindow: number;
+  readonly #receiveBytes: number;
+  #receiveWindow: ReceiveWindow | undefined;
+  /** Octets of body that `content-length` still promises, or -1 when it promised nothing (A29). */
+  expected = -1;
+  /** Client role: the final head has come. */
+  isAnswered = false;
+  /** Client role: the answer broke a rule of the protocol, and the stream was reset because of it. */
+  isMalformed = false;
+  /** Server role: the final head has been sent. Resets after it are ordinary life (A1). */
+  hasAnswered = false;
+  /** Interim heads received so far. */
+  interimHeads = 0;
+  /** Was it asked with HEAD? Then its answer promises a body that does not come. */
+  isHead = false;
+  #queue = noPieces;
+  #queuedBytes = 0;
+  /** The turn (outflow.ts) in which DATA was written at once. */
+  #dataTurn = -1;
+  /** RST_STREAM(NO_ERROR) follows the end that waits in the queue. */
+  #stopsAtEnd = false;
+  /** Octets that the owner was given and has not granted back. */
+  #owed = 0;
+
+  constructor(
+    id: number,
+    host: StreamHost,
+    owner: SideOwner,
+    windows: { readonly send: number; readonly receive: number },
+  ) {
+    this.id = id;
+    this.#host = host;
+    this.owner = owner;
+    this.sendWindow = windows.send;
+    this.#receiveBytes = windows.receive;
+  }
+
+  /** Made when first asked for: a request without a body never uses its own. */
+  get receiveWindow(): ReceiveWindow {
+    this.#receiveWindow ??= new ReceiveWindow(this.#receiveBytes);
+    return this.#receiveWindow;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  get isClosed(): boolean {
+    return this.state === "closed";
+  }
+
+  /** Takes the step or throws a stream error STREAM_CLOSED: RFC 9113 §5.1 forbids it. */
+  step(input: StreamInput): void {
+    const after = next(this.state, input);
+    if (after === undefined)
+      throw new ProtocolError(errorCode.STREAM_CLOSED, "stream", `Cannot ${input} in state ${this.state}`);
+    this.state = after;
+    if (after === "closed") this.#host.closed(this);
+  }
+
+  sendHeaders(fields: readonly Field[], end: boolean): void {
+    if (!this.#maySend()) return;
+    if (this.#queue.length > 0) {
+      this.#push({ bytes: empty, start: 0, end: 0, endStream: end, trailers: fields, block: undefined });
+      return;
+    }
+    this.#writeHeaders(fields, end);
+  }
+
+  sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    if (!this.#maySend()) return;
+    const length = end - start;
+    const fits = this.#queue.length === 0 && length <= frameBytes;
+    if (fits && length <= this.sendWindow && (length <= this.#host.outflow.room || length === 0)) {
+      if (length >= limits.crumbBytes || !this.#isScattered) this.#writeData(bytes, start, end, endStream);
+      else this.#gather(bytes, start, end, endStream);
+      return;
+    }
+    const isFirst = this.#queue.length === 0;
+    this.#keep(bytes, start, end, endStream);
+    // What is more than a quantum goes on after the flush.
+    if (isFirst) this.pump();
+  }
+
+  /** Has DATA of this stream been written in this turn, and something of another behind it? */
+  get #isScattered(): boolean {
+    const { outflow, writer } = this.#host;
+    return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
+  }
+
+  /** Tiny frames of several streams by turns: the rest of this turn's leaves at its end, in one frame for each stream. */
+  #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#keep(bytes, start, end, endStream);
+    this.#host.outflow.gather();
+  }
+
+  /** Copies it, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */
+  #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const count = end - start;
+    const last = this.#queue.at(-1);
+    if (last?.trailers === undefined && last !== undefined && last.bytes.length - last.end >= count) {
+      bytes.copy(last.bytes, last.end, start, end);
+      last.end += count;
+      last.endStream = endStream;
+      this.#count(count);
+      return;
+    }
+    let from = start;
+    // No frame is longer than a block, so that what is longer is cut already.
+    do {
+      const to = Math.min(end, from + frameBytes);
+      this.#keepPiece(bytes, from, to, endStream && to === end);
+      from = to;
+    } while (from < end);
+  }
+
+  #keepPiece(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const count = end - start;
+    const isSmall = this.#queue.length === 0 && count < smallBytes;
+    const block = isSmall ? undefined : roomFor(count);
+    const own = block?.bytes ?? Buffer.allocUnsafeSlow(count);
+    bytes.copy(own, 0, start, end);
+    this.#push({ bytes: own, start: 0, end: count, endStream, trailers: undefined, block });
+  }
+
+  reset(code: number): void {
+    if (this.state === "closed") return;
+    if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
+      // It asks the peer to stop its upload, and must not overtake the answer that it follows (RFC 9113 §8.1).
+      this.#stopsAtEnd = true;
+      return;
+    }
+    if (this.state !== "idle") {
+      this.#host.resetSent(this);
+      this.#host.writer.reset(this.id, code);
+    }
+    this.dropQueue();
+    this.state = "closed";
+    this.#host.closed(this);
+  }
+
+  /** The owner is given `count` octets; the session's window is owed them until they are granted. */
+  owe(count: number): void {
+    this.#owed += count;
+  }
+
+  /** Takes what is still owed when the stream closes: its owner's grants come too late, or never. */
+  settle(): number {
+    const owed = this.#owed;
+    this.#owed = 0;
+    return owed;
+  }
+
+  grant(asked: number): void {
+    const count = Math.min(asked, this.#owed);
+    this.#owed -= count;
+    this.#host.granted(count);
+    if (this.state === "closed" || this.state === "half-closed-remote") return;
+    const increment = this.receiveWindow.grant(count);
+    if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
+  }
+
+  /** Padding came: it used the window and nobody else will give it back. */
+  padded(count: number): void {
+    this.receiveWindow.use(count);
+    const increment = this.receiveWindow.grant(count);
+    if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
+  }
+
+  /** Lets the peer send more at once (a fast reader on a long way). */
+  growReceiveWindow(size: number): void {
+    if (size <= this.receiveWindow.size || this.state === "closed") return;
+    const increment = this.receiveWindow.grow(size);
+    if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
+  }
+
+  /** Lets the peer send less at once, from what is granted back next on: memory is scarce. */
+  shrinkReceiveWindow(size: number): void {
+    this.receiveWindow.shrink(size);
+  }
+
+  /** Sends what the windows let through, one quantum at most; true when more could go at once. */
+  pump(): boolean {
+    let left = quantumBytes;
+    for (;;) {
+      const piece = this.#queue[0];
+      if (piece === undefined || (left === 0 && piece.end > piece.start)) break;
+      const sent = this.#sendPiece(piece, left);
+      if (sent < 0) return false;
+      left -= sent;
+    }
+    return this.#queue.length > 0;
+  }
+
+  /** Forgets what waits: the stream is over. */
+  dropQueue(): void {
+    if (this.#queue.length === 0) return;
+    this.#host.outflow.queued(-this.#queuedBytes);
+    for (const { block } of this.#queue) if (block !== undefined) giveBack(block);
+    this.#queue = noPieces;
+    this.#queuedBytes = 0;
+    this.#host.outflow.wait(this, false);
+  }
+
+  /** Octets that went, or -1 when a window is shut. */
+  #sendPiece(piece: Piece, most: number): number {
+    const want = piece.end - piece.start;
+    const count = Math.min(
+      want,
+      most,
+      frameBytes,
+      Math.max(0, this.sendWindow),
+      want === 0 ? 0 : this.#host.outflow.room,
+    );
+    if (count === 0 && want > 0) return -1;
+    if (count === want) this.#shift();
+    const { start } = piece;
+    piece.start += count;
+    this.#queuedBytes -= count;
+    this.#host.outflow.queued(-count);
+    if (piece.trailers !== undefined) this.#writeHeaders(piece.trailers, piece.endStream);
+    else {
+      const isWhole = count === want;
+      const endStream = piece.endStream && isWhole;
+      this.#putData(piece.bytes, start, start + count, endStream, !isWhole && count < limits.crumbBytes);
+      if (isWhole && piece.block !== undefined) giveBack(piece.block);
+      this.#dataSent(count, endStream);
+    }
+    return count;
+  }
+
+  #shift(): void {
+    this.#queue.shift();
+    if (this.#queue.length === 0) this.#host.outflow.wait(this, false);
+  }
+
+  #push(piece: Piece): void {
+    if (this.#queue.length === 0) {
+      this.#queue = [];
+      this.#host.outflow.wait(this, true);
+    }
+    this.#queue.push(piece);
+    this.#count(piece.end - piece.start);
+  }
+
+  #count(count: number): void {
+    this.#queuedBytes += count;
+    this.#host.outflow.queued(count);
+  }
+
+  /** False also when the end waits in the queue: nothing may follow it. */
+  #maySend(): boolean {
+    return (
+      this.state !== "closed" && this.state !== "half-closed-local" && this.#queue.at(-1)?.endStream !== true
+    );
+  }
+
+  #sentEnd(): void {
+    this.step("send-end");
+    if (this.#stopsAtEnd) this.reset(errorCode.NO_ERROR);
+  }
+
+  #writeHeaders(fields: readonly Field[], end: boolean): void {
+    this.#host.writer.headers(this.id, this.#host.encoder, fields, end);
+    this.step("send-headers");
+    // An interim head is 1xx, and answers nothing.
+    this.hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
+    if (end) this.#sentEnd();
+  }
+
+  #writeData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#dataTurn = this.#host.outflow.turn;
+    this.#putData(bytes, start, end, endStream, false);
+    this.#dataSent(end - start, endStream);
+  }
+
+  /** The writer copies: afterwards these octets are nobody's. */
+  #putData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb: boolean): void {
+    const count = end - start;
+    this.sendWindow -= count;
+    this.#host.spent(count, isCrumb);
+    this.#host.writer.data(this.id, bytes, start, end, endStream);
+  }
+
+  /** The owner is told last: whatever it does then finds this stream as it is. */
+  #dataSent(count: number, endStream: boolean): void {
+    if (endStream) this.#sentEnd();
+    if (count > 0) this.owner.sent(count);
+  }
+}

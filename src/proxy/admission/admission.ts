@@ -1,0 +1,252 @@
+/**
+ * Bounds the requests under way whose bearer no backend has accepted yet, and those without a bearer (D15): in all, for
+ * each client address and for each bearer. A request leaves this account when its bearer is accepted or when it ends, so
+ * what proven clients hold is never counted. Requests beyond a bound wait here, unsent; addresses take turns.
+ * How many of one address may wait depends on how much room is left, so that no address takes all of it.
+ *
+ * A bearer has few requests under way before its first answer: after that answer the others travel as proven, on
+ * connections that no 401 ends. They wait for it for a short time only, since the first request may hang; then they take a place only when no first request of their address waits for it.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Rejections } from "./rejections.ts";
+import { keyOf } from "./sources.ts";
+
+/** One request that asks for a place. */
+export type Applicant = {
+  /** The client's IP address. */
+  readonly address: string;
+  /** A key of its bearer (never the bearer itself), or "" without one. */
+  readonly bearer: string;
+  /** Runs in a turn of its own, if the request had to wait: it has a place now, or its bearer is proven. */
+  readonly place: () => void;
+  /** Runs instead of `place` when there was no place in time. Neither runs after `leave`. */
+  readonly refuse: () => void;
+};
+
+/** The requests of one address, or of one bearer. */
+class Group {
+  /** How many of them have a place. */
+  open = 0;
+  /** Of a bearer: how many have a place or wait for one without waiting for its first answer. */
+  firsts = 0;
+  /** All of them. */
+  readonly all = new Set<Entry>();
+  /** Those that wait, the oldest first: of an address its first requests of bearers, of a bearer the others. */
+  readonly queue = new Set<Entry>();
+  /** Of an address: those that wait for a place behind all of `queue`, since others of their bearer have one. */
+  readonly later = new Set<Entry>();
+  readonly key: string;
+  readonly #home: Map<string, Group>;
+
+  private constructor(key: string, home: Map<string, Group>) {
+    this.key = key;
+    this.#home = home;
+    home.set(key, this);
+  }
+
+  /** The next one for a place. */
+  get next(): Entry | undefined {
+    const [first] = this.queue.size > 0 ? this.queue : this.later;
+    return first;
+  }
+
+  static in(home: Map<string, Group>, key: string): Group {
+    return home.get(key) ?? new Group(key, home);
+  }
+
+  remove(entry: Entry): void {
+    this.all.delete(entry);
+    this.queue.delete(entry);
+    this.later.delete(entry);
+    if (this.all.size === 0) this.#home.delete(this.key);
+  }
+}
+
+/** An applicant as Admission keeps it. */
+export class Entry {
+  /** `held` waits for its bearer's first answer, `queued` for a place, `open` has one, `over` is not counted any more. */
+  state: "held" | "queued" | "open" | "over" = "held";
+  /** Is it one of the few of its bearer that ask for a place before any is answered? */
+  isFirst = true;
+  readonly applicant: Applicant;
+  readonly source: Group;
+  readonly bearer: Group | undefined;
+
+  constructor(applicant: Applicant, source: Group, bearer: Group | undefined) {
+    this.applicant = applicant;
+    this.source = source;
+    this.bearer = bearer;
+    source.all.add(this);
+    bearer?.all.add(this);
+  }
+}
+
+export class Admission {
+  readonly #clock: Clock;
+  readonly #sources = new Map<string, Group>();
+  readonly #bearers = new Map<string, Group>();
+  /** Addresses with queued requests, in the order of their turns. */
+  readonly #turns = new Set<Group>();
+  /** Since when each request waits, the oldest first. */
+  readonly #waiting = new Map<Entry, number>();
+  readonly #rejections: Rejections;
+  #open = 0;
+  #isLooking = false;
+
+  /** `clock` stands still while our own loop does, so that a stall of ours refuses no request. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#rejections = new Rejections(clock);
+  }
+
+  /** Requests that have a place. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Requests that wait. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Addresses and bearers of the requests that have a place or wait; nothing else is kept. */
+  get groups(): number {
+    return this.#sources.size + this.#bearers.size;
+  }
+
+  /** Were many requests of this address answered 401 lately? */
+  isRejected(address: string): boolean {
+    return this.#rejections.isRejected(keyOf(address));
+  }
+
+  /** Counts the request: it is `open` at once or waits. Undefined when too many wait already. */
+  enter(applicant: Applicant): Entry | undefined {
+    const source = Group.in(this.#sources, keyOf(applicant.address));
+    const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
+    const entry = new Entry(applicant, source, bearer);
+    if (bearer !== undefined && bearer.firsts >= limits.unprovenPerBearer) {
+      entry.isFirst = false;
+      bearer.queue.add(entry);
+    } else this.#queueFirst(entry);
+    this.#next();
+    if (entry.state === "open") return entry;
+    if (this.#mayWait(source)) {
+      this.#waiting.set(entry, this.#clock.now());
+      this.#lookSoon();
+      return entry;
+    }
+    this.leave(entry);
+    return undefined;
+  }
+
+  /** A newcomer always finds room: an address may only fill a part of what is free (dynamic queue length thresholds). */
+  #mayWait({ key, all, open }: Group): boolean {
+    const free = limits.unprovenWaiting - this.#waiting.size;
+    const waiting = all.size - open;
+    if (!this.#rejections.isRejected(key)) return waiting <= free * limits.unprovenWaitingShare;
+    // Half of the room is never theirs, from however many addresses they come.
+    return waiting <= limits.rejectedWaiting && free > limits.unprovenWaiting / 2;
+  }
+
+  /** The request has ended, or its client waits no more. */
+  leave(entry: Entry): void {
+    if (entry.state === "over") return;
+    this.#remove(entry);
+    this.#next();
+  }
+
+  /**
+   * A backend has answered the request. If that shows that it accepted the bearer, the bearer's requests are not counted
+   * any more, and those that wait are sent.
+   */
+  answered({ bearer, source, state }: Entry, status: number): void {
+    if (status === 401) return this.#rejections.add(source.key);
+    if (bearer === undefined) return;
+    // Once for each bearer: the first answer ends the account of all of its requests.
+    if (state !== "over") this.#rejections.accepted(source.key);
+    // Emptied first: none of them takes the place of another.
+    bearer.queue.clear();
+    for (const entry of Array.from(bearer.all)) {
+      if (entry.state !== "open") this.#clock.soon(entry.applicant.place);
+      this.#remove(entry);
+    }
+    this.#next();
+  }
+
+  #remove(entry: Entry): void {
+    const { source, bearer, state, isFirst } = entry;
+    if (state === "open") {
+      this.#open -= 1;
+      source.open -= 1;
+    }
+    if (isFirst && bearer !== undefined) bearer.firsts -= 1;
+    entry.state = "over";
+    this.#waiting.delete(entry);
+    source.remove(entry);
+    bearer?.remove(entry);
+    if (source.next === undefined) this.#turns.delete(source);
+    // The first answer did not come, or was a 401: one that waited for it is sent instead.
+    const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
+    if (held !== undefined) this.#queueFirst(held);
+  }
+
+  #queueFirst(entry: Entry): void {
+    const { bearer, source } = entry;
+    entry.isFirst = true;
+    if (bearer !== undefined) bearer.firsts += 1;
+    bearer?.queue.delete(entry);
+    source.later.delete(entry);
+    this.#queue(entry, source.queue);
+  }
+
+  #queue(entry: Entry, queue: Set<Entry>): void {
+    entry.state = "queued";
+    queue.add(entry);
+    this.#turns.add(entry.source);
+  }
+
+  /** Gives places away as long as there are any: one to each address in turn. */
+  #next(): void {
+    for (const source of this.#turns) {
+      if (this.#open >= limits.unprovenRequests) return;
+      const entry = source.next;
+      if (entry === undefined || source.open >= limits.unprovenPerSource) continue;
+      source.queue.delete(entry);
+      source.later.delete(entry);
+      entry.bearer?.queue.delete(entry);
+      this.#turns.delete(source);
+      // Behind the others, and so looked at again in this same loop.
+      if (source.next !== undefined) this.#turns.add(source);
+      this.#take(entry);
+    }
+  }
+
+  #take(entry: Entry): void {
+    entry.state = "open";
+    this.#open += 1;
+    entry.source.open += 1;
+    if (this.#waiting.delete(entry)) this.#clock.soon(entry.applicant.place);
+  }
+
+  #lookSoon(): void {
+    if (this.#isLooking || this.#waiting.size === 0) return;
+    this.#isLooking = true;
+    this.#clock.after(limits.unprovenLookMs, () => {
+      this.#isLooking = false;
+      this.#look(this.#clock.now());
+      this.#lookSoon();
+    });
+  }
+
+  #look(now: number): void {
+    for (const [entry, since] of this.#waiting) {
+      if (now - since < limits.unprovenHeldMs) break;
+      if (entry.state === "held") this.#queue(entry, entry.source.later);
+      if (now - since < limits.unprovenWaitMs) continue;
+      this.#remove(entry);
+      this.#clock.soon(entry.applicant.refuse);
+    }
+    this.#next();
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Evens the load after a backend has come back (F16): now and then a few clients are bound to another one, at most 1 %
+ * of them a second. Their watches move first, unseen; what they ask next follows (D2). Who moves is planned by
+ * rebalance.ts; nobody does while a backend is still warming up.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Looks } from "../../base/looks.ts";
+import { inSlices } from "../../base/slices.ts";
+import type { Moves } from "../../watch/migration/moves.ts";
+import type { Watching } from "../../watch/session/watching.ts";
+import type { Client } from "../context/client.ts";
+import type { Exchanges } from "../request/exchanges.ts";
+import type { Exchange } from "../request/relay.ts";
+import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
+
+export type BalanceParts = {
+  readonly clock: Clock;
+  readonly exchanges: Exchanges;
+  readonly moves: Moves;
+  /** Of the backends that are ready: what part of one each counts for (slow-start.ts). */
+  readonly shares: () => ReadonlyMap<string, number>;
+};
+
+/** One client with what it has open for long. */
+type Seat = { readonly client: Client; readonly watches: Watching[]; load: number; isMovable: boolean };
+
+export class Balance {
+  readonly #parts: BalanceParts;
+  /** Clients that may be moved, in parts of one: of 20, one each 5 s. */
+  #allowance = 0;
+  readonly #looks: Looks;
+  /** Ends the walk that is under way. */
+  #endWalk = (): void => {};
+
+  constructor(parts: BalanceParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.balanceMs, () => this.#look());
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+    this.#endWalk();
+  }
+
+  /** Clients with something open for long: a short request is over before anybody has moved for it. */
+  #look(): void {
+    const seats = new Map<Client, Seat>();
+    const { clock, exchanges } = this.#parts;
+    this.#endWalk();
+    this.#endWalk = inSlices(
+      clock,
+      exchanges.live,
+      (exchange) => addTo(seats, exchange),
+      () => this.#finishAll(seats.values()),
+    );
+  }
+
+  #finishAll(seats: Iterable<Seat>): void {
+    const shares = this.#parts.shares();
+    const sitters: Sitter<Seat>[] = [];
+    const finish = (one: Seat): void => {
+      this.#finish(one, shares);
+      sitters.push(sitterOf(one));
+    };
+    this.#endWalk = inSlices(this.#parts.clock, seats, finish, () => this.#plan(sitters, shares));
+  }
+
+  #plan(sitters: readonly Sitter<Seat>[], shares: ReadonlyMap<string, number>): void {
+    const isWarm = Array.from(shares.values()).every((share) => share === 1);
+    if (shares.size < 2 || !isWarm) return;
+    const gained = allowanceOf(sitters.length, limits.balanceMs);
+    // What was not needed is not saved up for a rush.
+    this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
+    const moves = planMoves(sitters, shares, Math.floor(this.#allowance));
+    this.#allowance -= moves.length;
+    for (const { client: one, to } of moves) {
+      one.client.rebound = to;
+      this.#send(one);
+    }
+  }
+
+  /** A client that was on its way: is it there? If not its watches are sent once more, unless its aim is gone. */
+  #finish(seat: Seat, shares: ReadonlyMap<string, number>): void {
+    const { client, watches } = seat;
+    const { rebound } = client;
+    if (rebound === undefined) return;
+    const isThere = client.backend === rebound && watches.every(({ leg }) => leg?.backend === rebound);
+    if (isThere || !shares.has(rebound)) client.rebound = undefined;
+    else this.#send(seat);
+  }
+
+  #send({ client, watches }: Seat): void {
+    for (const watching of watches)
+      if (watching.leg?.backend !== client.rebound) this.#parts.moves.leave(watching, "balance");
+  }
+}
+
+function addTo(seats: Map<Client, Seat>, { order, watching, isEnded }: Exchange): void {
+  if (isEnded || order.kind === "plain") return;
+  const { client } = order;
+  const own = seats.get(client) ?? { client, watches: [], load: 0, isMovable: true };
+  seats.set(client, own);
+  own.load += 1;
+  own.isMovable &&= watching?.mayHaveTwo === true;
+  if (watching !== undefined) own.watches.push(watching);
+}
+
+/** One that is on its way counts where it goes to. */
+function sitterOf(seat: Seat): Sitter<Seat> {
+  const { client, load } = seat;
+  const isMovable = seat.isMovable && client.rebound === undefined;
+  return { client: seat, backend: client.rebound ?? client.backend ?? "", load, isMovable };
+}

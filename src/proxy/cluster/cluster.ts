@@ -1,0 +1,272 @@
+/**
+ * One cluster with all that belongs to it alone: its backends and who vouches for them, as whom we come to them, what is
+ * known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
+ * Listeners lead into it, windows look into it.
+ */
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { ClusterConfig } from "../../config/config.ts";
+import type { UpstreamConfig } from "../../config/upstream.ts";
+import type { Journal } from "../../events/journal.ts";
+import { isSilent } from "../../health/backend.ts";
+import type { Probe } from "../../health/prober.ts";
+import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
+import { createReadyProbe } from "../../health/probes/ready.ts";
+import { keyOf, readRetransmissions } from "../../health/probes/retransmissions.ts";
+import { identify } from "../context/identify.ts";
+import { createH1 } from "../downstream/h1.ts";
+import type { Gate } from "../downstream/listen.ts";
+import { connectLane, connectThrough, connectUpgrade, openSocket, openUntrusting } from "../net/connect.ts";
+import type { Relief } from "../overload/relief.ts";
+import { respond } from "../request/respond.ts";
+import { Credentials, vouchedIn } from "../tls/credentials.ts";
+import type { Expiry } from "../tls/hosts.ts";
+import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
+import { HungTunnels, type OnHung } from "../tunnel/hung-tunnels.ts";
+import { Passthrough } from "../tunnel/passthrough.ts";
+import { Splices } from "../tunnel/splice.ts";
+import { BackendSet } from "./backend-set.ts";
+import { Path } from "./path.ts";
+import { settle } from "./settle.ts";
+
+export type ClusterParts = {
+  readonly journal: Journal;
+  readonly relief: Relief;
+  /** How it is told beside others, for as long as it is here; "" for one that was alone when it came. */
+  readonly label: string;
+};
+
+export class Cluster {
+  readonly label: string;
+  readonly path: Path;
+  readonly backends: BackendSet;
+  readonly splices: Splices;
+  readonly passthrough: Passthrough;
+  readonly #journal: Journal;
+  readonly #relief: Relief;
+  readonly #credentials: Credentials;
+  readonly #expiries: Expiries;
+  #config: ClusterConfig;
+
+  private constructor(config: ClusterConfig, backends: BackendSet, { label, journal, relief }: ClusterParts) {
+    this.#config = config;
+    this.label = label;
+    this.#journal = journal;
+    this.#relief = relief;
+    this.backends = backends;
+    this.#credentials = new Credentials({
+      clock: wallClock,
+      journal,
+      prefix: prefixOf(label),
+      onSwap: (trust) => this.path.upstreams.renew(trust),
+      ready: () => backends.ready,
+    });
+    this.#expiries = new Expiries({
+      clock: wallClock,
+      journal,
+      openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
+    });
+    this.path = this.#createPath();
+    const hung = new HungTunnels({ clock: wallClock, read: readRetransmissions });
+    const onHung: OnHung = ({ down, up, backend }, run) => {
+      const isWell = (): boolean => !isSilent(this.path.backends.held(backend));
+      return hung.watch({ down: keyOf(down), up: keyOf(up) }, isWell, run);
+    };
+    this.splices = this.#createSplices(onHung);
+    this.passthrough = this.#createPassthrough(onHung);
+  }
+
+  /** Undertakes nothing before it is started. */
+  static of(config: ClusterConfig, parts: ClusterParts): Cluster | Failure {
+    const journal = parts.journal.of(parts.label);
+    // Its backends come first, and tell nothing before they are started.
+    let cluster: Cluster | undefined;
+    const backends = BackendSet.of(config, {
+      clock: wallClock,
+      journal,
+      prefix: prefixOf(parts.label),
+      onChange: (names) => cluster?.reconcile(names),
+      isReady: (name) => cluster?.isReady(name) === true,
+      answers: (name) => cluster?.answers(name) === true,
+    });
+    if (backends instanceof Failure) return backends;
+    cluster = new Cluster(config, backends, { ...parts, journal });
+    return cluster;
+  }
+
+  #createPath(): Path {
+    const { health, upstream, watches, logging } = this.#config;
+    const { keepalive, ping, probe } = health;
+    return new Path({
+      clock: wallClock,
+      journal: this.#journal,
+      ping,
+      probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
+      lanes: upstream.lanes,
+      relief: this.#relief,
+      sharing: upstream.sharing,
+      accessLog: logging.accessLog,
+      ...watches,
+      // Looked up at each dial, so that another CA or address holds from the next lane on.
+      connect: (backend, owner, trust) => {
+        const pair = this.#credentials.pairFor(trust);
+        return connectLane(this.backends.addressOf(backend), owner, {
+          journal: this.#journal,
+          keepalive,
+          pair,
+        });
+      },
+      vouched: vouchedIn(this.#config),
+    });
+  }
+
+  #createProbe(path: string): Probe {
+    return createReadyProbe({
+      path,
+      open: (backend) => openSocket(this.backends.addressOf(backend), "http/1.1"),
+      seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
+    });
+  }
+
+  #createPassthrough(onHung: OnHung): Passthrough {
+    const { backends, upstreams, hold } = this.path;
+    const { keepalive } = this.#config.health;
+    return new Passthrough({
+      clock: wallClock,
+      journal: this.#journal,
+      prefix: prefixOf(this.label),
+      backends,
+      upstreams,
+      hold,
+      onHung,
+      connect: (backend, ends) => connectThrough(this.backends.addressOf(backend), ends, keepalive),
+    });
+  }
+
+  #createSplices(onHung: OnHung): Splices {
+    const { backends, upstreams, hold } = this.path;
+    const { keepalive } = this.#config.health;
+    const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
+      const pair = this.#credentials.pairFor(trust);
+      return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
+    };
+    const tunnels = (backend: string): number => this.splices.openOn(backend);
+    return new Splices({
+      identify: (request, client) => identify(request, client, wallClock.wall()),
+      respond,
+      clock: wallClock,
+      journal: this.#journal,
+      onHung,
+      dialUpgrade: (client, trust) =>
+        dialUpgrade(client, { backends, upstreams, hold, tunnels, connect, trust }),
+    });
+  }
+
+  /** What a listener hands its sockets to. */
+  get gate(): Gate {
+    const { clock, turn, buffered, serve } = this.path;
+    const journal = this.#journal;
+    const h1 = createH1({
+      serve,
+      clock,
+      journal,
+      splice: (request, socket, head, client) => this.splices.splice(request, socket, head, client),
+    });
+    return { clock, turn, buffered, journal, serve, h1, passthrough: this.passthrough };
+  }
+
+  /** Loads what it shows to backends, or says why it cannot; before it is started, for lanes are dialled at once. */
+  load(): Promise<Failure | undefined> {
+    return this.#takeCredentials(this.#config);
+  }
+
+  /** Dials its backends, and looks for others. */
+  start(): void {
+    this.backends.start();
+  }
+
+  /** Resolves when a backend is ready, or with false after `limits.settleMs`. */
+  settled(): Promise<boolean> {
+    return settle(() => this.path.backends.views, wallClock, limits.settleMs);
+  }
+
+  /**
+   * Another configuration's backends and certificates, or why they are not taken. Its certificates count at once: whoever
+   * comes by a new listener may need them; its backends, when the returned function is called.
+   */
+  async prepare(config: ClusterConfig): Promise<(() => void) | Failure> {
+    const take = await this.backends.prepare(config);
+    if (take instanceof Failure) return take;
+    const failure = await this.#takeCredentials(config);
+    if (failure !== undefined) return failure;
+    return () => {
+      this.#config = config;
+      take();
+    };
+  }
+
+  async #takeCredentials(config: ClusterConfig): Promise<Failure | undefined> {
+    const take = await this.#credentials.prepare(config);
+    return take instanceof Failure ? take : take();
+  }
+
+  reconcile(names: readonly string[]): void {
+    this.path.reconcile(names);
+    this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
+    this.#expiries.reconcile(names);
+  }
+
+  /** Is this what it was made of? */
+  isFor(upstream: UpstreamConfig): boolean {
+    return JSON.stringify(upstream) === JSON.stringify(this.#config.upstream);
+  }
+
+  /** Is this one of its backends, by the name under which it is told? */
+  has(backend: string): boolean {
+    return this.path.backends.views.some(({ name }) => name === backend);
+  }
+
+  /** Can any of them be asked? */
+  get isAnyReady(): boolean {
+    return this.path.backends.views.some(({ state }) => state === "ready");
+  }
+
+  isReady(backend: string): boolean {
+    return this.path.backends.views.some(({ name, state }) => name === backend && state === "ready");
+  }
+
+  /** Suspect counts: after an outage of etcd a backend answers for a while before it is ready. */
+  answers(backend: string): boolean {
+    return this.path.backends.views.some(
+      ({ name, state }) => name === backend && (state === "ready" || state === "suspect"),
+    );
+  }
+
+  /** Of purpose "backend-ca", "client" (ours for backends), "backend" and "backend-loopback" (theirs). */
+  get certificates(): readonly Expiry[] {
+    return [
+      ...this.backends.certificates,
+      ...this.#credentials.certificates.map((one) => ({ purpose: "client", ...one })),
+      ...this.#expiries.all,
+    ];
+  }
+
+  /** Upgrades and passthrough connections that are open, or asking for it. */
+  get tunnelCount(): number {
+    return this.splices.openCount + this.passthrough.openCount;
+  }
+
+  /** Looks for nothing and takes nothing new from its files any more; ends what no listener's end would. */
+  stop(): void {
+    this.backends.stop();
+    this.#credentials.stop();
+    this.splices.cut();
+    this.passthrough.cut();
+  }
+}
+
+/** What stands before the names of a cluster's backends and certificates. */
+function prefixOf(label: string): string {
+  return label === "" ? "" : `${label}/`;
+}

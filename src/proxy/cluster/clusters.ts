@@ -1,0 +1,240 @@
+/**
+ * All clusters that one process serves. Each has backends, authorities, discovery, lanes, verdicts, watches, guards and a
+ * ledger of its own, and nothing of one is ever asked of another; together they have the room in which octets wait. A
+ * reload brings clusters, changes them and takes them away.
+ */
+import { getHeapStatistics } from "node:v8";
+import { wallClock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { type ClusterConfig, type Config, clusterConfigs } from "../../config/config.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Gate } from "../downstream/listen.ts";
+import type { Sheddable } from "../overload/overload.ts";
+import { Relief } from "../overload/relief.ts";
+import type { LiveExchanges } from "../request/exchanges.ts";
+import { Cluster } from "./cluster.ts";
+
+/** Removed, with clients that have not gone yet; how to stop waiting for them. */
+type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
+
+/** A reload that is prepared. */
+export type Preparation = {
+  readonly take: () => void;
+  /** Instead of `take`: what was made for it goes. */
+  readonly drop: () => void;
+};
+
+/** Which cluster each name will stand for; how those that there are will change, and which are new. */
+type Next = {
+  readonly byName: Map<string, Cluster>;
+  readonly changes: (() => void)[];
+  readonly made: Cluster[];
+};
+
+export class Clusters {
+  readonly relief: Relief;
+  readonly #journal: Journal;
+  #byName: ReadonlyMap<string, Cluster> = new Map();
+  /** While a reload is prepared, as it will be. */
+  #nextByName: ReadonlyMap<string, Cluster> | undefined;
+  readonly #leaving = new Map<string, Leaving>();
+  /** Hears of each that has gone, before its numbers are forgotten. */
+  onGone: (cluster: Cluster) => void = () => {};
+
+  private constructor(journal: Journal) {
+    this.#journal = journal;
+    this.relief = new Relief(wallClock, getHeapStatistics().heap_size_limit * limits.bufferShare);
+  }
+
+  /** Undertakes nothing before they are started. */
+  static of(config: Config, journal: Journal): Clusters | Failure {
+    const clusters = new Clusters(journal);
+    const all = new Map<string, Cluster>();
+    for (const one of clusterConfigs(config)) {
+      const cluster = clusters.#make(one, config.upstreams.length > 1);
+      if (cluster instanceof Failure) return cluster;
+      all.set(one.upstream.name, cluster);
+    }
+    clusters.#byName = all;
+    return clusters;
+  }
+
+  /** Those that are configured. */
+  get present(): readonly Cluster[] {
+    return [...this.#byName.values()];
+  }
+
+  /** Those that serve, with those that are on their way out. */
+  get all(): readonly Cluster[] {
+    return [...this.present, ...Array.from(this.#leaving.values(), ({ cluster }) => cluster)];
+  }
+
+  /** By its name in the configuration. */
+  named(name: string): Cluster | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** Whose backend this is, by the name under which it is told. */
+  ownerOf(backend: string): Cluster | undefined {
+    return this.all.find((cluster) => cluster.has(backend));
+  }
+
+  /** The way into one, as it is now, or as it will be when what is prepared is taken. */
+  gateOf(name: string): Gate {
+    const cluster = (this.#nextByName ?? this.#byName).get(name);
+    if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
+    return cluster.gate;
+  }
+
+  /** Loads what each shows to its backends, or says why one cannot. */
+  async load(): Promise<Failure | undefined> {
+    const outcomes = await Promise.all(this.present.map((cluster) => loaded(cluster)));
+    return outcomes.find((outcome) => outcome !== undefined);
+  }
+
+  start(): void {
+    for (const cluster of this.present) cluster.start();
+  }
+
+  /** Resolves when each has a ready backend or has waited `limits.settleMs` for one; with whether any has. */
+  async settled(): Promise<boolean> {
+    const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
+    return outcomes.includes(true);
+  }
+
+  /** Another configuration's clusters, or why they are not taken: then nothing has changed. */
+  async prepare(config: Config): Promise<Preparation | Failure> {
+    const next: Next = { byName: new Map(), changes: [], made: [] };
+    for (const one of clusterConfigs(config)) {
+      // One after the other: the first that cannot be is told.
+      // oxlint-disable-next-line no-await-in-loop
+      const failure = await this.#prepareOne(one, config, next);
+      if (failure === undefined) continue;
+      next.made.forEach(end);
+      return failure;
+    }
+    this.#nextByName = next.byName;
+    return {
+      take: () => this.#take(next, config.drain.timeoutMs),
+      drop: () => {
+        this.#nextByName = undefined;
+        next.made.forEach(end);
+      },
+    };
+  }
+
+  async #prepareOne(
+    config: ClusterConfig,
+    { upstreams }: Config,
+    { byName, changes, made }: Next,
+  ): Promise<Failure | undefined> {
+    const { name } = config.upstream;
+    const known = this.#known(config);
+    if (known !== undefined) {
+      const change = await known.prepare(config);
+      if (change instanceof Failure) return told(change, known.label);
+      byName.set(name, known);
+      changes.push(change);
+      return undefined;
+    }
+    const cluster = this.#make(config, upstreams.length > 1 || this.all.length > 0);
+    if (cluster instanceof Failure) return cluster;
+    byName.set(name, cluster);
+    made.push(cluster);
+    return loaded(cluster);
+  }
+
+  /** Also one that is on its way out: it stays. */
+  #known(config: ClusterConfig): Cluster | undefined {
+    const { name } = config.upstream;
+    return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#unnamed(config);
+  }
+
+  /** The only one of a file that named none: with the same backends under a name it is still the same. */
+  #unnamed({ upstream }: ClusterConfig): Cluster | undefined {
+    const cluster = this.#byName.get("");
+    return cluster?.isFor({ ...upstream, name: "" }) === true ? cluster : undefined;
+  }
+
+  #take({ byName, changes, made }: Next, graceMs: number): void {
+    this.#nextByName = undefined;
+    for (const change of changes) change();
+    for (const cluster of made) {
+      this.#journal.of(cluster.label).write({ kind: "cluster.added" });
+      cluster.start();
+    }
+    const staying = new Set(byName.values());
+    for (const [name, { cluster, stay }] of this.#leaving)
+      if (staying.has(cluster)) {
+        stay();
+        this.#leaving.delete(name);
+      }
+    const gone = [...this.#byName].filter(([, cluster]) => !staying.has(cluster));
+    this.#byName = byName;
+    for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
+  }
+
+  /** Its listeners send its clients away meanwhile; what they have may end, for as long as a drain would wait. */
+  #leave(name: string, cluster: Cluster, graceMs: number): void {
+    const stay = wallClock.after(graceMs, () => {
+      this.#leaving.delete(name);
+      this.onGone(cluster);
+      end(cluster);
+      this.#journal.of(cluster.label).write({ kind: "cluster.removed" });
+    });
+    this.#leaving.set(name, { cluster, stay });
+  }
+
+  #make(config: ClusterConfig, isBesideOthers: boolean): Cluster | Failure {
+    const { name } = config.upstream;
+    const label = isBesideOthers ? name : "";
+    const outcome = Cluster.of(config, { journal: this.#journal, relief: this.relief, label });
+    return outcome instanceof Failure ? told(outcome, label) : outcome;
+  }
+
+  /** What is under way in all of them. */
+  get exchanges(): LiveExchanges {
+    const own = (): readonly LiveExchanges[] => this.all.map(({ path }) => path.exchanges);
+    return {
+      get size() {
+        return own().reduce((sum, { size }) => sum + size, 0);
+      },
+      get live() {
+        return own().flatMap(({ live }) => live);
+      },
+    };
+  }
+
+  /** What may end where memory is short. */
+  get sheddable(): readonly Sheddable[] {
+    return this.all.flatMap(({ path, splices }) => [...path.exchanges.live, ...splices.live]);
+  }
+
+  /** They look for nothing and take nothing new any more, and have no tunnels. */
+  stop(): void {
+    for (const { stay } of this.#leaving.values()) stay();
+    for (const cluster of this.all) cluster.stop();
+  }
+
+  /** Ends all that is left of them. */
+  close(): void {
+    for (const { path } of this.all) path.close();
+  }
+}
+
+function end(cluster: Cluster): void {
+  cluster.stop();
+  cluster.path.close();
+}
+
+async function loaded(cluster: Cluster): Promise<Failure | undefined> {
+  const failure = await cluster.load();
+  return failure && told(failure, cluster.label);
+}
+
+/** With whose it is. */
+function told(failure: Failure, label: string): Failure {
+  if (label === "") return failure;
+  return new Failure(failure.code, failure.origin, `upstream ${label}: ${failure.message}`, failure.cause);
+}

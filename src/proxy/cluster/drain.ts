@@ -1,0 +1,105 @@
+/**
+ * A graceful stop. The order:
+ *
+ *     readiness fails ── readyDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
+ *                                                     └──▶ watches end one by one, between events, over half the time
+ *                                                     └──▶ exec, port-forward, logs -f: until they end themselves
+ *     all over, or timeout ──▶ what is left is cut
+ */
+import type { Clock } from "../../base/clock.ts";
+import { stop as enough, inSlices } from "../../base/slices.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { LiveExchanges } from "../request/exchanges.ts";
+import type { Exchange } from "../request/relay.ts";
+
+export type DrainParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly exchanges: LiveExchanges;
+  /** What waits for slow readers: the end of an answer may be in there when its exchange is over. */
+  readonly queuedBytes: () => number;
+  /** Spliced upgrades and passthrough connections that are still open. */
+  readonly upgrades: () => number;
+  readonly close: () => void;
+  readonly goAway: () => void;
+  readonly cut: () => void;
+};
+
+export type DrainTimes = { readonly readyDelayMs: number; readonly timeoutMs: number };
+
+/** How often it looks whether all is over. */
+const lookMs = 50;
+
+/** Resolves when nothing is left; `hurry` (a second signal) cuts at once. */
+export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
+  const { clock, journal, exchanges } = parts;
+  journal.write({ kind: "drain.started" });
+  await pause(clock, times.readyDelayMs, hurry);
+  parts.close();
+  parts.goAway();
+  const deadline = clock.now() + times.timeoutMs;
+  const farewell = new Farewell(exchanges, Math.ceil(times.timeoutMs / 2 / lookMs));
+  const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
+  while (isBusy() && clock.now() < deadline && !hurry.aborted) {
+    await farewell.look(clock);
+    await pause(clock, lookMs, hurry);
+  }
+  const cut = exchanges.size + parts.upgrades();
+  await walk(clock, exchanges.live, (exchange) => {
+    if (!exchange.isEnded) exchange.cut();
+  });
+  parts.cut();
+  journal.write({ kind: "drain.ended", cut });
+}
+
+/**
+ * Ends watches evenly over the looks that it is given, so that their clients do not come back all at once elsewhere
+ * (F17). Each look counts anew: a client that has not read the GOAWAY yet may still open one.
+ */
+class Farewell {
+  readonly #exchanges: LiveExchanges;
+  readonly #told = new WeakSet<Exchange>();
+  #looks: number;
+
+  constructor(exchanges: LiveExchanges, looks: number) {
+    this.#exchanges = exchanges;
+    this.#looks = looks;
+  }
+
+  async look(clock: Clock): Promise<void> {
+    const left: Exchange[] = [];
+    await walk(clock, this.#exchanges.live, (one) => {
+      if (one.order.kind === "watch" && !this.#told.has(one)) left.push(one);
+    });
+    let due = Math.ceil(left.length / Math.max(1, this.#looks));
+    this.#looks -= 1;
+    await walk(clock, left, (watch) => {
+      if (due === 0) return enough;
+      // One that has no answer yet, or none that we can read, cannot be ended well: a later look tries again.
+      if (!watch.letWatchEnd()) return undefined;
+      this.#told.add(watch);
+      due -= 1;
+      return undefined;
+    });
+  }
+}
+
+/** Resolves when all were visited (slices.ts). */
+function walk<T>(clock: Clock, entries: Iterable<T>, visit: (entry: T) => unknown): Promise<void> {
+  return new Promise((resolve) => {
+    inSlices(clock, entries, visit, resolve);
+  });
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      stop();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const stop = clock.after(ms, done);
+    signal.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,309 @@
+/**
+ * Everything between a listener and the backends, wired: health, lanes, trust and serve. What it is given decides
+ * where it runs: real sockets and time (main.ts), or virtual ones (tests and the simulation).
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { guarded } from "../../events/guarded.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import { Turn } from "../../h2/core/turn.ts";
+import { type BackendView, type Held, isSilent } from "../../health/backend.ts";
+import { Backends, unprobed } from "../../health/backends.ts";
+import { PatientClock } from "../../health/patience.ts";
+import type { ProbeCounts } from "../../health/prober.ts";
+import { Probers, type ProbersParts } from "../../health/probers.ts";
+import { type OriginRules, Origins } from "../../kube/api-origin.ts";
+import { Caches } from "../../watch/detectors/caches.ts";
+import { Histories } from "../../watch/detectors/histories.ts";
+import { Lates } from "../../watch/detectors/lates.ts";
+import { Patrol } from "../../watch/detectors/patrol.ts";
+import { Renewals } from "../../watch/detectors/renewals.ts";
+import { Sentinels } from "../../watch/detectors/sentinels.ts";
+import { Moves } from "../../watch/migration/moves.ts";
+import { Standings } from "../../watch/progress/stale.ts";
+import { Admission } from "../admission/admission.ts";
+import { Balance } from "../balance/balance.ts";
+import type { VouchedTrust } from "../identity/identity.ts";
+import { Trust, type TrustClass } from "../identity/trust.ts";
+import type { Wire, WireOwner } from "../net/wire.ts";
+import { Loops } from "../observe/loops.ts";
+import { Talk } from "../observe/talk.ts";
+import { type GuardMode, TimeTravel } from "../observe/time-travel.ts";
+import type { Relief } from "../overload/relief.ts";
+import { type AccessLevel, accessTeller } from "../request/access.ts";
+import { Exchanges } from "../request/exchanges.ts";
+import { Hedges } from "../request/hedge.ts";
+import { Hold } from "../request/hold.ts";
+import { OriginAsks } from "../request/origin-asks.ts";
+import { createServe, type Serve } from "../request/serve.ts";
+import { Lanes, type LanesOptions } from "../upstream/lanes.ts";
+import type { PulseTimes } from "../upstream/pulse.ts";
+import { SlowStart } from "../upstream/slow-start.ts";
+import { Upstreams } from "../upstream/upstreams.ts";
+
+export type PathOptions = OriginRules & {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** Opens a wire to a backend, by its name. */
+  readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
+  /** For whom we vouch with a credential of our own. */
+  readonly vouched?: readonly VouchedTrust[];
+  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly sharing: "lanes" | "none";
+  /** "always" unless said otherwise. */
+  readonly bookmarks?: "always" | "as-asked";
+  /**
+   * How backends are compared (D13): by one watch of each resource at two of them, and by lists; "all" unless a test says
+   * otherwise.
+   */
+  readonly compares?: "all" | "watches" | "nothing";
+  /** "observe" unless said otherwise. */
+  readonly timeTravelGuard?: GuardMode;
+  /** Which requests are told of when they are over; "off" unless said otherwise. */
+  readonly accessLog?: AccessLevel;
+  /** Who sees to it that not too much waits in this process. */
+  readonly relief: Relief;
+  readonly ping: PulseTimes;
+  /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all lanes is death. */
+  readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
+};
+
+/** Of one backend; times in ms. */
+export type Detectors = {
+  readonly pingP99Ms: number;
+  readonly suspectMs: number;
+  readonly probes: ProbeCounts;
+  /** An operator wants it let go. */
+  readonly isDrained: boolean;
+};
+
+const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
+
+export class Path {
+  readonly clock: Clock;
+  /** The same but for the time in which our own loop stood still. */
+  readonly patience: PatientClock;
+  readonly journal: Journal;
+  readonly turn: Turn;
+  readonly buffered: Buffered;
+  readonly exchanges = new Exchanges();
+  readonly trust: Trust;
+  readonly admission: Admission;
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  readonly hedges: Hedges;
+  readonly hold: Hold;
+  readonly probers: Probers | undefined;
+  readonly moves: Moves;
+  readonly bookmarks: "always" | "as-asked";
+  readonly serve: Serve;
+  readonly timeTravel: TimeTravel;
+  readonly origins: Origins;
+  readonly originAsks: OriginAsks;
+  readonly replays: Loops;
+  readonly talk: Talk;
+  readonly standings = new Standings();
+  readonly scopes = new Standings();
+  /** What looks at everything now and then. */
+  readonly #rounds: readonly { start(): void; stop(): void }[];
+  readonly #slowStart: SlowStart;
+  readonly #leaveRelief: () => void;
+  readonly renewals: Renewals;
+  readonly sentinels: Sentinels;
+  readonly #histories: Histories | undefined;
+
+  constructor(options: PathOptions) {
+    const { journal, sharing } = options;
+    const clock = guarded(options.clock, journal);
+    this.patience = new PatientClock(clock);
+    const turn = new Turn(clock);
+    const { buffered } = options.relief;
+    const trust = new Trust(clock);
+    const backends = createBackends(options, clock, () => this.hold.release());
+    const slowStart = new SlowStart(clock);
+    const upstreams = new Upstreams({
+      lanesFor: (backend) => this.#lanesFor(backend, clock, options),
+      sharing,
+      shareOf: (name) => slowStart.shareOf(name),
+    });
+    this.clock = clock;
+    this.journal = journal;
+    this.turn = turn;
+    this.buffered = buffered;
+    this.#leaveRelief = options.relief.add(this);
+    this.trust = trust;
+    this.admission = new Admission(this.patience);
+    this.backends = backends;
+    this.upstreams = upstreams;
+    this.hold = new Hold(clock);
+    this.hedges = this.#createHedges();
+    this.bookmarks = options.bookmarks ?? "always";
+    this.#slowStart = slowStart;
+    this.moves = new Moves(this);
+    this.renewals = new Renewals(this);
+    this.sentinels = new Sentinels(this);
+    const { compares = "all" } = options;
+    this.#histories = compares === "all" ? new Histories(this) : undefined;
+    this.#rounds = this.#createRounds(compares !== "nothing");
+    backends.onVerdict = (view) => this.#judged(view);
+    backends.onNeed = (name, isNeeded) => upstreams.lanesOf(name)?.judged(isNeeded);
+    this.probers = options.probes && this.#createProbers(options.probes);
+    this.origins = new Origins(options);
+    this.originAsks = new OriginAsks(this);
+    const mode = options.timeTravelGuard ?? "observe";
+    this.timeTravel = new TimeTravel({ clock, journal, origins: this.origins, mode });
+    this.replays = new Loops(clock, journal);
+    this.talk = new Talk(clock, journal);
+    this.exchanges.onEnd = accessTeller(options.accessLog ?? "off", journal);
+    this.serve = createServe(this);
+  }
+
+  #lanesFor(backend: string, clock: Clock, options: PathOptions): Lanes {
+    const { connect, lanes, ping, vouched = [] } = options;
+    const { turn, buffered, journal, backends } = this;
+    return new Lanes({
+      ...lanes,
+      backend,
+      patience: this.patience,
+      clock,
+      turn,
+      buffered,
+      journal,
+      ping,
+      learn: (evidence) => {
+        backends.learn(backend, evidence);
+        // Nobody waits for the next probe's time when all lanes are silent or lost.
+        if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
+      },
+      doubtLarge: () => this.probers?.doubtLarge(backend),
+      known: () => knownOf(backends.held(backend)),
+      othersAnsweredAt: () => this.#othersAnsweredAt(backend),
+      silenceOverAt: () => backends.silenceOverAt,
+      connect: (owner, of) => connect(backend, owner, of),
+      vouched,
+    });
+  }
+
+  #createHedges(): Hedges {
+    const { clock, backends, upstreams } = this;
+    return new Hedges({
+      clock,
+      backends,
+      upstreams,
+      hasten: (name) => this.probers?.hasten(name),
+      learn: (name, evidence) => backends.learn(name, evidence),
+    });
+  }
+
+  #createRounds(hasSentinels: boolean): readonly { start(): void; stop(): void }[] {
+    const { clock, journal, standings, exchanges, moves, renewals } = this;
+    return [
+      ...(hasSentinels ? [this.sentinels] : []),
+      ...(this.#histories === undefined ? [] : [this.#histories]),
+      this.patience,
+      new Patrol(clock, exchanges),
+      new Caches({ clock, journal, standings, moves, renewals }),
+      new Lates({
+        clock,
+        scopes: this.scopes,
+        moves,
+        afterMs: (name) => this.upstreams.lanesOf(name)?.deadlines.suspectAfterMs,
+      }),
+      new Balance({ clock, exchanges, moves, shares: () => this.#shares() }),
+    ];
+  }
+
+  /** Backends come and go; those that stay are not touched. */
+  reconcile(names: readonly string[]): void {
+    this.#slowStart.reconcile(names);
+    this.backends.reconcile(names);
+    this.upstreams.reconcile(names);
+    this.standings.reconcile(names);
+    this.scopes.reconcile(names);
+    this.probers?.reconcile(names);
+    this.exchanges.reconcile(names);
+    this.hold.release();
+    for (const rounds of this.#rounds)
+      if (names.length > 0) rounds.start();
+      else rounds.stop();
+  }
+
+  /** Ends all that is left, for good: this cluster is no more. */
+  close(): void {
+    for (const exchange of this.exchanges.live) exchange.cut();
+    this.reconcile([]);
+    // Answers that slow readers have not taken.
+    for (const exchange of this.exchanges.holders) exchange.cut();
+    this.#leaveRelief();
+  }
+
+  /** What follows from a verdict, beside what `choose` reads of it. */
+  #judged({ name, state }: BackendView): void {
+    const { upstreams } = this;
+    if (state === "ready") this.#histories?.returned(name);
+    if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
+    if (state === "dead") {
+      upstreams.lanesOf(name)?.abandon();
+      // What it has when it comes back is not what it had.
+      this.standings.forget(name);
+      this.scopes.forget(name);
+    }
+    if (state === "draining") upstreams.leave(name);
+    if (state !== "dead") this.hold.release();
+  }
+
+  /** When the latest PING or probe was sent that a backend other than this one has answered. */
+  #othersAnsweredAt(name: string): number {
+    let latest = 0;
+    for (const [other, { rows }] of this.upstreams.all) {
+      if (other === name) continue;
+      latest = Math.max(latest, this.backends.held(other).answeredAt);
+      for (const lane of rows.flatMap(({ lanes }) => lanes)) latest = Math.max(latest, lane.answeredPingAt);
+    }
+    return latest;
+  }
+
+  #shares(): ReadonlyMap<string, number> {
+    const ready = this.backends.views.filter(({ state }) => state === "ready");
+    return new Map(ready.map(({ name }) => [name, this.#slowStart.shareOf(name)]));
+  }
+
+  /** What the detectors of one backend have measured, for metrics. */
+  detectors(name: string): Detectors {
+    return {
+      pingP99Ms: this.upstreams.lanesOf(name)?.rtt.quantile(0.99) ?? 0,
+      suspectMs: this.backends.suspectMs(name),
+      isDrained: this.backends.held(name).isDrained,
+      probes: this.probers?.all.get(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
+    };
+  }
+
+  #createProbers(probes: Pick<ProbersParts, "probe" | "times" | "random">): Probers {
+    const { clock, backends, upstreams } = this;
+    return new Probers({
+      ...probes,
+      clock,
+      backends,
+      dialMs: (name) => {
+        const suspectAfterMs = upstreams.lanesOf(name)?.deadlines.suspectAfterMs ?? 0;
+        return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
+      },
+      mayLoseLarge: (name) => upstreams.lanesOf(name)?.mayLoseLarge === true,
+      answered: (name, ms) => upstreams.lanesOf(name)?.hurry(ms),
+    });
+  }
+}
+
+function createBackends(options: PathOptions, clock: Clock, onAnswer: () => void): Backends {
+  const { journal, probes, ping } = options;
+  const rules = probes ? probed : unprobed;
+  const backends = new Backends([], { clock, journal, rules, deadAfterAllMs: ping.deadAfterAllMs });
+  backends.onAnswer = onAnswer;
+  return backends;
+}
+
+/** What lanes must know of their backend before they dial it. */
+function knownOf({ fresh, isUntrusted, answersAgainAt }: Held): ReturnType<LanesOptions["known"]> {
+  return { isAnswering: fresh === "answer", isUntrusted, answersAgainAt };
+}

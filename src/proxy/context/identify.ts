@@ -1,0 +1,95 @@
+/**
+ * Step 3 of 7: who asks, and what does the backend learn of it?
+ *
+ * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
+ * number, with X-Forwarded-For and Audit-ID put right. Of a client with a certificate goes up who it is, in our words
+ * (identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: choose.
+ */
+import { randomBytes } from "node:crypto";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { clipped } from "../../base/own-text.ts";
+import { Field, role } from "../../h2/core/field.ts";
+import type { RequestHead } from "../../h2/core/fields.ts";
+import { dropsOf, type FieldRule, type Identity, type Vouched } from "../identity/identity.ts";
+import { isBearer } from "../identity/trust.ts";
+import type { Client } from "./client.ts";
+
+export type Identified = {
+  readonly fields: Field[];
+  /** By which it is told of: a client's own may be longer, and goes up whole. */
+  readonly auditId: string;
+  /** For whom our own word goes up; undefined: the client speaks for itself. */
+  readonly vouched: Vouched | undefined;
+};
+
+const https = new Field(":scheme", "https");
+/** Ours, so that ids of several proxies never meet; the rest counts (RFC 9562's form, version 4). */
+const idPrefix = randomBytes(9)
+  .toString("hex")
+  .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
+let idCount = 0;
+
+function newAuditId(): string {
+  idCount += 1;
+  return idPrefix + idCount.toString(16).padStart(12, "0");
+}
+
+/** `wallMs`: the present time, since 1970. */
+export function identify(request: RequestHead, client: Client, wallMs: number): Identified | Failure {
+  if (!client.mayAsk(request.authority))
+    return new Failure("misdirected", "client", "Another host's name: ask for it on a connection of its own");
+  const vouched = vouchedIn(request.fields, client.identity, wallMs);
+  if (vouched instanceof Failure) return vouched;
+  const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, vouched));
+  // Anyone may write X-Forwarded-For, so only a configured forwarder is believed. One list in one field: the
+  // apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs).
+  // What many forwarders, or one client of theirs, have made longer than a field may be would end a lane of many (A7).
+  const { name, value } = client.forwardedFor;
+  const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
+  const isBelieved = isFitting && client.isTrustedForwarder;
+  fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
+  const id = auditId === "" ? newAuditId() : auditId;
+  if (auditId === "") fields.push(new Field("audit-id", id));
+  // Behind all that was stripped, so that nothing that the client says can take ours away (A40).
+  if (vouched !== undefined) fields.push(...vouched.fields);
+  return { fields, auditId: id, vouched };
+}
+
+type Own = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
+
+/** What the client says itself and may say. */
+function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
+  const fields: Field[] = [];
+  let auditId = "";
+  let forwardedFor = "";
+  for (const field of request.fields) {
+    if (field.role === role.forwardedFor) {
+      forwardedFor += `${field.value}, `;
+      continue;
+    }
+    if (drops?.(field) === true) continue;
+    if (field.role === role.auditId) auditId = clipped(field.value, limits.auditIdChars);
+    fields.push(field.role === role.scheme ? https : field);
+  }
+  return { fields, auditId, forwardedFor };
+}
+
+/** A certificate counts before a bearer; one that does not hold leaves the bearer to count, as at the apiserver. */
+function vouchedIn(
+  fields: readonly Field[],
+  identity: Identity,
+  wallMs: number,
+): Vouched | undefined | Failure {
+  if (identity.kind === "none") return undefined;
+  if (identity.kind === "refused")
+    return identity.mayUseBearer && fields.some((field) => isBearer(field)) ? undefined : identity.failure;
+  if (identity.notAfter <= wallMs)
+    return fields.some((field) => isBearer(field))
+      ? undefined
+      : new Failure("unauthenticated", "client", "The client certificate has expired");
+  if (!fields.some((field) => identity.isPresumptuous(field))) return identity;
+  const message =
+    "Impersonate-* is not for clients with a certificate here: this proxy impersonates them itself";
+  return new Failure("client-certificate", "client", message);
+}

@@ -1,0 +1,229 @@
+/**
+ * The requests of one HTTP/1.1 socket, one at a time and in order: its deadlines, its refusals, its end. node:http
+ * hands over each parsed head (h1.ts); what happens to a request after that is its H1Side's and the exchange's affair.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.ts";
+import { wordsOf } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { stopParsing } from "../../base/stop-parsing.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Client } from "../context/client.ts";
+import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
+import { headOf, readHead } from "../h1/h1-request.ts";
+import { breakOff } from "../net/break-off.ts";
+import { linger } from "../net/linger.ts";
+import type { Serve } from "../request/serve.ts";
+import { type H1End, H1Side } from "./h1-side.ts";
+
+export type H1Parts = {
+  readonly serve: Serve;
+  readonly splice: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
+  readonly clock: Clock;
+  readonly journal: Journal;
+};
+
+type Turn = { readonly request: IncomingMessage; readonly response: ServerResponse };
+
+/** The parser's codes that deserve more than 400. */
+const refusalCodes = new Map<string, RefusalCode>([
+  ["HPE_HEADER_OVERFLOW", 431],
+  ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
+]);
+
+export class Turns implements H1End {
+  readonly #parts: H1Parts;
+  readonly #socket: Socket;
+  readonly client: Client;
+  /** Since the last answer, or the beginning; a clock reading. */
+  idleSince: number;
+  readonly #waiting: Turn[] = [];
+  /** Whose answer is due, or was the last while its upload outlives it: of who is idle no head is kept (A26). */
+  #side: H1Side | undefined;
+  #hasAsked = false;
+  #isBusy = false;
+  #isRefused = false;
+  #isDraining = false;
+  #stopTimer = (): void => {};
+
+  constructor(parts: H1Parts, socket: Socket, client: Client) {
+    this.#parts = parts;
+    this.#socket = socket;
+    this.client = client;
+    this.idleSince = parts.clock.now();
+    // From its first moment: an 'error' that nobody hears ends the process (A52).
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      client.connection.isOpen = false;
+      this.#lose();
+    });
+    socket.on("end", () => this.#receiveEnd());
+    this.#awaitHead(limits.idleSessionMs, true);
+  }
+
+  /** Has it asked before, nothing open now, and was not sent away yet? */
+  get isIdle(): boolean {
+    return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;
+  }
+
+  /** A head was parsed. */
+  take(request: IncomingMessage, response: ServerResponse): void {
+    for (const each of [request, response]) each.on("error", () => {});
+    // Behind our own end no answer can follow: a request that crossed it is not executed, since its client may repeat it.
+    if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
+      return stopParsing(this.#socket);
+    this.#waiting.push({ request, response });
+    if (this.#isBusy && this.#hasTooMany) this.#abandon("More requests at once than anyone needs");
+    else this.#next();
+  }
+
+  get #hasTooMany(): boolean {
+    let bytes = 0;
+    for (const { request } of this.#waiting)
+      for (const text of [request.url ?? "", ...request.rawHeaders]) bytes += text.length;
+    return this.#waiting.length > limits.h1Waiting || bytes > limits.usualHeadBytes;
+  }
+
+  upgrade(request: IncomingMessage, head: Buffer): void {
+    request.on("error", () => {});
+    if (this.#socket.writableEnded) return this.destroy();
+    // Its answer and theirs would meet on one socket (A33).
+    if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
+    this.#isBusy = true;
+    this.#stopTimer();
+    this.contain(() => this.#parts.splice(request, this.#socket, head, this.client));
+  }
+
+  /** The parser gave up, or the socket did. */
+  fail(reason: Error): void {
+    const code = "code" in reason ? String(reason.code) : "";
+    if (!code.startsWith("HPE_")) return this.destroy();
+    this.refuse(`Malformed HTTP/1.1: ${reason.message}`, refusalCodes.get(code));
+  }
+
+  refuse(message: string, code: RefusalCode = 400): void {
+    if (this.#isRefused) return;
+    const isAnswered = this.#isBusy && this.#side?.isAnswered === true;
+    this.#lose();
+    if (isAnswered || !this.#socket.writable) return this.#abandon(message);
+    this.#write(message);
+    this.#socket.end(refusal(code, message));
+    linger(this.#socket, this.#parts.clock);
+  }
+
+  /** Ends a request that has no answer: its client is told that the outcome is not known. False if there is none. */
+  cut(): boolean {
+    if (!this.#isBusy || this.#side?.isAnswered !== false) return false;
+    this.refuse("The proxy ended this request before its answer came", 504);
+    return true;
+  }
+
+  destroy(): void {
+    this.#lose();
+    breakOff(this.#socket);
+  }
+
+  /** Idle: ends now. Busy, or so new that its first request is on its way: with the answer that is due. */
+  drain(): void {
+    this.#isDraining = true;
+    if (this.#isBusy || !this.#hasAsked) return;
+    this.#stopTimer();
+    this.#socket.end();
+    linger(this.#socket, this.#parts.clock);
+  }
+
+  /** A fault of ours while doing something for this client costs this client only. */
+  contain(run: () => void): void {
+    try {
+      run();
+    } catch (reason) {
+      const message = wordsOf(reason);
+      this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+      if (!this.cut()) this.destroy();
+    }
+  }
+
+  #next(): void {
+    if (this.#isBusy) return;
+    const turn = this.#waiting.shift();
+    if (turn === undefined) return;
+    this.#isBusy = true;
+    this.#stopTimer();
+    turn.response.on("close", () => this.#finish());
+    this.contain(() => this.#begin(turn));
+  }
+
+  #begin({ request, response }: Turn): void {
+    const asked = readHead(headOf(request, this.client.isTls));
+    if (typeof asked === "string") {
+      request.resume();
+      this.refuse(asked);
+      return;
+    }
+    if (this.#isDraining) response.shouldKeepAlive = false;
+    const side = new H1Side(request, response, this);
+    this.#side = side;
+    this.#hasAsked = true;
+    const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.client);
+    side.attach(owner, asked.hasBody);
+  }
+
+  /** An answer has left, or its socket has. */
+  #finish(): void {
+    if (this.#socket.destroyed || this.#isRefused) return;
+    this.#isBusy = false;
+    this.idleSince = this.#parts.clock.now();
+    if (this.#isDraining) return this.drain();
+    if (this.#waiting.length > 0) this.#next();
+    else this.#awaitRest();
+  }
+
+  /** The answer came before the whole request, whose rest is read and thrown away, but not for ever. */
+  #awaitRest(): void {
+    if (this.#side?.isReceived !== false) return this.#awaitNext();
+    this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
+      if (this.#side?.isReceived === true) this.#awaitNext();
+      else this.#abandon("Upload goes on long after its answer");
+    });
+  }
+
+  #awaitNext(): void {
+    this.#side = undefined;
+    this.#awaitHead(limits.idleSessionMs, false);
+  }
+
+  /**
+   * The next head's deadline (A22), and how long a socket may be idle (A25). node reads below the socket, so a head
+   * that has begun shows only as octets read without a request: looked at once every `h1HeadMs`.
+   */
+  #awaitHead(leftMs: number, hasBegun: boolean): void {
+    const { bytesRead } = this.#socket;
+    this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
+      if (hasBegun) this.#abandon("No whole request head in time");
+      else if (leftMs <= limits.h1HeadMs) this.drain();
+      else this.#awaitHead(leftMs - limits.h1HeadMs, this.#socket.bytesRead !== bytesRead);
+    });
+  }
+
+  /** Like Go's server: who has closed his half is gone. A watch would otherwise live on until its next event. */
+  #receiveEnd(): void {
+    if (this.#isBusy && this.#side?.isEnded === false) this.destroy();
+  }
+
+  #abandon(reason: string): void {
+    this.#write(reason);
+    this.destroy();
+  }
+
+  #write(reason: string): void {
+    this.#isRefused = true;
+    this.#parts.journal.write({ kind: "request.refused", client: this.client.address, reason });
+  }
+
+  #lose(): void {
+    this.#stopTimer();
+    this.#side?.lose();
+  }
+}

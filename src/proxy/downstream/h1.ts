@@ -1,0 +1,47 @@
+/**
+ * Step 1 of 7 for HTTP/1.1: what does this client ask? node:http parses (it never listens: sockets come from
+ * `listen.ts`), each request becomes an exchange like any other, upgrades go to `splice.ts`. Next: classify.ts.
+ */
+import http from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { limits } from "../../base/limits.ts";
+import type { Client } from "../context/client.ts";
+import { upgradesOf } from "../h1/h1-request.ts";
+import { type H1Parts, Turns } from "./h1-turns.ts";
+
+/** One socket, as its listener has it. */
+export type H1Client = Pick<Turns, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
+
+/** Takes over sockets that speak HTTP/1.1. */
+export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
+  const turns = new WeakMap<Duplex, Turns>();
+  // Of the whole process: there is no other way to say it.
+  http.setMaxIdleHTTPParsers(limits.h1IdleParsers);
+  const server = http.createServer({
+    maxHeaderSize: limits.headerListBytes,
+    // node's own deadlines need a listening server; ours are in Turns. Its Host rule answers without a Status.
+    requestTimeout: 0,
+    headersTimeout: 0,
+    keepAliveTimeout: 0,
+    requireHostHeader: false,
+    insecureHTTPParser: false,
+    shouldUpgradeCallback: (request) => upgradesOf(request.rawHeaders).length > 0,
+  });
+  server.maxHeadersCount = 0;
+  const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
+    turns.get(request.socket)?.take(request, response);
+  server.on("request", take);
+  // Without these two node would answer 100 or 417 itself: only the backend knows (RFC 9110 §10.1.1).
+  server.on("checkContinue", take);
+  server.on("checkExpectation", take);
+  server.on("upgrade", (request, socket, head) => turns.get(socket)?.upgrade(request, head));
+  server.on("connect", (_request, socket) => turns.get(socket)?.refuse("CONNECT is not for apiservers", 405));
+  server.on("clientError", (reason, socket) => turns.get(socket)?.fail(reason));
+  return (socket, client) => {
+    const own = new Turns(parts, socket, client);
+    turns.set(socket, own);
+    server.emit("connection", socket);
+    return own;
+  };
+}

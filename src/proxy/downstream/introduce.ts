@@ -1,0 +1,59 @@
+/**
+ * Who is at the other end of a new socket? The socket's own peer, or the client whom a trusted load balancer names in
+ * a PROXY header. Nobody else is believed: from anyone else a header is refused, never skipped.
+ */
+import type net from "node:net";
+import { type Networks, withoutMapping } from "../../base/address.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { peek, type Seen } from "../net/peek.ts";
+import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
+
+export type Introductions = {
+  /** off: nobody is introduced. accept: the trusted may be. require: they must be, and nobody else is let in. */
+  readonly mode: "off" | "accept" | "require";
+  readonly trusted: Networks;
+};
+
+/** Tells once, at once where no header is looked for; or never, when the socket ends or says nothing in time. */
+export function introduce(
+  socket: net.Socket,
+  { mode, trusted }: Introductions,
+  clock: Clock,
+  tell: (ends: Ends | Failure) => void,
+): void {
+  const own = ownEnds(socket);
+  const isTrusted = trusted.has(own.source.address);
+  if (mode === "off") return tell(own);
+  if (mode === "require" && !isTrusted) return tell(refused("PROXY header is not for this source to write"));
+  const look = (seen: Buffer): Seen<Ends | Failure> | undefined => {
+    const header = readHeader(seen);
+    if (header.state === "partial") return undefined;
+    if (header.state === "absent") {
+      const isMissing = mode === "require";
+      return { verdict: isMissing ? refused("PROXY header is missing") : own, taken: 0 };
+    }
+    if (!isTrusted)
+      return { verdict: refused("PROXY header is not for this source to write"), taken: seen.length };
+    if (header.state === "malformed")
+      return { verdict: refused(`PROXY header is malformed: ${header.reason}`), taken: seen.length };
+    return { verdict: header.ends ?? own, taken: header.length };
+  };
+  peek(socket, clock, look, tell);
+}
+
+/** What a socket says of itself; nothing any more when its peer has gone already. */
+function ownEnds(socket: net.Socket): Ends {
+  return {
+    source: endpointOf(socket.remoteAddress, socket.remotePort),
+    destination: endpointOf(socket.localAddress, socket.localPort),
+  };
+}
+
+function endpointOf(address = "", port = 0): Endpoint {
+  return { address: withoutMapping(address), port };
+}
+
+function refused(message: string): Failure {
+  return new Failure("bad-request", "client", message);
+}

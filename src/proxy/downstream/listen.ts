@@ -1,0 +1,345 @@
+/**
+ * Step 1 of 7: who comes, over what? Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or
+ * an HTTP/1.1 one (h1.ts). On one port: h2, http/1.1 and no ALPN at all. Next: classify, called by serve.
+ */
+import assert from "node:assert/strict";
+import net from "node:net";
+import { isBoundAt, type Networks, textOf, withoutMapping } from "../../base/address.ts";
+import type { Clock } from "../../base/clock.ts";
+import { cannotListen, Failure, failureFrom } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { inSlices } from "../../base/slices.ts";
+import type { Journal } from "../../events/journal.ts";
+import { keyOf, Sources } from "../admission/sources.ts";
+import { Client } from "../context/client.ts";
+import { plainHttpOnTls } from "../h1/h1-refusal.ts";
+import { type Identity, leavesAt } from "../identity/identity.ts";
+import { descriptorOf } from "../net/descriptors.ts";
+import { linger } from "../net/linger.ts";
+import type { Ends } from "../net/proxy-protocol.ts";
+import { type Keepalive, setKeepalive, wireOf } from "../net/socket.ts";
+import { shakeHands } from "../tls/handshake.ts";
+import type { HandshakeQueue } from "../tls/handshake-queue.ts";
+import type { Host, Hosts } from "../tls/hosts.ts";
+import { greet } from "../tunnel/greet.ts";
+import type { Passthrough } from "../tunnel/passthrough.ts";
+import type { Route } from "../tunnel/sni-routes.ts";
+import { detect } from "./detect.ts";
+import { Downstream, type DownstreamParts } from "./downstream.ts";
+import type { H1Client } from "./h1.ts";
+import type { Intake } from "./intake.ts";
+import { type Introductions, introduce } from "./introduce.ts";
+
+export type ListenerOptions = {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** A listening socket that was passed in, to be used if it is bound here. */
+  readonly inherited: number | undefined;
+  /** Undefined is plain text, for loopback only; or a passthrough. */
+  readonly hosts: Hosts | undefined;
+  /** The cluster behind what comes without TLS, and behind a passthrough without routes. */
+  readonly upstream: string;
+  /** Undefined: requests are served here. */
+  readonly routes: readonly Route[] | undefined;
+  readonly introductions: Introductions;
+  readonly connectionsPerSource: number;
+  readonly trustedForwarders: Networks;
+  readonly keepalive: Keepalive;
+};
+
+/** The way into one cluster. */
+export type Gate = DownstreamParts & {
+  /** Takes over a socket. */
+  readonly h1: (socket: net.Socket, client: Client) => H1Client;
+  /** Takes over sockets whose TLS is left to a backend. */
+  readonly passthrough: Pick<Passthrough, "pass">;
+};
+
+export type ListenParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** Of each cluster that the listener, its hosts or its routes name. */
+  readonly gates: ReadonlyMap<string, Gate>;
+  readonly handshakes: HandshakeQueue;
+  /** Descriptors and memory are the process's, so all its listeners share one. */
+  readonly intake: Intake;
+};
+
+/** What a socket has shown before its first request. */
+type Met = {
+  readonly alpn: "h2" | "http/1.1";
+  readonly host?: Host;
+  readonly identity?: Identity;
+};
+
+/** Deadlines of ten seconds and more need no finer look. */
+const checkMs = 1000;
+
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #parts: ListenParts;
+  readonly #server: net.Server;
+  readonly #sockets = new Set<net.Socket>();
+  readonly #sources: Sources;
+  readonly #downstreams = new Set<Downstream>();
+  readonly #h1Clients = new Set<H1Client>();
+  #stopChecks: () => void = () => {};
+  #checkedAt = 0;
+  #isDraining = false;
+  /** The port that it got when it asked for any; once bound it comes back to the same. */
+  #port: number;
+  #inherited: number | undefined;
+  handshakeErrors = 0;
+  /** Called each time that the last socket has gone. */
+  onEmpty: () => void = () => {};
+
+  constructor(options: ListenerOptions, parts: ListenParts) {
+    this.#options = options;
+    this.#port = options.port;
+    this.#inherited = options.inherited;
+    this.#parts = parts;
+    this.#sources = new Sources(options.connectionsPerSource);
+    this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
+      this.#accept(socket),
+    );
+    this.#server.on("error", (error) => {
+      // Before it listens the one who called `start` is told.
+      if (this.#server.listening) this.#contained(error);
+    });
+  }
+
+  /** Binds, and returns the address with the port that it got. */
+  async start(): Promise<string | Failure> {
+    const { name, host } = this.#options;
+    const port = this.#port;
+    const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port });
+    if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
+    this.#stopChecks();
+    this.#check();
+    const bound = this.#server.address();
+    const at = typeof bound === "object" && bound !== null ? bound : { address: host, port };
+    this.#port = at.port;
+    const address = at.address.includes(":") ? `[${at.address}]:${at.port}` : `${at.address}:${at.port}`;
+    this.#parts.journal.write({ kind: "listener.opened", listener: name, address });
+    return address;
+  }
+
+  /** Listens on the socket that was passed in, if it is the one that is meant: who waits in its queue is not lost. */
+  async #adopt(): Promise<boolean> {
+    const fd = this.#inherited;
+    this.#inherited = undefined;
+    if (fd === undefined || (await this.#listen({ fd })) !== undefined) return false;
+    if (isBoundAt(this.#server.address(), { host: this.#options.host, port: this.#port })) return true;
+    this.#server.close();
+    return false;
+  }
+
+  #listen(where: net.ListenOptions | { readonly fd: number }): Promise<Failure | undefined> {
+    return new Promise((resolve) => {
+      const refused = (error: Error): void => resolve(failureFrom(error, "proxy"));
+      this.#server.once("error", refused);
+      this.#server.listen(where, () => {
+        this.#server.off("error", refused);
+        resolve(undefined);
+      });
+    });
+  }
+
+  /** Its listening socket, for a successor; undefined when there is none. */
+  get descriptor(): number | undefined {
+    return descriptorOf(this.#server);
+  }
+
+  get socketCount(): number {
+    return this.#sockets.size;
+  }
+
+  get sessionCount(): { readonly h2: number; readonly h1: number } {
+    return { h2: this.#downstreams.size, h1: this.#h1Clients.size };
+  }
+
+  /** Accepts nothing more; what is open stays. */
+  close(): void {
+    this.#server.close();
+  }
+
+  /**
+   * Sends every HTTP/2 client away in two steps, every HTTP/1.1 one with its present answer; also those who are still
+   * shaking hands.
+   */
+  drain(): void {
+    this.#isDraining = true;
+    inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
+  }
+
+  /** Sends those away whom a certificate identified at this host: they may come again with one that holds. */
+  sendAway(host: string): void {
+    this.#sendAway((client) => client.host === host && client.identity.kind !== "none");
+  }
+
+  #sendAway(isMeant: (client: Client) => boolean): void {
+    inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
+      if (isMeant(client)) client.sendAway();
+    });
+  }
+
+  /** Also while they come and go. */
+  *#sessions(): Iterable<Downstream | H1Client> {
+    yield* this.#h1Clients;
+    yield* this.#downstreams;
+  }
+
+  /** Clients that have nothing open, of either protocol. */
+  get idle(): readonly (Downstream | H1Client)[] {
+    return [...this.#downstreams, ...this.#h1Clients].filter(({ isIdle }) => isIdle);
+  }
+
+  /**
+   * Ends everything now. Sockets are closed a moment later: one that is closed with octets unread resets its connection, and
+   * the last answers in it are lost (RFC 9112 §9.6).
+   */
+  cut(): void {
+    this.#stopChecks();
+    for (const downstream of Array.from(this.#downstreams)) downstream.cut();
+    for (const one of Array.from(this.#h1Clients)) one.cut();
+    this.#parts.clock.after(limits.cutLingerMs, () => {
+      for (const socket of this.#sockets) socket.destroySoon();
+    });
+  }
+
+  #accept(socket: net.Socket): void {
+    // Closed at once rather than left in the kernel's queue, where it would take the place of one that leaves (A24).
+    const leave = this.#parts.intake.enter();
+    if (leave === undefined) return void socket.destroy();
+    socket.on("close", leave);
+    this.#sockets.add(socket);
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.onEmpty();
+    });
+    // A socket without a listener for "error" takes the process down with it (A52).
+    socket.on("error", () => {});
+    setKeepalive(socket, this.#options.keepalive);
+    introduce(socket, this.#options.introductions, this.#parts.clock, (ends) =>
+      this.#introduced(socket, ends),
+    );
+  }
+
+  /** It is known who calls. */
+  #introduced(socket: net.Socket, ends: Ends | Failure): void {
+    if (ends instanceof Failure)
+      return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
+    const { address } = ends.source;
+    const leave = this.#sources.take(address);
+    if (leave === undefined) return this.#turnAway(socket, address, "too many connections from one source");
+    socket.once("close", leave);
+    const { routes, name } = this.#options;
+    if (routes !== undefined)
+      return greet(
+        socket,
+        { ends, routes, listener: name },
+        (upstream) => this.#gateOf(upstream).passthrough,
+        this.#parts,
+      );
+    detect(socket, this.#parts.clock, (spoken) => {
+      const { hosts } = this.#options;
+      if (hosts === undefined) {
+        if (spoken === "tls") socket.destroy();
+        else this.#serve(socket, ends, { alpn: spoken });
+      } else if (spoken === "tls") this.#handshake(socket, ends, hosts);
+      else this.#refusePlain(socket);
+    });
+  }
+
+  /** Its octets are read no more: one that stays would keep its descriptor for as long as it likes. */
+  #refusePlain(socket: net.Socket): void {
+    socket.end(plainHttpOnTls());
+    linger(socket, this.#parts.clock);
+  }
+
+  #turnAway(socket: net.Socket, client: string, reason: string): void {
+    socket.destroy();
+    this.#parts.journal.write({ kind: "session.refused", client, reason });
+  }
+
+  #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
+    const begin = (): void =>
+      shakeHands(socket, hosts, this.#parts.clock, {
+        done: ({ socket: secure, ...met }) => this.#serve(secure, ends, met),
+        failed: () => {
+          this.handshakeErrors += 1;
+        },
+      });
+    socket.once("close", this.#parts.handshakes.enter(keyOf(ends.source.address), begin));
+  }
+
+  #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: Met): void {
+    const { source } = ends;
+    const { name, hosts, trustedForwarders } = this.#options;
+    const client = new Client({
+      ...source,
+      ends,
+      listener: name,
+      alpn,
+      isTls: host !== undefined,
+      isTrustedForwarder: trustedForwarders.has(source.address),
+      ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
+      ...(host && { host: host.name }),
+      // Nobody's authority is looked at where all mean the same.
+      ...(host && hosts?.hasSeveral === true && { mayAsk: hosts.judge(host) }),
+    });
+    const gate = this.#gateOf(host?.upstream ?? this.#options.upstream);
+    if (alpn === "h2") this.#serveH2(socket, client, gate);
+    else this.#serveH1(socket, client, gate);
+  }
+
+  /** A session is one cluster's from its first octet on: whoever asks it for another's host is told 421. */
+  #gateOf(upstream: string): Gate {
+    const gate = this.#parts.gates.get(upstream);
+    assert(gate !== undefined, "A listener was opened without the way into its cluster");
+    return gate;
+  }
+
+  #serveH2(socket: net.Socket, client: Client, gate: Gate): void {
+    const { journal } = gate;
+    const downstream = new Downstream(client, gate, (owner) =>
+      wireOf(socket, owner, { journal, origin: "client" }),
+    );
+    this.#downstreams.add(downstream);
+    client.sendAway = () => downstream.drain();
+    socket.once("close", () => this.#downstreams.delete(downstream));
+    if (this.#isDraining) downstream.drain();
+  }
+
+  #serveH1(socket: net.Socket, client: Client, gate: Gate): void {
+    const one = gate.h1(socket, client);
+    this.#h1Clients.add(one);
+    client.sendAway = () => one.drain();
+    socket.once("close", () => this.#h1Clients.delete(one));
+    if (this.#isDraining) one.drain();
+  }
+
+  /** One timer for all sessions of the listener: deadlines need no better than a second. */
+  #check(): void {
+    const { clock } = this.#parts;
+    const now = clock.now();
+    // After a stall of our own, what clients sent in time is still to be read: it is judged a second later (F11).
+    const isJudged = now - this.#checkedAt < 2 * checkMs;
+    this.#checkedAt = now;
+    const wall = clock.wall();
+    const endWalk = inSlices(clock, this.#sessions(), (one) => {
+      if (isJudged && one instanceof Downstream) one.check();
+      if (one.client.leavesAt <= wall) one.client.sendAway();
+    });
+    const stopTimer = clock.after(checkMs, () => this.#check());
+    this.#stopChecks = () => {
+      endWalk();
+      stopTimer();
+    };
+  }
+
+  #contained(error: Error): void {
+    this.#parts.journal.write({ kind: "fault.contained", ring: "session", message: error.message });
+  }
+}

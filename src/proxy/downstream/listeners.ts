@@ -1,0 +1,240 @@
+/**
+ * All listeners, as the configuration has them. A changed configuration opens what is new, lets go of what is gone,
+ * and does not touch the rest; one that cannot be opened leaves everything as it was (D10).
+ */
+import { networksOf } from "../../base/address.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { ListenerConfig } from "../../config/config.ts";
+import type { Journal } from "../../events/journal.ts";
+import { Descriptors } from "../net/descriptors.ts";
+import type { Keepalive } from "../net/socket.ts";
+import { HandshakeQueue } from "../tls/handshake-queue.ts";
+import { type Expiry, Hosts } from "../tls/hosts.ts";
+import type { Route } from "../tunnel/sni-routes.ts";
+import type { Downstream } from "./downstream.ts";
+import type { H1Client } from "./h1.ts";
+import type { Intake } from "./intake.ts";
+import { type Gate, Listener } from "./listen.ts";
+
+type Opened = {
+  readonly config: ListenerConfig;
+  readonly listener: Listener;
+  readonly hosts: Hosts | undefined;
+  readonly address: string;
+};
+
+export type ListenersParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** The way into a cluster, by its name: asked for as a listener is opened, and kept for as long as it has clients. */
+  readonly gateOf: (upstream: string) => Gate;
+  readonly intake: Intake;
+};
+
+export class Listeners {
+  readonly #parts: ListenersParts;
+  readonly #keepalive: Keepalive;
+  /** Of all listeners: it is one loop that computes them. */
+  readonly #handshakes: HandshakeQueue;
+  readonly #inherited: Descriptors;
+  #opened: readonly Opened[] = [];
+  #pastHandshakeErrors = 0;
+  /** Closed by a reload, with clients that have not gone yet. */
+  readonly #leaving = new Set<Listener>();
+  /** Could not be bound again after a reload that failed; each is tried until it can, and how to stop that. */
+  readonly #lost = new Map<Listener, () => void>();
+
+  constructor(parts: ListenersParts, keepalive: Keepalive, inherited = new Descriptors()) {
+    this.#parts = parts;
+    this.#handshakes = new HandshakeQueue(parts.clock);
+    this.#inherited = inherited;
+    this.#keepalive = keepalive;
+  }
+
+  /** Where each is bound, by its name: "127.0.0.1:8443". */
+  get addresses(): ReadonlyMap<string, string> {
+    return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
+  }
+
+  /** The listening sockets, by the listeners' names; one that nobody can hand over is missing. */
+  get descriptors(): ReadonlyMap<string, number> {
+    return new Map(
+      this.#opened.flatMap(({ config, listener: { descriptor } }) =>
+        descriptor === undefined ? [] : [[config.name, descriptor] as const],
+      ),
+    );
+  }
+
+  get sessionCount(): { readonly h2: number; readonly h1: number } {
+    const counts = this.#all().map((listener) => listener.sessionCount);
+    return {
+      h2: counts.reduce((sum, { h2 }) => sum + h2, 0),
+      h1: counts.reduce((sum, { h1 }) => sum + h1, 0),
+    };
+  }
+
+  /** Clients that have nothing open, who became idle last first. */
+  get idle(): readonly (Downstream | H1Client)[] {
+    return this.#all()
+      .flatMap((listener) => listener.idle)
+      .toSorted((a, b) => b.idleSince - a.idleSince);
+  }
+
+  /** TLS handshakes that failed, on listeners that are open now or were since the start. */
+  get handshakeErrors(): number {
+    return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
+  }
+
+  /** Names of those that serve their clients, but take no new ones: someone else has their port. */
+  get lost(): readonly string[] {
+    return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
+  }
+
+  /** Of purpose "serving", and "client-ca" where clients' certificates are asked for. */
+  get certificates(): readonly Expiry[] {
+    return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
+  }
+
+  /** Opens and closes until what is open is what is wanted, or says why not; then nothing has changed. */
+  async reconcile(wanted: readonly ListenerConfig[]): Promise<Failure | undefined> {
+    const stay = this.#opened.filter(({ config }) => wanted.some((one) => isSame(one, config)));
+    const leave = this.#opened.filter((opened) => !stay.includes(opened));
+    // A changed listener mostly keeps its port, so the old socket has to be closed before the new one is bound.
+    for (const { listener } of leave) listener.close();
+    const come = wanted.filter((one) => !stay.some(({ config }) => isSame(one, config)));
+    const newcomers = await this.#openAll(come);
+    if (newcomers instanceof Failure) {
+      await Promise.all(leave.map((opened) => this.#reopen(opened)));
+      return newcomers;
+    }
+    for (const opened of leave) this.#letGo(opened);
+    this.#opened = [...stay, ...newcomers];
+    return undefined;
+  }
+
+  /** Accept nothing more; what is open stays. */
+  close(): void {
+    for (const listener of this.#all()) listener.close();
+  }
+
+  /** Send every client away gracefully. */
+  drain(): void {
+    for (const listener of this.#all()) listener.drain();
+  }
+
+  /** End everything now. */
+  cut(): void {
+    for (const { hosts, listener } of this.#opened) {
+      hosts?.stop();
+      this.#forgetLost(listener);
+    }
+    for (const listener of this.#all()) {
+      listener.close();
+      listener.cut();
+    }
+  }
+
+  #all(): readonly Listener[] {
+    return [...this.#opened.map(({ listener }) => listener), ...this.#leaving];
+  }
+
+  /** Its clients are sent away in two steps, and may finish what they have; the process' own end cuts the last. */
+  #letGo({ listener, hosts }: Opened): void {
+    hosts?.stop();
+    this.#forgetLost(listener);
+    const forget = (): void => {
+      this.#leaving.delete(listener);
+      // A counter never falls, also when its listener has gone.
+      this.#pastHandshakeErrors += listener.handshakeErrors;
+      listener.cut();
+    };
+    if (listener.socketCount === 0) return forget();
+    this.#leaving.add(listener);
+    listener.onEmpty = forget;
+    listener.drain();
+  }
+
+  /**
+   * What was closed for newcomers that failed: its port was free a moment ago, and its clients are still there. Should
+   * somebody have taken the port by now it is asked for again and again; the clients that it has are served on.
+   */
+  async #reopen(opened: Opened): Promise<void> {
+    const { listener, config } = opened;
+    const outcome = await listener.start();
+    const isWanted = this.#opened.includes(opened);
+    if (!(outcome instanceof Failure)) {
+      this.#lost.delete(listener);
+      if (!isWanted) listener.close();
+    } else if (isWanted) {
+      if (!this.#lost.has(listener))
+        this.#parts.journal.write({ kind: "listener.lost", listener: config.name, reason: outcome.message });
+      const again = (): void => void this.#reopen(opened);
+      this.#lost.set(listener, this.#parts.clock.after(limits.rebindMs, again));
+    }
+  }
+
+  #forgetLost(listener: Listener): void {
+    this.#lost.get(listener)?.();
+    this.#lost.delete(listener);
+  }
+
+  async #openAll(wanted: readonly ListenerConfig[]): Promise<readonly Opened[] | Failure> {
+    const outcomes = await Promise.all(wanted.map((one) => this.#open(one)));
+    const opened = outcomes.filter((outcome): outcome is Opened => !(outcome instanceof Failure));
+    const failure = outcomes.find((outcome) => outcome instanceof Failure);
+    if (failure === undefined) return opened;
+    for (const { listener, hosts } of opened) {
+      hosts?.stop();
+      listener.close();
+      listener.cut();
+    }
+    return failure;
+  }
+
+  #gatesOf(config: ListenerConfig): ReadonlyMap<string, Gate> {
+    const { upstream, hosts, routes } = config;
+    const names = [upstream, ...hosts.map((host) => host.upstream), ...routes.map((route) => route.upstream)];
+    return new Map(names.map((name) => [name, this.#parts.gateOf(name)]));
+  }
+
+  async #open(config: ListenerConfig): Promise<Opened | Failure> {
+    const { name } = config;
+    const { clock, journal, intake } = this.#parts;
+    const onOtherCa = (host: string): void => listener?.sendAway(host);
+    // Only once there are hosts can their listener be made, and the CA may change before.
+    let listener: Listener | undefined;
+    const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
+    if (hosts instanceof Failure)
+      return new Failure(hosts.code, hosts.origin, `listener ${name}: ${hosts.message}`, hosts.cause);
+    listener = new Listener(
+      {
+        name,
+        ...config.address,
+        inherited: this.#inherited.take(name),
+        upstream: config.upstream,
+        hosts,
+        routes: config.mode === "passthrough" ? routesOf(config) : undefined,
+        introductions: { ...config.proxyProtocol, trusted: networksOf(config.proxyProtocol.trusted) },
+        connectionsPerSource: config.connectionsPerSource,
+        trustedForwarders: networksOf(config.trustedForwarders),
+        keepalive: this.#keepalive,
+      },
+      { clock, journal, gates: this.#gatesOf(config), handshakes: this.#handshakes, intake },
+    );
+    const address = await listener.start();
+    if (!(address instanceof Failure)) return { config, listener, hosts, address };
+    hosts?.stop();
+    return address;
+  }
+}
+
+/** Without any route every name is for all backends of its cluster. */
+function routesOf({ routes, upstream }: ListenerConfig): readonly Route[] {
+  return routes.length > 0 ? routes : [{ serverNames: [], upstream, backends: [] }];
+}
+
+function isSame(one: ListenerConfig, other: ListenerConfig): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,7 +1,0 @@
-/** A fault of ours that cost one stream, told to the journal: the innermost ring of containment (D10). */
-import { failureFrom } from "../failure.ts";
-import type { Journal } from "../journal.ts";
-
-export function faulted(journal: Journal, error: unknown): void {
-  journal.write({ kind: "fault.contained", ring: "stream", message: failureFrom(error, "proxy").message });
-}

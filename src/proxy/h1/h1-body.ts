@@ -1,0 +1,101 @@
+/**
+ * Where the body of a relayed HTTP/1.1 answer ends. Pure. Octets are counted, never changed: the client gets the very
+ * framing that the backend wrote, checked here.
+ */
+import { limits } from "../../base/limits.ts";
+import type { Framing } from "./h1-head.ts";
+
+/** Follows one body. `take` says how many of the octets belong to it, or what is wrong with them. */
+export type BodyEnd = {
+  take(bytes: Buffer): number | string;
+  /** Nothing of the body is outstanding. Undefined: only the connection's end can tell. */
+  readonly isWhole: boolean | undefined;
+};
+
+export function bodyEnd(framing: Framing): BodyEnd {
+  if (framing === "chunked") return new Chunks();
+  return framing === "close" ? { take: (bytes) => bytes.length, isWhole: undefined } : new Length(framing);
+}
+
+class Length implements BodyEnd {
+  #left: number;
+
+  constructor(length: number) {
+    this.#left = length;
+  }
+
+  get isWhole(): boolean {
+    return this.#left === 0;
+  }
+
+  take(bytes: Buffer): number {
+    const taken = Math.min(this.#left, bytes.length);
+    this.#left -= taken;
+    return taken;
+  }
+}
+
+/** What the next octets are: a size line, a chunk, the CRLF behind it, a trailer line; or the end was seen. */
+type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
+
+/** No more digits than a chunk of 4 GiB needs; extensions are passed on, they end with their line (RFC 9112 §7.1.1). */
+const sizeLine = /^([0-9A-Fa-f]{1,8})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
+const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
+
+class Chunks implements BodyEnd {
+  #expected: Expected = "size";
+  /** Of the chunk that is being read. */
+  #left = 0;
+  #line = "";
+  /** All lines of trailers together are held to the bound of a head. */
+  #trailerBytes = 0;
+
+  get isWhole(): boolean {
+    return this.#expected === "nothing";
+  }
+
+  take(bytes: Buffer): number | string {
+    let at = 0;
+    while (at < bytes.length && this.#expected !== "nothing") {
+      if (this.#expected === "chunk") at += this.#skip(bytes.length - at);
+      else {
+        const feed = bytes.indexOf(10, at);
+        const end = feed < 0 ? bytes.length : feed + 1;
+        this.#line += bytes.toString("latin1", at, end);
+        at = end;
+        if (this.#line.length > limits.h1LineBytes) return "line of a chunked body beyond its bound";
+        if (feed >= 0 && !this.#endLine()) return "chunked body is malformed";
+      }
+    }
+    return at;
+  }
+
+  #skip(count: number): number {
+    const skipped = Math.min(this.#left, count);
+    this.#left -= skipped;
+    if (this.#left === 0) this.#expected = "crlf";
+    return skipped;
+  }
+
+  /** False: the line is not what was expected. */
+  #endLine(): boolean {
+    const line = this.#line;
+    this.#line = "";
+    if (this.#expected === "size") return this.#endSize(sizeLine.exec(line)?.[1]);
+    if (this.#expected === "crlf") {
+      this.#expected = "size";
+      return line === "\r\n";
+    }
+    this.#trailerBytes += line.length;
+    if (line === "\r\n") this.#expected = "nothing";
+    else if (!trailerLine.test(line)) return false;
+    return this.#trailerBytes <= limits.headerListBytes;
+  }
+
+  #endSize(digits: string | undefined): boolean {
+    if (digits === undefined) return false;
+    this.#left = Number.parseInt(digits, 16);
+    this.#expected = this.#left === 0 ? "trailer" : "chunk";
+    return true;
+  }
+}

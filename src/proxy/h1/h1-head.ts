@@ -1,0 +1,115 @@
+/**
+ * HTTP/1.1 heads as octets, for the one leg on which we speak it upstream (splice.ts): the request's is written, the
+ * answer's is read. Pure, and stricter than any parser that a client may use: what two parsers could read in two ways
+ * is refused (A37).
+ */
+
+import { limits } from "../../base/limits.ts";
+import { Field, role } from "../../h2/core/field.ts";
+import { type RequestHead, type ResponseHead, readResponse } from "../../h2/core/fields.ts";
+
+/** Where a body ends: after so many octets, after its last chunk, or with its connection. */
+export type Framing = number | "chunked" | "close";
+
+export type AnswerHead = ResponseHead & {
+  /** Protocols that `Upgrade` names, in lower case. */
+  readonly upgrades: readonly string[];
+  readonly framing: Framing;
+  /** Octets of the head, with the empty line that ends it. */
+  readonly length: number;
+};
+
+/** A request that asks for `upgrades`; its fields must have passed readRequest, its body is empty. */
+export function writeUpgrade(request: RequestHead, upgrades: readonly string[]): Buffer {
+  const lines = [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`];
+  for (const field of request.fields) {
+    if (!field.name.startsWith(":") && field.role !== role.host) lines.push(`${field.name}: ${field.value}`);
+  }
+  lines.push("connection: Upgrade", `upgrade: ${upgrades.join(", ")}`, "", "");
+  return Buffer.from(lines.join("\r\n"), "latin1");
+}
+
+/** A plain answer after which the connection ends. */
+export function writeLastAnswer(head: AnswerHead): Buffer {
+  const lines = [`HTTP/1.1 ${head.status} `];
+  for (const field of head.fields) {
+    if (field.role !== role.status) lines.push(`${field.name}: ${field.value}`);
+  }
+  if (head.framing === "chunked") lines.push("transfer-encoding: chunked");
+  lines.push("connection: close", "", "");
+  return Buffer.from(lines.join("\r\n"), "latin1");
+}
+
+/** The head that `bytes` begins with; undefined while it is not whole; else what is wrong with it. */
+export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
+  const end = bytes.indexOf("\r\n\r\n");
+  if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head beyond its bound";
+  if (end < 0) return undefined;
+  const [first = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
+  const status = statusLine.exec(first)?.[1];
+  if (status === undefined) return "status line is malformed";
+  if (lines.length > limits.headerFields) return "too many fields";
+  const fields = readFields(lines);
+  if (typeof fields === "string") return fields;
+  return judge(status, fields, end + 4);
+}
+
+const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+/** Name, colon, value without the blanks around it. Neither folding nor a blank before the colon (RFC 9112 §5). */
+const fieldLine = /^([^\s:]+):(.*)$/;
+
+function readFields(lines: readonly string[]): Field[] | string {
+  const fields: Field[] = [];
+  for (const line of lines) {
+    const parts = fieldLine.exec(line);
+    if (parts === null) return "field line is malformed";
+    const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
+    // A bare CR or LF is left in the value by split(), and is a control character there.
+    if (field.fault !== undefined) return field.fault;
+    fields.push(field);
+  }
+  return fields;
+}
+
+/** Without the blanks at both ends (RFC 9110 §5.6.3), and in linear time: an expression for the last ones is not. */
+function withoutBlanks(text: string): string {
+  let [from, to] = [0, text.length];
+  while (isBlank(text, from)) from += 1;
+  while (to > from && isBlank(text, to - 1)) to -= 1;
+  return text.slice(from, to);
+}
+
+function isBlank(text: string, at: number): boolean {
+  return text[at] === " " || text[at] === "\t";
+}
+
+/** What a head says about the connection is ours to read; the rest must be an answer as HTTP/2 knows it. */
+function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
+  const isSwitch = status === "101";
+  const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
+  // 101 is HTTP/1.1's own; the rest of its head obeys the rules of any other interim head.
+  const head = readResponse([new Field(":status", isSwitch ? "103" : status), ...kept]);
+  if (typeof head === "string") return head;
+  const codings = valuesOf(fields, "transfer-encoding");
+  const framing = framingOf(head, codings);
+  if (framing === undefined) return "transfer-encoding where none belongs";
+  const upgrades = valuesOf(fields, "upgrade").flatMap((value) =>
+    value.toLowerCase().split(",").map(withoutBlanks),
+  );
+  return { ...head, status: Number(status), upgrades, framing, length };
+}
+
+/** RFC 9112 §6.3, as far as an answer to GET or POST needs it. Undefined: two framings, or one where none belongs. */
+function framingOf(head: ResponseHead, codings: readonly string[]): Framing | undefined {
+  const isBodiless = head.status < 200 || head.status === 204 || head.status === 304;
+  if (codings.length === 0) {
+    if (isBodiless) return 0;
+    return head.contentLength >= 0 ? head.contentLength : "close";
+  }
+  if (isBodiless || head.contentLength >= 0) return undefined;
+  return codings.join().toLowerCase() === "chunked" ? "chunked" : undefined;
+}
+
+function valuesOf(fields: readonly Field[], name: string): string[] {
+  return fields.filter((field) => field.name === name).map((field) => field.value);
+}

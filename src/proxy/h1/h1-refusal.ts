@@ -1,0 +1,56 @@
+/**
+ * Answers to what never became a request: written to the socket as they are, always the last thing on it. Bodies are
+ * Kubernetes `Status` objects, so that kubectl shows the sentence instead of "unknown".
+ */
+import { role } from "../../h2/core/field.ts";
+import type { Side } from "../../h2/core/side.ts";
+import { statusJson } from "../../kube/status.ts";
+
+/** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
+const reasons = {
+  400: ["Bad Request", "BadRequest"],
+  405: ["Method Not Allowed", "MethodNotAllowed"],
+  413: ["Content Too Large", "RequestEntityTooLarge"],
+  431: ["Request Header Fields Too Large", "BadRequest"],
+  504: ["Gateway Timeout", "Timeout"],
+} as const;
+export type RefusalCode = keyof typeof reasons;
+
+/** A whole HTTP/1.1 answer that ends its connection. The message must not quote field values: they may be secrets. */
+export function refusal(code: RefusalCode, message: string): Buffer {
+  const [phrase, reason] = reasons[code];
+  // As respond.ts has it: whoever reads it sees that no apiserver said so.
+  const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
+  const head = [
+    `HTTP/1.1 ${code} ${phrase}`,
+    "content-type: application/json",
+    "cache-control: no-cache, private",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** What `answer` writes to a side, as a whole HTTP/1.1 answer that ends its connection. */
+export function rawAnswer(answer: (side: Side) => void): Buffer {
+  const pieces: Buffer[] = [];
+  answer({
+    sendHeaders(fields) {
+      const status = fields.find((field) => field.role === role.status)?.value ?? "500";
+      const lines = fields
+        .filter((field) => field.role !== role.status)
+        .map((field) => `${field.name}: ${field.value}\r\n`);
+      pieces.push(Buffer.from(`HTTP/1.1 ${status} \r\n${lines.join("")}connection: close\r\n\r\n`, "latin1"));
+    },
+    sendData: (bytes, start, end) => pieces.push(bytes.subarray(start, end)),
+    reset: () => {},
+    queuedBytes: 0,
+    grant: () => {},
+  });
+  return Buffer.concat(pieces);
+}
+
+/** For whoever speaks plain HTTP to the TLS port: names the mistake, as Go's server does. */
+export function plainHttpOnTls(): Buffer {
+  return refusal(400, "Client sent an HTTP request to an HTTPS port: use https:// in the server's address");
+}

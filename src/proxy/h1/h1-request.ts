@@ -1,0 +1,171 @@
+/**
+ * An HTTP/1.1 head as the fields of an HTTP/2 request, so that both kinds of client meet the same rules afterwards.
+ * Pure. Names become lower case; values, order and multiplicity stay as they came, so the caller must read them from
+ * `rawHeaders`: node's header objects merge repeated fields (two Impersonate-Group become one group "a, b").
+ */
+import type { IncomingMessage } from "node:http";
+import { limits } from "../../base/limits.ts";
+import { Field } from "../../h2/core/field.ts";
+import { type RequestHead, readRequest, trailersFault } from "../../h2/core/fields.ts";
+
+/** What node:http's parser knows of a head, as it was written. */
+export type H1Head = {
+  readonly method: string;
+  /** The request target of the first line, in any of its forms (RFC 9112 §3.2). */
+  readonly target: string;
+  readonly version: string;
+  readonly rawHeaders: readonly string[];
+  readonly scheme: "http" | "https";
+  /** Where the client reached us: what HTTP/1.0 without a Host is about (HAProxy's httpchk asks so). */
+  readonly ownAuthority: string;
+};
+
+/** What the parser made of a request on a socket of ours. */
+export function headOf(request: IncomingMessage, isTls: boolean): H1Head {
+  const { localAddress = "", localPort = 0 } = request.socket;
+  return {
+    method: request.method ?? "",
+    target: request.url ?? "",
+    version: request.httpVersion,
+    rawHeaders: request.rawHeaders,
+    scheme: isTls ? "https" : "http",
+    ownAuthority: `${localAddress.includes(":") ? `[${localAddress}]` : localAddress}:${localPort}`,
+  };
+}
+
+export type H1Request = { readonly head: RequestHead; readonly hasBody: boolean };
+
+/** Meant for the next hop only, whether or not `Connection` names them (RFC 9110 §7.6.1). */
+const hopByHop = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+]);
+
+/** Removing one of these would change who asks, what is asked, or where a body ends (A40). */
+const kept =
+  /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
+
+/** The request by the rules of HTTP/2, after those that only HTTP/1.1 needs; or why it is refused. */
+export function readHead(head: H1Head): H1Request | string {
+  if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
+  const pairs = pairsOf(head.rawHeaders);
+  if (pairs.length > limits.headerFields) return `More than ${limits.headerFields} header fields`;
+  if (pairs.some((pair) => pair.some((text) => text.length > limits.fieldBytes)))
+    return `A field of more than ${limits.fieldBytes} octets`;
+  const options = connectionOptions(pairs);
+  const forbidden = [...options].find((option) => kept.test(option));
+  if (forbidden !== undefined) return `Connection names "${forbidden}", which must reach the apiserver`;
+  const framing = framingOf(pairs, head.version);
+  if ("fault" in framing) return framing.fault;
+  const target = targetOf(head, valuesOf(pairs, "host"));
+  if (typeof target === "string") return target;
+  const travelling = pairs.filter(([name, value]) => travelsOn(name, value, options));
+  const request = readRequest(fieldsOf(head, target, travelling));
+  return typeof request === "string"
+    ? `Malformed request: ${request}`
+    : { head: request, hasBody: framing.hasBody };
+}
+
+export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };
+
+/**
+ * A request that may switch protocols. None with a body: what follows it would be read as tunnel by us and as a second
+ * request by others (A34, CVE-2026-58055). `Content-Length: 0` is what Go sends on kubectl's POST.
+ */
+export function readUpgrade(raw: H1Head): H1Upgrade | string {
+  const request = readHead(raw);
+  if (typeof request === "string") return request;
+  if (request.hasBody) return "Upgrade with a body";
+  if (raw.version !== "1.1") return "Upgrade in HTTP/1.0";
+  if (raw.method !== "GET" && raw.method !== "POST") return "Upgrade is for GET and POST";
+  return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
+}
+
+/** Trailers may describe the body, never who asks or how the message ends (A38, RFC 9110 §6.5.1). */
+export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
+  if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
+  const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));
+  const fault = trailersFault(fields);
+  return fault === undefined ? fields : `Malformed trailers: ${fault}`;
+}
+
+/** Protocols asked for in `Upgrade`, as written; h2c is left out, for a request may ignore it (RFC 9113 §3.1). */
+export function upgradesOf(rawHeaders: readonly string[]): string[] {
+  return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
+}
+
+/** Name in lower case and value, in order. */
+function pairsOf(rawHeaders: readonly string[]): (readonly [string, string])[] {
+  const pairs: (readonly [string, string])[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    pairs.push([(rawHeaders[at] ?? "").toLowerCase(), rawHeaders[at + 1] ?? ""]);
+  return pairs;
+}
+
+function fieldsOf(head: H1Head, target: Target, pairs: Pairs): Field[] {
+  return [
+    new Field(":method", head.method),
+    new Field(":scheme", head.scheme),
+    new Field(":authority", target.authority),
+    new Field(":path", target.path),
+    ...pairs.map(([name, value]) => new Field(name, name === "te" ? "trailers" : value)),
+  ];
+}
+
+type Pairs = readonly (readonly [string, string])[];
+
+function valuesOf(pairs: Pairs, wanted: string): string[] {
+  return pairs.filter(([name]) => name === wanted).map(([, value]) => value);
+}
+
+function tokensOf(values: readonly string[]): string[] {
+  return values
+    .join(",")
+    .split(",")
+    .map((token) => token.trim())
+    .filter((token) => token !== "");
+}
+
+function connectionOptions(pairs: Pairs): Set<string> {
+  return new Set(tokensOf(valuesOf(pairs, "connection")).map((option) => option.toLowerCase()));
+}
+
+function travelsOn(name: string, value: string, options: ReadonlySet<string>): boolean {
+  // The one option of TE that HTTP/2 has, and it is for this hop in both (RFC 9113 §8.2.2).
+  if (name === "te") return value.toLowerCase() === "trailers";
+  return name !== "host" && !hopByHop.has(name) && !options.has(name);
+}
+
+/** Exactly `chunked` or a length: anything else is how requests are smuggled (A33). */
+function framingOf(
+  pairs: Pairs,
+  version: string,
+): { readonly hasBody: boolean } | { readonly fault: string } {
+  const codings = valuesOf(pairs, "transfer-encoding");
+  const lengths = valuesOf(pairs, "content-length");
+  if (codings.length === 0) return { hasBody: lengths.some((length) => !/^0+$/.test(length)) };
+  if (codings.length > 1 || codings[0]?.toLowerCase() !== "chunked")
+    return { fault: 'Transfer-Encoding is not just "chunked"' };
+  if (version === "1.0") return { fault: "Transfer-Encoding in HTTP/1.0" };
+  return lengths.length > 0 ? { fault: "Both Content-Length and Transfer-Encoding" } : { hasBody: true };
+}
+
+type Target = { readonly authority: string; readonly path: string };
+
+/** Where the request is for. Never decoded, never normalised: the apiserver sees the same octets (A30). */
+function targetOf(head: H1Head, hosts: readonly string[]): Target | string {
+  if (hosts.length > 1) return "More than one Host";
+  if (hosts.length === 0 && head.version === "1.1") return "No Host";
+  const host = hosts[0] ?? head.ownAuthority;
+  const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(head.target);
+  if (absolute === null) return { authority: host, path: head.target };
+  const authority = String(absolute[1]);
+  const rest = String(absolute[2]);
+  if (hosts.length > 0 && host.toLowerCase() !== authority.toLowerCase())
+    return "Host differs from the request target's authority";
+  return { authority, path: rest.startsWith("/") ? rest : `/${rest}` };
+}

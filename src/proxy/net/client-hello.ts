@@ -1,0 +1,155 @@
+/**
+ * What a client says in clear before TLS begins: its ClientHello (RFC 8446 §4.1.2), of which the server's name is read
+ * (RFC 6066 §3) and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: octets in.
+ */
+import { limits } from "../../base/limits.ts";
+
+export type Hello =
+  | { readonly state: "partial" }
+  /** Not TLS at all. */
+  | { readonly state: "foreign" }
+  | { readonly state: "malformed"; readonly reason: string }
+  | WholeHello;
+
+export type WholeHello = {
+  readonly state: "whole";
+  /** Where its last record ends. */
+  readonly length: number;
+  /** In lower case, without a last dot, printable. Undefined: it names none, as for an IP address. */
+  readonly serverName: string | undefined;
+  /** A request may follow before the server has answered (0-RTT). */
+  readonly hasEarlyData: boolean;
+};
+
+const recordHeaderBytes = 5;
+const messageHeaderBytes = 4;
+const handshakeRecord = 0x16;
+const clientHello = 1;
+/** RFC 8446 §5.1: 2^14. */
+const recordBytes = 16_384;
+const serverNameExtension = 0;
+const hostName = 0;
+const earlyDataExtension = 42;
+
+/** Thrown and caught in this file only. */
+class Malformed extends Error {}
+
+/** `seen` is what has come so far, from the first octet on. */
+export function readHello(seen: Buffer): Hello {
+  if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
+  try {
+    const found = findMessage(seen);
+    if (found === undefined) return { state: "partial" };
+    const { pieces, length } = found;
+    return { state: "whole", length, ...readMessage(new Cursor(Buffer.concat(pieces))) };
+  } catch (error) {
+    if (error instanceof Malformed) return { state: "malformed", reason: error.message };
+    throw error;
+  }
+}
+
+/** What its records carry, and where the last of them ends; undefined while it is not whole. */
+function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
+  const pieces: Buffer[] = [];
+  const header: number[] = [];
+  let wantedBytes = Infinity;
+  let joinedBytes = 0;
+  for (let at = 0; at + recordHeaderBytes <= seen.length; ) {
+    if (pieces.length >= limits.helloRecords) throw new Malformed("it has too many records");
+    const end = at + recordHeaderBytes + lengthOfRecord(seen, at);
+    const piece = seen.subarray(at + recordHeaderBytes, end);
+    header.push(...piece.subarray(0, messageHeaderBytes - header.length));
+    if (header.length === messageHeaderBytes) wantedBytes = lengthOfMessage(header);
+    joinedBytes += end - at - recordHeaderBytes;
+    if (joinedBytes > wantedBytes) throw new Malformed("something follows it in its record");
+    if (end > seen.length) return undefined;
+    pieces.push(piece);
+    if (joinedBytes === wantedBytes) return { pieces, length: end };
+    at = end;
+  }
+  return undefined;
+}
+
+function lengthOfRecord(seen: Buffer, at: number): number {
+  const length = seen.readUInt16BE(at + 3);
+  if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
+    throw new Malformed("it is not all of one handshake");
+  // An empty one may not be sent (§5.1), and would go on for ever.
+  if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} octets`);
+  return length;
+}
+
+function lengthOfMessage([type = 0, high = 0, middle = 0, low = 0]: readonly number[]): number {
+  const length = messageHeaderBytes + high * 65_536 + middle * 256 + low;
+  if (type !== clientHello) throw new Malformed(`it is message ${type}`);
+  if (length > limits.helloBytes) throw new Malformed(`it has ${length} octets`);
+  return length;
+}
+
+/** Takes from the front, and never more than there is. */
+class Cursor {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
+  take(count: number): Buffer {
+    const end = this.#at + count;
+    if (end > this.#bytes.length) throw new Malformed("it is cut short inside");
+    const taken = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return taken;
+  }
+
+  number(octets: 1 | 2): number {
+    return this.take(octets).readUIntBE(0, octets);
+  }
+
+  /** What has its length before it. */
+  vector(octets: 1 | 2): Cursor {
+    return new Cursor(this.take(this.number(octets)));
+  }
+
+  get text(): string {
+    return this.#bytes.toString("latin1");
+  }
+}
+
+function readMessage(message: Cursor): Pick<WholeHello, "serverName" | "hasEarlyData"> {
+  const versionBytes = 2;
+  const randomBytes = 32;
+  message.take(messageHeaderBytes + versionBytes + randomBytes);
+  message.vector(1); // session id
+  message.vector(2); // cipher suites
+  message.vector(1); // compression methods
+  let serverName: string | undefined;
+  let hasEarlyData = false;
+  // Of TLS 1.2, extensions may be left out altogether.
+  const extensions = message.isAtEnd ? message : message.vector(2);
+  if (!message.isAtEnd) throw new Malformed("something follows its extensions");
+  while (!extensions.isAtEnd) {
+    const type = extensions.number(2);
+    const body = extensions.vector(2);
+    if (type === serverNameExtension) {
+      if (serverName !== undefined) throw new Malformed("it names two servers");
+      serverName = readServerName(body);
+    } else if (type === earlyDataExtension) hasEarlyData = true;
+  }
+  return { serverName, hasEarlyData };
+}
+
+function readServerName(body: Cursor): string {
+  const names = body.vector(2);
+  const type = names.number(1);
+  const name = names.vector(2);
+  if (!names.isAtEnd || !body.isAtEnd || type !== hostName) throw new Malformed("it names two servers");
+  const text = name.text.toLowerCase().replace(/\.$/, "");
+  if (!/^[!-~]{1,253}$/.test(text)) throw new Malformed("it names a server that can have no such name");
+  return text;
+}

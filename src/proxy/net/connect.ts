@@ -1,0 +1,175 @@
+/** Opens sockets to backends: TLS verified against the cluster's CA and name, ALPN h2; plain TCP on loopback only. */
+import net from "node:net";
+import tls from "node:tls";
+import { Failure, failureFrom, timeout } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import { retell, type Trusted, wrongName } from "./distrust.ts";
+import { type HeaderVersion, writeHeader } from "./proxy-header.ts";
+import type { Ends } from "./proxy-protocol.ts";
+import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
+import type { Wire, WireOwner } from "./wire.ts";
+
+export type BackendAddress = {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: plain h2c, which config allows on loopback only. */
+  readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
+  /** It stands behind a load balancer of its own, and must be told whose each connection is. */
+  readonly proxyProtocol?: HeaderVersion | undefined;
+};
+
+/** A certificate of ours and its key, PEM: what a backend is shown when it asks. */
+export type ShownPair = { readonly chain: string; readonly key: string };
+
+/** A socket that is opening, for a client if its `ends` are given; errors come as its "error" and "close", as usual. */
+export function openSocket(
+  address: BackendAddress,
+  alpn: "h2" | "http/1.1",
+  pair?: ShownPair,
+  ends?: Ends,
+): net.Socket {
+  if (address.tls === undefined) return openTcp(address, { ends });
+  const { ca, serverName } = address.tls;
+  const trusted = address.tls;
+  const options: tls.ConnectionOptions = {
+    secureContext: contextFor(ca, pair),
+    // An IP address is no SNI name (RFC 6066 §3), but the certificate is still checked against it.
+    servername: net.isIP(serverName) === 0 ? serverName : "",
+    checkServerIdentity: (_name, certificate) =>
+      wrongName(tls.checkServerIdentity(serverName, certificate), trusted, certificate),
+    ALPNProtocols: [alpn],
+  };
+  const socket = openTls(address, options, ends);
+  // The first to hear of it, so that everybody else hears it in our words.
+  socket.prependListener("error", (reason) => retell(reason, trusted));
+  return socket;
+}
+
+/**
+ * A TLS socket that asks for a certificate by a name of its own and trusts whoever answers: to read that certificate,
+ * and to say nothing. Undefined: the backend has no TLS.
+ */
+export function openUntrusting(address: BackendAddress, name: string): tls.TLSSocket | undefined {
+  if (address.tls === undefined) return undefined;
+  return openTls(address, {
+    servername: name,
+    rejectUnauthorized: false,
+    ALPNProtocols: ["http/1.1"],
+  });
+}
+
+/** Without a client's `ends` the connection is our own, and a PROXY header says so. */
+function openTcp(
+  address: BackendAddress,
+  options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
+): net.Socket {
+  const { host, port, proxyProtocol } = address;
+  const { ends, allowHalfOpen = false } = options;
+  if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
+  // Trying several addresses at once Node exchanges the handle below, under whoever has it by then.
+  const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
+  socket.write(writeHeader(proxyProtocol, ends));
+  return socket;
+}
+
+function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?: Ends): tls.TLSSocket {
+  const { host, port, proxyProtocol } = address;
+  if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
+  const socket = openTcp(address, { ends });
+  const secure = tls.connect({ socket, ...options });
+  // Node tells the upper one of the lower one's error, and when that was its dial's, twice.
+  secure.on("error", () => {});
+  socket.on("error", () => {});
+  socket.on("close", () => secure.destroy());
+  secure.on("close", () => socket.destroy());
+  return secure;
+}
+
+type Context = {
+  readonly ca: string | undefined;
+  readonly pair: ShownPair | undefined;
+  readonly context: tls.SecureContext;
+};
+
+/** Parsing the CA again at each dial would cost more than the handshake; a reload brings another text. Latest first. */
+let contexts: readonly Context[] = [];
+
+function contextFor(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
+  const known = contexts.find((one) => one.ca === ca && one.pair === pair);
+  const latest = known ?? { ca, pair, context: createContext(ca, pair) };
+  if (latest !== contexts[0])
+    contexts = [latest, ...contexts.filter((one) => one !== latest)].slice(0, limits.tlsContexts);
+  return latest.context;
+}
+
+function createContext(ca: string | undefined, pair: ShownPair | undefined): tls.SecureContext {
+  return tls.createSecureContext({
+    ...(ca === undefined ? {} : { ca }),
+    ...(pair === undefined ? {} : { cert: pair.chain, key: pair.key }),
+    minVersion: "TLSv1.2",
+  });
+}
+
+/** For a lane: the wire is there at once, what is written before the handshake waits. */
+export function connectLane(
+  address: BackendAddress,
+  owner: WireOwner,
+  parts: { readonly journal: Journal; readonly keepalive: Keepalive; readonly pair?: ShownPair | undefined },
+): Wire {
+  const socket = openSocket(address, "h2", parts.pair);
+  setKeepalive(socket, parts.keepalive);
+  if (socket instanceof tls.TLSSocket) {
+    socket.on("secureConnect", () => {
+      if (socket.alpnProtocol === "h2") return;
+      socket.destroy(
+        new Error(`Backend ${address.name} does not speak HTTP/2: ALPN gave ${String(socket.alpnProtocol)}`),
+      );
+    });
+  }
+  return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
+}
+
+/** For a passthrough: TCP alone, since TLS is the client's own. Its "close" tells of every failure. */
+export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
+  const socket = openTcp(address, { ends, allowHalfOpen: true });
+  socket.on("error", () => {});
+  setKeepalive(socket, keepalive);
+  return socket;
+}
+
+/** For an Upgrade: an http/1.1 socket once it is ready, or why there is none. `withinMs` bounds all of it. */
+export function connectUpgrade(
+  address: BackendAddress,
+  parts: {
+    readonly keepalive: Keepalive;
+    readonly pair?: ShownPair | undefined;
+    /** Whom it is for. */
+    readonly ends?: Ends | undefined;
+  },
+  withinMs: number,
+): Promise<net.Socket | Failure> {
+  const { keepalive, pair, ends } = parts;
+  const socket = openSocket(address, "http/1.1", pair, ends);
+  setKeepalive(socket, keepalive);
+  socket.setTimeout(withinMs);
+  return new Promise((resolve) => {
+    const fail = (reason: Error): void => {
+      socket.destroy();
+      const { message } = failureFrom(reason, "backend");
+      const text = `Cannot open an http/1.1 socket to backend ${address.name} for the Upgrade: ${message}`;
+      resolve(new Failure("backend-refused", "backend", text, reason));
+    };
+    socket.once("error", fail);
+    socket.once("timeout", () => {
+      fail(timeout(`No socket to backend ${address.name} in ${withinMs} ms`));
+    });
+    socket.once(address.tls === undefined ? "connect" : "secureConnect", () => {
+      socket.off("error", fail);
+      socket.removeAllListeners("timeout");
+      socket.setTimeout(0);
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,63 @@
+/**
+ * The first octets of a new socket, looked at before it is known who reads it. What is not taken is put back. Bounded
+ * in time (A22) by a deadline, in octets by whoever looks, and over all sockets that are looked at together.
+ */
+import type net from "node:net";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+
+/** What was seen, and how many octets of it were for the one who looked. */
+export type Seen<T> = { readonly verdict: T; readonly taken: number };
+
+/** Undefined: too few octets to tell. `seen` is whole so far; it is called again with more. */
+export type Look<T> = (seen: Buffer) => Seen<T> | undefined;
+
+/** Octets that wait on sockets whose first words are not whole; those that come whole never do. */
+let waitingBytes = 0;
+
+/** Tells once, with the socket paused; or never, when the socket ends or is silent for `limits.handshakeMs`. */
+export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (verdict: T) => void): void {
+  const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
+  let room: Buffer = Buffer.alloc(0);
+  let length = 0;
+  let held = 0;
+  const hold = (bytes: number): void => {
+    waitingBytes += bytes - held;
+    held = bytes;
+  };
+  const leave = (): void => {
+    stopTimer();
+    hold(0);
+    socket.off("data", take);
+    socket.off("close", leave);
+  };
+  // Not "readable" with unshift: what is put back makes it fire again at once, and one octet would spin for ever.
+  const take = (chunk: Buffer): void => {
+    room = length === 0 ? chunk : joined(room, length, chunk);
+    length += chunk.length;
+    const seen = room.subarray(0, length);
+    const found = look(seen);
+    if (found === undefined) {
+      hold(room.length);
+      if (waitingBytes > limits.peekedBytes) socket.destroy();
+      return;
+    }
+    leave();
+    socket.pause();
+    if (found.taken < length) socket.unshift(seen.subarray(found.taken));
+    tell(found.verdict);
+  };
+  socket.on("close", leave);
+  socket.on("data", take);
+  // It may have been paused by who looked at it before.
+  socket.resume();
+}
+
+/** Doubles when it is full: what comes octet by octet is copied twice in all, and not once for each octet. */
+function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
+  const needed = length + chunk.length;
+  const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));
+  if (own !== room) room.copy(own, 0, 0, length);
+  chunk.copy(own, length);
+  return own;
+}

@@ -1,0 +1,51 @@
+/** A PROXY header as we write it, for backends that stand behind a load balancer of their own. Pure. */
+import { addressOfOctets, octetsOf } from "../../base/address.ts";
+import type { Ends } from "./proxy-protocol.ts";
+
+export type HeaderVersion = "v1" | "v2";
+
+/** Version 2's signature, and its octets for a connection of our own (LOCAL) and for somebody's (PROXY). */
+const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
+const local = 0x20;
+const proxied = 0x21;
+const tcp4 = 0x11;
+const tcp6 = 0x21;
+
+const ownHeaders = {
+  v1: Buffer.from("PROXY UNKNOWN\r\n"),
+  v2: Buffer.concat([signature, Buffer.from([local, 0, 0, 0])]),
+};
+
+/** Names these ends; without them, or where they are no IP addresses, it says that the connection is our own. */
+export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
+  const source = ends && octetsOf(ends.source.address);
+  const destination = ends && octetsOf(ends.destination.address);
+  if (ends === undefined || source === undefined || destination === undefined) return ownHeaders[version];
+  return headerOf(version, [source, destination], [ends.source.port, ends.destination.port]);
+}
+
+function headerOf(version: HeaderVersion, octets: readonly (readonly number[])[], ports: number[]): Buffer {
+  const isV4 = octets.every(({ length }) => length === 4);
+  const addresses = isV4 ? octets : octets.map(mapped);
+  if (version === "v1")
+    return Buffer.from(`PROXY TCP${isV4 ? 4 : 6} ${[...addresses.map(textOf), ...ports].join(" ")}\r\n`);
+  const block = [...addresses.flat(), ...ports.flatMap(u16)];
+  const fixed = [proxied, isV4 ? tcp4 : tcp6, ...u16(block.length)];
+  return Buffer.concat([signature, Buffer.from([...fixed, ...block])]);
+}
+
+/** Both ends are of one family: where only one is IPv6 the other is written as that (RFC 4291 §2.5.5.2). */
+function mapped(octets: readonly number[]): readonly number[] {
+  return octets.length === 16 ? octets : [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...octets];
+}
+
+/** Of IPv6 every group is written out: some readers know no dots in such an address. */
+function textOf(octets: readonly number[]): string {
+  if (octets.length === 4) return addressOfOctets(Uint8Array.from(octets));
+  const bytes = Buffer.from(octets);
+  return Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(":");
+}
+
+function u16(value: number): readonly number[] {
+  return [(value >> 8) & 0xff, value & 0xff];
+}

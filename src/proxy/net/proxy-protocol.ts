@@ -1,0 +1,103 @@
+/**
+ * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): what a load balancer says of
+ * its client before the client's own octets. Pure: octets in, what they say out (proxy-header.ts: the other way round). TLVs
+ * of version 2 are passed over unread: nothing here is decided by them.
+ */
+import { addressOfOctets, octetsOf } from "../../base/address.ts";
+import { limits } from "../../base/limits.ts";
+
+/** One end of a connection; an IP address without brackets. */
+export type Endpoint = { readonly address: string; readonly port: number };
+
+export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
+
+/** What the first octets of a socket are. `ends` is undefined where the sender speaks for itself (LOCAL, UNKNOWN). */
+export type Header =
+  | { readonly state: "absent" }
+  | { readonly state: "partial" }
+  | { readonly state: "malformed"; readonly reason: string }
+  | { readonly state: "whole"; readonly length: number; readonly ends: Ends | undefined };
+
+const signature1 = Buffer.from("PROXY ");
+const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
+/** With its CRLF (§2.1). */
+const longestLine = 107;
+const fixedBytes = 16;
+
+/** Addresses and ports of version 2's families, in octets; of UNIX sockets and unspecified ones nothing is read. */
+const families = new Map([
+  [1, { addressBytes: 4, blockBytes: 12 }],
+  [2, { addressBytes: 16, blockBytes: 36 }],
+]);
+const unixBlockBytes = 216;
+
+export function readHeader(seen: Buffer): Header {
+  if (startsLike(seen, signature1)) return seen.length < signature1.length ? partial : readLine(seen);
+  if (startsLike(seen, signature2)) return seen.length < fixedBytes ? partial : readBinary(seen);
+  return { state: "absent" };
+}
+
+const partial: Header = { state: "partial" };
+const malformed = (reason: string): Header => ({ state: "malformed", reason });
+
+/** As far as both go. */
+function startsLike(seen: Buffer, signature: Buffer): boolean {
+  const length = Math.min(seen.length, signature.length);
+  return seen.subarray(0, length).equals(signature.subarray(0, length));
+}
+
+function readLine(seen: Buffer): Header {
+  const end = seen.subarray(0, longestLine).indexOf("\r\n");
+  if (end < 0) return seen.length < longestLine ? partial : malformed("its line has no end");
+  const line = seen.toString("latin1", signature1.length, end);
+  const length = end + 2;
+  if (line === "UNKNOWN" || line.startsWith("UNKNOWN ")) return { state: "whole", length, ends: undefined };
+  const ends = endsIn(line);
+  return ends === undefined ? malformed("its line cannot be read") : { state: "whole", length, ends };
+}
+
+function endsIn(line: string): Ends | undefined {
+  const [, family, from, to, fromPort, toPort] =
+    /^TCP([46]) ([\da-fA-F.:]+) ([\da-fA-F.:]+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/.exec(line) ?? [];
+  const addressBytes = family === "4" ? 4 : 16;
+  const source = endpointIn(from, fromPort, addressBytes);
+  const destination = endpointIn(to, toPort, addressBytes);
+  return source && destination && { source, destination };
+}
+
+function endpointIn(text = "", portText = "", addressBytes: number): Endpoint | undefined {
+  const octets = octetsOf(text);
+  const port = Number(portText);
+  if (octets?.length !== addressBytes || port > 65_535) return undefined;
+  return { address: addressOfOctets(Uint8Array.from(octets)), port };
+}
+
+function readBinary(seen: Buffer): Header {
+  const [version, command] = [seen.readUInt8(12) >> 4, seen.readUInt8(12) & 0xf];
+  const [family, transport] = [seen.readUInt8(13) >> 4, seen.readUInt8(13) & 0xf];
+  const blockBytes = seen.readUInt16BE(14);
+  const length = fixedBytes + blockBytes;
+  if (version !== 2) return malformed(`its version is ${version}`);
+  if (command > 1) return malformed(`its command is ${command}`);
+  if (family > 3 || transport > 2) return malformed("its family or transport is unknown");
+  if (length > limits.introductionBytes) return malformed(`it has ${length} octets`);
+  if (seen.length < length) return partial;
+  if (command === 0) return { state: "whole", length, ends: undefined };
+  if (transport === 2) return malformed("it is for datagrams");
+  return readBlock(seen.subarray(fixedBytes, length), { family, transport });
+}
+
+function readBlock(block: Buffer, { family, transport }: { family: number; transport: number }): Header {
+  const length = fixedBytes + block.length;
+  const form = families.get(family);
+  if (block.length < (form?.blockBytes ?? (family === 3 ? unixBlockBytes : 0)))
+    return malformed("its addresses are cut short");
+  if (form === undefined || transport === 0) return { state: "whole", length, ends: undefined };
+  const { addressBytes } = form;
+  const addressAt = (at: number): string => addressOfOctets(block.subarray(at, at + addressBytes));
+  const ends = {
+    source: { address: addressAt(0), port: block.readUInt16BE(2 * addressBytes) },
+    destination: { address: addressAt(addressBytes), port: block.readUInt16BE(2 * addressBytes + 2) },
+  };
+  return { state: "whole", length, ends };
+}

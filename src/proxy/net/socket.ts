@@ -1,0 +1,107 @@
+/**
+ * Joins a TCP or TLS socket and whoever reads it. The seam of the simulation: the rest of the path sees a Wire.
+ * The catch-all guard is here too: what one session throws ends that session, never the process (D10).
+ */
+import type net from "node:net";
+import { wallClock } from "../../base/clock.ts";
+import { type Failure, failureFrom, type Origin } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import { readInto } from "./read-into.ts";
+import type { Wire, WireOwner } from "./wire.ts";
+
+export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
+
+/** The kernel's own probes: a backstop for quiet sockets only, blind while any octet is unacknowledged (F1). */
+export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
+}
+
+/** `origin` is who is charged when it breaks. */
+export function wireOf(
+  socket: net.Socket,
+  owner: WireOwner,
+  parts: { journal: Journal; origin: Origin },
+): Wire {
+  let failure: Failure | undefined;
+  const guarded = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      failure ??= failureFrom(error, "proxy");
+      parts.journal.write({ kind: "fault.contained", ring: "session", message: failure.message });
+      socket.destroy();
+    }
+  };
+  const receive = (chunk: Buffer): void => guarded(() => owner.receive(chunk));
+  readInto(socket, receive);
+  socket.on("data", receive);
+  socket.on("drain", () => guarded(() => owner.drained()));
+  socket.on("error", (error) => {
+    failure ??= failureFrom(error, parts.origin);
+  });
+  // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping. The owner learns it now:
+  // a peer that does not read what is still to be written would keep the session's streams for seconds (D17).
+  socket.on("end", () => {
+    guarded(() => owner.closed(failure));
+    if (!socket.writableEnded) endSoon(socket);
+  });
+  socket.on("close", () => guarded(() => owner.closed(failure)));
+  if (parts.origin === "client") socket.on("drain", () => socket.resume());
+  return {
+    write(buffers, written) {
+      const isTaken = writeAll(socket, buffers, written);
+      // Answers without a body know no window: whoever does not read them is not heard either, until it does.
+      if (parts.origin === "client" && socket.writableLength > limits.unreadBytes) socket.pause();
+      return isTaken;
+    },
+    get waitingBytes() {
+      return socket.writableLength;
+    },
+    end() {
+      endSoon(socket);
+    },
+    destroy() {
+      socket.destroy();
+    },
+  };
+}
+
+/**
+ * Says that all is said, and destroys the socket when the peer has had time to hear it. Without this a peer that is
+ * told to go and stays keeps its descriptor, and what it did not read, for as long as it likes.
+ */
+function endSoon(socket: net.Socket): void {
+  socket.end();
+  let left = socket.writableLength;
+  let looks = 0;
+  const look = (): void => {
+    const isMoving = socket.writableLength < left;
+    left = socket.writableLength;
+    looks = isMoving ? 0 : looks + 1;
+    if (left === 0 || looks >= limits.lingerLooks) socket.destroy();
+    else stop = wallClock.after(limits.lingerMs, look);
+  };
+  let stop = wallClock.after(limits.lingerMs, look);
+  socket.once("close", () => stop());
+}
+
+function writeAll(
+  socket: net.Socket,
+  buffers: readonly Buffer[],
+  written: (() => void) | undefined,
+): boolean {
+  if (socket.destroyed || socket.writableEnded) return true;
+  const isOne = buffers.length === 1;
+  if (!isOne) socket.cork();
+  let left = buffers.length;
+  for (const buffer of buffers) {
+    left -= 1;
+    if (left > 0 || written === undefined) socket.write(buffer);
+    else socket.write(buffer, (error) => (error ? undefined : written()));
+  }
+  if (!isOne) socket.uncork();
+  // "drain" comes only after a write that said false, which a backlog this far above the mark always did.
+  return socket.writableLength <= limits.socketBacklogBytes;
+}

@@ -1,0 +1,33 @@
+/** The way of a list to its client, on which its version is read in passing; nothing is changed. */
+import type { Field } from "../../h2/core/field.ts";
+import type { Side } from "../../h2/core/side.ts";
+import { ListVersion } from "../../kube/list-version.ts";
+import { PassingSide } from "./passing-side.ts";
+
+export class ListSide extends PassingSide {
+  readonly #tell: (version: string) => void;
+  /** Undefined before the answer, and when its version is told. */
+  #reading: ListVersion | undefined;
+
+  /** `tell` hears the version of an answer, if it can be read, and "" never. */
+  constructor(down: Side, tell: (version: string) => void) {
+    super(down);
+    this.#tell = tell;
+  }
+
+  override sendHeaders(fields: readonly Field[], end: boolean): void {
+    const valueOf = (name: string): string => fields.find((field) => field.name === name)?.value ?? "";
+    if (fields[0]?.value === "200")
+      this.#reading = new ListVersion(valueOf("content-type"), valueOf("content-encoding"));
+    super.sendHeaders(fields, end);
+  }
+
+  override sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#reading?.feed(bytes, start, end, endStream);
+    const version = this.#reading?.version ?? "";
+    super.sendData(bytes, start, end, endStream);
+    if (version === "") return;
+    this.#reading = undefined;
+    this.#tell(version);
+  }
+}

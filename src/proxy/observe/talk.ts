@@ -1,0 +1,148 @@
+/** Who talks to the backends, and who holds the locks: what requests show of both, told to the ledger as they pass. */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import { type Field, type Role, role } from "../../h2/core/field.ts";
+import { firstValue } from "../../kube/query.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { agentOf } from "../../ledger/agent.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { Ledger } from "../../ledger/ledger.ts";
+import type { LockName } from "../../ledger/lock.ts";
+import { isImmediateDelete, lockRecordIn } from "../../ledger/lock-body.ts";
+import { Locks, type Told } from "../../ledger/locks.ts";
+import { RelistStorm } from "../../ledger/relist-storm.ts";
+import { type Subject, subjectOf } from "../../ledger/subject.ts";
+import { resourceKey, type WatchOrder } from "../../watch/session/watch-order.ts";
+import type { Client } from "../context/client.ts";
+import type { Vouched } from "../identity/identity.ts";
+import type { Bearer } from "../identity/trust.ts";
+import { BodyCopy } from "./lock-side.ts";
+
+export type Asker = {
+  readonly caller: Caller;
+  readonly client: Client;
+  readonly info: RequestInfo;
+  /** The client's own `:path`. */
+  readonly target: string;
+  readonly auditId: string;
+};
+
+const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
+const lockResources: ReadonlyMap<string, LockName["resource"]> = new Map([
+  ["coordination.k8s.io/leases", "leases"],
+  ["/configmaps", "configmaps"],
+  ["/endpoints", "endpoints"],
+]);
+
+function valueOf(fields: readonly Field[], wanted: Role): string {
+  for (const field of fields) if (field.role === wanted) return field.value;
+  return "";
+}
+
+function vouchedSubject({ user }: Vouched): Subject {
+  const name = user.slice(0, limits.subjectChars).replace(/[^\x21-\x7e]/g, "?");
+  const node = name.startsWith("system:node:") ? name.slice("system:node:".length) : "";
+  return { name, source: "vouched", namespace: "", pod: "", node };
+}
+
+export class Talk {
+  readonly ledger: Ledger;
+  readonly locks = new Locks();
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #storm = new RelistStorm();
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+    this.ledger = new Ledger(clock.now());
+  }
+
+  /** `word` says who it is: what Trust made of the same fields, or our own word for it. */
+  callerOf(client: Client, fields: readonly Field[], word: Bearer | Vouched | undefined): Caller {
+    const memo = client.caller;
+    const userAgent = valueOf(fields, role.userAgent);
+    const isAlike = memo.word === word && memo.userAgent === userAgent;
+    // Only these are known again by their object: who shows neither, or something else, is looked at each time.
+    if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
+    const { address } = client;
+    const subject =
+      word !== undefined && "user" in word
+        ? vouchedSubject(word)
+        : subjectOf(valueOf(fields, role.authorization));
+    const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
+    // For as long as the connection lives: an endless name is read each time (A26).
+    if (userAgent.length <= limits.targetChars) client.caller = { word, userAgent, caller };
+    return caller;
+  }
+
+  /** A watch, or a list. */
+  asked({ caller, info, target }: Asker, watch: WatchOrder | undefined): void {
+    if (watch !== undefined) {
+      if (caller.watched(watch.resource, watch.request.start !== "exact"))
+        this.#relisted(caller, watch.resource);
+    } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
+      const query = target.slice(target.indexOf("?") + 1);
+      const resource = resourceKey(info);
+      // The next page of a list is no list of its own.
+      if (firstValue(query, "continue") === undefined && caller.listed(resource))
+        this.#relisted(caller, resource);
+    }
+  }
+
+  /** What must be read of a request in passing; undefined for nearly all of them. */
+  copyFor(asker: Asker): BodyCopy | undefined {
+    const { info } = asker;
+    if (!info.isResource || info.kind !== "plain") return undefined;
+    if (info.resource === "pods" && info.group === "") return this.#podCopy(asker);
+    if (info.subresource !== "" || !writes.has(info.verb)) return undefined;
+    const resource = lockResources.get(resourceKey(info));
+    if (resource === undefined) return undefined;
+    return new BodyCopy((body) => this.#written(asker, resource, body));
+  }
+
+  #podCopy({ info, target }: Asker): BodyCopy | undefined {
+    const { namespace, name, verb, subresource } = info;
+    const { pods } = this.locks;
+    if (verb === "delete" && subresource === "") {
+      const isNow = firstValue(target.slice(target.indexOf("?") + 1), "gracePeriodSeconds") === "0";
+      return new BodyCopy((body) => {
+        if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
+      });
+    }
+    // The scheduler binds it, its kubelet writes its status: it is there.
+    const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
+    return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
+  }
+
+  #written({ caller, client, info, auditId }: Asker, resource: LockName["resource"], body: Buffer): void {
+    const record = lockRecordIn(body, resource === "leases");
+    if (record === undefined) return;
+    const name = { resource, namespace: info.namespace, name: info.name || record.name };
+    const session = client.alpn === "h2" ? client.port : 0;
+    const isCreate = info.verb === "create";
+    const told = this.locks.written({ name, record, caller, session, isCreate }, this.#clock.now());
+    if (told !== undefined) this.#tell(told, caller, auditId);
+  }
+
+  #tell({ lock, judgement }: Told, { subject, agent, address }: Caller, auditId: string): void {
+    this.#journal.write({
+      kind: "lock.judged",
+      ...judgement,
+      lock: lock.text,
+      holder: lock.holder,
+      client: address,
+      subject: subject.name,
+      userAgent: agent,
+      auditId,
+    });
+  }
+
+  #relisted(caller: Caller, resource: string): void {
+    const storm = this.#storm.take(caller, resource, this.#clock.now());
+    if (storm === undefined) return;
+    const { stormRelists: limit, stormMs: withinMs } = limits;
+    this.#journal.write({ kind: "relists.stormed", limit, withinMs, ...storm });
+  }
+}

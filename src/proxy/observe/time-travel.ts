@@ -1,0 +1,168 @@
+/**
+ * No client is led back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a client saw elsewhere:
+ * a list, or a watch from version 0, takes whatever that cache has. `observe` tells of every such answer; `enforce` asks
+ * for nothing older than what the client has seen, so that a backend that is behind waits, or refuses. It fails open:
+ * where versions cannot be read nothing is said, and after several refusals the client is let through.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Field } from "../../h2/core/field.ts";
+import type { Origins } from "../../kube/api-origin.ts";
+import { firstValue, flagIn } from "../../kube/query.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
+import { flooredTarget } from "../../kube/resume-request.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { isRepeatingResource, resourceKey } from "../../watch/session/watch-order.ts";
+import type { Client } from "../context/client.ts";
+import { clientKey } from "../context/client-key.ts";
+import { type Connection, type Floor, Floors } from "./floor.ts";
+
+export type GuardMode = "observe" | "enforce" | "off";
+
+export type TimeTravelParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly origins: Origins;
+  readonly mode: GuardMode;
+};
+
+/** What is asked for, as far as it matters here. */
+export type Asking = {
+  readonly info: RequestInfo;
+  /** The client's own `:path`. */
+  readonly target: string;
+  readonly client: Client;
+  readonly caller: Pick<Caller, "subject">;
+  readonly fields: readonly Field[];
+};
+
+type Asker = { readonly floor: Floor; readonly connection: Connection };
+
+/** Of one request: what its client had seen of the resource when it asked, and what it is shown now. */
+export class Recall {
+  readonly #guard: TimeTravel;
+  readonly #floor: Floor;
+  readonly #connection: Connection;
+  /** The floor when it asked: what it sees meanwhile on another stream is no measure for this answer. */
+  readonly #before: string;
+  /** As it goes up; the client's own unless the floor is demanded. */
+  readonly target: string;
+  readonly isDemanded: boolean;
+  /** Who answers it. */
+  backend = "";
+
+  constructor(guard: TimeTravel, { floor, connection }: Asker, target: string, isDemanded: boolean) {
+    this.#guard = guard;
+    this.#floor = floor;
+    this.#connection = connection;
+    this.#before = floor.seenBy(connection);
+    this.isDemanded = isDemanded;
+    this.target = isDemanded ? flooredTarget(target, floor.version) : target;
+  }
+
+  /** An event, or a bookmark, went to the client. */
+  raise(version: string): void {
+    this.#floor.raise(version, this.#connection);
+  }
+
+  /** The state that it is given is that of this version. */
+  shown(version: string): void {
+    this.#floor.refusals = 0;
+    this.#floor.raise(version, this.#connection);
+    if (version === "" || compareVersions(version, this.#before) >= 0) return;
+    this.#guard.outdated(this.#floor, { backend: this.backend, version, seen: this.#before });
+  }
+
+  /** The backend has not come that far in its 3 s (504, watch.md §3.1). */
+  refused(): void {
+    if (this.isDemanded) this.#guard.refused(this.#floor, this.#floor.version);
+  }
+}
+
+export class TimeTravel {
+  readonly #parts: TimeTravelParts;
+  readonly #floors = new Floors();
+  /** Since the start: answers from before what their client had seen, requests that demanded it, refusals of those. */
+  readonly counts = { outdated: 0, demanded: 0, refused: 0 };
+
+  constructor(parts: TimeTravelParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined when its answer says nothing about what its client may see. */
+  recall({ info, target, client, caller, fields }: Asking): Recall | undefined {
+    const { mode } = this.#parts;
+    if (mode === "off" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
+      return undefined;
+    const { name, namespace, pod } = caller.subject;
+    const identity = `${name} ${namespace}/${pod}`;
+    const floor = this.#floors.of(clientKey(client, fields), identity, resourceKey(info));
+    const { connection } = client;
+    floor.meet(connection);
+    const isDemanded = mode === "enforce" && floor.version !== "" && takesAnyState(info, target);
+    if (isDemanded) this.counts.demanded += 1;
+    return new Recall(this, { floor, connection }, target, isDemanded);
+  }
+
+  outdated(
+    floor: Floor,
+    answer: { readonly backend: string; readonly version: string; readonly seen: string },
+  ): void {
+    this.counts.outdated += 1;
+    const { clock, journal } = this.#parts;
+    if (clock.now() - floor.toldAt < limits.floorToldMs) return;
+    floor.toldAt = clock.now();
+    journal.write({ kind: "answer.outdated", ...whose(floor), ...answer });
+  }
+
+  refused(floor: Floor, seen: string): void {
+    this.counts.refused += 1;
+    if (floor.refused()) this.#parts.journal.write({ kind: "floor.abandoned", ...whose(floor), seen });
+  }
+}
+
+function whose({ client, resource }: Floor): { client: string; userAgent: string; resource: string } {
+  const space = client.indexOf(" ");
+  return { client: client.slice(0, space), userAgent: client.slice(space + 1), resource };
+}
+
+function queryOf(target: string): string {
+  return target.slice(target.indexOf("?") + 1);
+}
+
+/** True of a watch, and of a list but for one that shows the past on demand. */
+function showsState(info: RequestInfo, target: string): boolean {
+  if (!info.isResource) return false;
+  const isList = info.kind === "plain" && info.verb === "list";
+  return info.kind === "watch" || (isList && !asksForPast(queryOf(target)));
+}
+
+/**
+ * True if the client itself asks a list for the state of a certain time, by apiserver's ShouldDelegateList (storage/cacher/delegator):
+ * a later page, an exact version, and a version with a limit and without a match, which means exact too.
+ */
+function asksForPast(query: string): boolean {
+  if ((firstValue(query, "continue") ?? "") !== "") return true;
+  const match = firstValue(query, "resourceVersionMatch") ?? "";
+  const version = firstValue(query, "resourceVersion") ?? "";
+  const limit = firstValue(query, "limit") ?? "";
+  return match === ""
+    ? version !== "" && version !== "0" && limit !== "" && limit !== "0"
+    : match === "Exact";
+}
+
+/**
+ * Version 0, written so and no other way, is served from the cache as it is. A watch can only be held to more when it asks
+ * for the state itself: servers before 1.34 refuse `sendInitialEvents` to those who do not know it, and all refuse it
+ * without a match. Of events, which have no cache, etcd gives the present state.
+ */
+function takesAnyState(info: RequestInfo, target: string): boolean {
+  const query = queryOf(target);
+  if (target.length > limits.changedTargetBytes || isRepeatingResource(info)) return false;
+  if (firstValue(query, "resourceVersion") !== "0") return false;
+  const match = firstValue(query, "resourceVersionMatch") ?? "";
+  if (info.kind === "plain") return match === "" || match === "NotOlderThan";
+  return match === "NotOlderThan" && flagIn(query, "sendInitialEvents") === true;
+}

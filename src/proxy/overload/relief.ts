@@ -1,0 +1,52 @@
+/**
+ * What waits in this process, of all clusters together, against one limit. Too much: the exchanges that hold the most of
+ * it end, largest first, in the turn in which it is noticed.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Journal } from "../../events/journal.ts";
+import { Buffered } from "../../h2/core/buffered.ts";
+import { type Exchanges, heldBytesOf } from "../request/exchanges.ts";
+
+/** One cluster's, with the journal in which its ends are told. */
+type Side = { readonly exchanges: Pick<Exchanges, "holders">; readonly journal: Journal };
+
+export class Relief {
+  readonly buffered: Buffered;
+  readonly #clock: Clock;
+  readonly #sides = new Set<Side>();
+  #isUnderWay = false;
+
+  constructor(clock: Clock, limitBytes: number) {
+    this.#clock = clock;
+    this.buffered = new Buffered(limitBytes);
+    this.buffered.onOver = () => this.#relieve();
+  }
+
+  /** Returns its undoing. */
+  add(side: Side): () => void {
+    this.#sides.add(side);
+    return () => this.#sides.delete(side);
+  }
+
+  #relieve(): void {
+    if (this.#isUnderWay) return;
+    this.#isUnderWay = true;
+    this.#clock.soon(() => {
+      this.#isUnderWay = false;
+      const holders = Array.from(this.#sides, ({ exchanges, journal }) =>
+        exchanges.holders.map((exchange) => ({ exchange, journal })),
+      ).flat();
+      holders.sort((a, b) => heldBytesOf(b.exchange) - heldBytesOf(a.exchange));
+      for (const { exchange, journal } of holders) {
+        if (!this.buffered.isOver) return;
+        const heldBytes = heldBytesOf(exchange);
+        const message = `Too much waits in this process: ${heldBytes} bytes of it for one exchange`;
+        const { auditId } = exchange.order;
+        journal.write({ kind: "exchange.failed", code: "overload", origin: "proxy", message, auditId });
+        exchange.cut();
+        // A watch was ended between two events, behind what its slow reader has not taken: that is what waits.
+        if (exchange.queuedBytes > 0) exchange.cut();
+      }
+    });
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * One entry of the journal for each request that is over, as far as the operator wants them (`logging.accessLog`): who
+ * asked what of whom, what it came to, and why it ended. No body, no query and no credential is in it.
+ */
+
+import { limits } from "../../base/limits.ts";
+import { clipped, ownText } from "../../base/own-text.ts";
+import type { Config } from "../../config/config.ts";
+import type { Entry, Journal } from "../../events/journal.ts";
+import type { Exchange, ExchangeEnd } from "./relay.ts";
+
+export type AccessLevel = Config["logging"]["accessLog"];
+
+/** Hears of every exchange that is over; `now` is a clock reading. */
+export type AccessTeller = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
+
+/** Undefined when nothing is to be told: nobody pays for it then. */
+export function accessTeller(level: AccessLevel, journal: Journal): AccessTeller | undefined {
+  const isWanted = wanted[level];
+  if (isWanted === undefined) return undefined;
+  return (exchange, end, now) => {
+    if (isWanted(exchange, end)) journal.write(entryOf(exchange, end, now));
+  };
+}
+
+const isLong = ({ order }: Exchange): boolean => order.kind !== "plain";
+
+/** What we refuse ourselves is told as "exchange.failed". */
+const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
+
+const wanted: Readonly<Record<AccessLevel, ((exchange: Exchange, end: ExchangeEnd) => boolean) | undefined>> =
+  {
+    off: undefined,
+    errors: isError,
+    longrunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
+    all: () => true,
+  };
+
+function entryOf(
+  { order, status, backend, sentBytes, watching }: Exchange,
+  end: ExchangeEnd,
+  now: number,
+): Entry {
+  const { client, caller, verb, resource, fields, auditId, at } = order;
+  return {
+    kind: "exchange.ended",
+    client: client.address,
+    agent: caller.agent,
+    subject: caller.subject.name,
+    verb: clipped(verb, limits.labelChars),
+    path: pathOf(fields),
+    resource: clipped(resource, limits.resourceChars),
+    backend,
+    code: status,
+    end,
+    bytes: sentBytes,
+    events: watching?.progress.events ?? 0,
+    version: watching?.progress.resumeVersion ?? "",
+    moves: watching?.legs.moves ?? 0,
+    durationMs: Math.round(now - at),
+    auditId,
+  };
+}
+
+/** A query may hold a token, and what is told is kept for a while: without the rest of a long one. */
+function pathOf(fields: Exchange["order"]["fields"]): string {
+  const target = fields.find(({ name }) => name === ":path")?.value ?? "";
+  const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
+  return target.length > limits.apiTextChars ? ownText(path) : path;
+}

@@ -1,0 +1,197 @@
+/** All live exchanges, for drain and for whoever wants to see them, and how the finished ones ended. */
+import { Histogram, requestBounds } from "../../base/histogram.ts";
+import type { Kind } from "../../kube/request-info.ts";
+import type { WatchTally } from "../../watch/session/progress.ts";
+import type { Order } from "../context/order.ts";
+import type { AccessTeller } from "./access.ts";
+import type { Exchange, ExchangeEnd } from "./relay.ts";
+
+/** RequestInfo's verbs; what clients invent beyond them is "other": a label must not grow with it (A54). */
+const verbs = new Set(
+  "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
+);
+
+export type Count = { readonly verb: string; readonly code: number; readonly backend: string; count: number };
+
+export type Watched = {
+  /** Whole events, and octets. */
+  readonly events: number;
+  readonly bytes: number;
+  /** Events that were older than what the same backend had shown before (incident 001). */
+  readonly violations: number;
+  /** How many are in each state; those that nobody here can read are opaque, and so are those without an answer. */
+  readonly states: ReadonlyMap<string, number>;
+};
+
+/** Those that are under way, of one cluster or of all. */
+export type LiveExchanges = Pick<Exchanges, "size" | "live">;
+
+/** What one has of the room in which octets wait; a long head only while it lives (A26). */
+export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
+  return queuedBytes + (isEnded ? 0 : headBytes);
+}
+
+/** The unread are looked through when they are this many, and again when they are twice as many as were left. */
+const sweptSize = 64;
+
+export class Exchanges {
+  /** No Set: one that is filled and emptied all the time leaves chains of old tables behind (h2/stream-table.ts). */
+  readonly #live: Exchange[] = [];
+  /** Over, with an answer that a slow reader has not taken yet: they hold memory, and can be cut like the living. */
+  readonly #unread = new Set<Exchange>();
+  #sweepAt = sweptSize;
+  readonly #ends: Record<ExchangeEnd, number> = {
+    complete: 0,
+    "client-gone": 0,
+    "backend-gone": 0,
+    refused: 0,
+  };
+  /** Of plain requests, in seconds, by verb. */
+  readonly durations = new Map<string, Histogram>();
+  /** Hears of each that is over. */
+  onEnd: AccessTeller | undefined;
+  readonly #counts = new Map<string, Count>();
+  /** Where the last one was counted: most are like the one before, and need no key. */
+  #lastCount: Count | undefined;
+  /** How many live, of each kind. */
+  readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
+  /** What watches have delivered, and in which phase those are that can be read. */
+  readonly #watches: WatchTally = {
+    events: 0,
+    bytes: 0,
+    violations: 0,
+    phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
+  };
+
+  /** Names of backends come and go for ever: what those that are gone have answered is told as a sum. */
+  reconcile(backends: readonly string[]): void {
+    const counts = Array.from(this.#counts.values());
+    this.#counts.clear();
+    this.#lastCount = undefined;
+    for (const { verb, code, backend, count } of counts) {
+      const isHere = backend === "" || backends.includes(backend);
+      this.#countOf(verb, code, isHere ? backend : "other").count += count;
+    }
+  }
+
+  add(exchange: Exchange): void {
+    const { caller, at } = exchange.order;
+    caller.requests += 1;
+    caller.active += 1;
+    caller.lastAt = at;
+    exchange.liveAt = this.#live.push(exchange) - 1;
+    this.#active[exchange.order.kind] += 1;
+    if (exchange.order.kind === "watch") exchange.tally = this.#watches;
+  }
+
+  /** `now`: the present clock reading. */
+  remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
+    if (exchange.order.kind === "plain") this.#took(exchange.order, now);
+    this.#charge(exchange, end);
+    this.#forget(exchange);
+    if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
+    this.#ends[end] += 1;
+    this.onEnd?.(exchange, end, now);
+    exchange.tally = undefined;
+    exchange.watching?.progress.countOut();
+    const last = this.#lastCount;
+    const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
+    if (isAlike && last.verb === exchange.order.verb) last.count += 1;
+    else this.#count(exchange);
+  }
+
+  /** To whoever asked; one that gave up has not met an error. */
+  #charge({ order: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
+    caller.active -= 1;
+    caller.bytes += sentBytes;
+    if (status >= 400 || (status === 0 && end !== "client-gone")) caller.errors += 1;
+  }
+
+  /** Long-running ones last as long as their clients like. */
+  #took({ verb, at }: Order, now: number): void {
+    const known = verbs.has(verb) ? verb : "other";
+    let histogram = this.durations.get(known);
+    if (histogram === undefined) {
+      histogram = new Histogram(requestBounds);
+      this.durations.set(known, histogram);
+    }
+    histogram.observe((now - at) / 1000);
+  }
+
+  /** The last one takes its place. */
+  #forget(exchange: Exchange): void {
+    this.#active[exchange.order.kind] -= 1;
+    const last = this.#live.pop();
+    if (last === undefined || last === exchange) return;
+    this.#live[exchange.liveAt] = last;
+    last.liveAt = exchange.liveAt;
+  }
+
+  #count(exchange: Exchange): void {
+    const verb = verbs.has(exchange.order.verb) ? exchange.order.verb : "other";
+    // A backend may answer any code of three digits: beyond the usual ones only the class is kept.
+    const { status, backend } = exchange;
+    const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
+    const count = this.#countOf(verb, code, backend);
+    count.count += 1;
+    this.#lastCount = count;
+  }
+
+  #countOf(verb: string, code: number, backend: string): Count {
+    const key = `${verb} ${code} ${backend}`;
+    const known = this.#counts.get(key);
+    if (known !== undefined) return known;
+    const count = { verb, code, backend, count: 0 };
+    this.#counts.set(key, count);
+    return count;
+  }
+
+  /** Nobody tells when the last octet has left, so those that have none are found in passing. */
+  #keepUnread(exchange: Exchange): void {
+    this.#unread.add(exchange);
+    if (this.#unread.size >= this.#sweepAt) this.#sweep();
+  }
+
+  #sweep(): void {
+    for (const exchange of this.#unread) if (exchange.queuedBytes === 0) this.#unread.delete(exchange);
+    this.#sweepAt = Math.max(sweptSize, 2 * this.#unread.size);
+  }
+
+  /** Whoever holds octets, the most first. */
+  get holders(): readonly Exchange[] {
+    this.#sweep();
+    return [...this.#live, ...this.#unread]
+      .filter((exchange) => heldBytesOf(exchange) > 0)
+      .toSorted((a, b) => heldBytesOf(b) - heldBytesOf(a));
+  }
+
+  get size(): number {
+    return this.#live.length;
+  }
+
+  /** A copy: exchanges may end while it is gone through. */
+  get live(): readonly Exchange[] {
+    return [...this.#live];
+  }
+
+  get counts(): readonly Count[] {
+    return [...this.#counts.values()];
+  }
+
+  get ends(): Readonly<Record<ExchangeEnd, number>> {
+    return this.#ends;
+  }
+
+  /** What watches have delivered since the start, and how they stand now. */
+  get watched(): Watched {
+    const { events, bytes, violations, phases } = this.#watches;
+    let unread = this.#active.watch;
+    for (const count of Object.values(phases)) unread -= count;
+    const all = Object.entries({ ...phases, opaque: phases.opaque + unread });
+    return { events, bytes, violations, states: new Map(all.filter(([, count]) => count > 0)) };
+  }
+
+  active(kind: Kind): number {
+    return this.#active[kind];
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * What follows from a suspicion for a request without an answer (D6). One that waits for a lane, and so was not sent,
+ * goes to another backend. One that was sent and may be asked twice is asked once more, elsewhere, at the same time:
+ * the first answer wins. Lanes tell again at every tick, so what the budget holds back now is asked a little later.
+ */
+
+import { Budget } from "../../base/budget.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Backends } from "../../health/backends.ts";
+import type { Evidence } from "../../health/evidence.ts";
+import { isFreshRead, isRepeatable } from "../context/order.ts";
+import { elsewhere } from "../upstream/choose.ts";
+import { dial } from "../upstream/dial.ts";
+import type { Leg } from "../upstream/leg.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
+import type { AnsweredBy, Exchange } from "./relay.ts";
+
+export type HedgeParts = {
+  readonly clock: Clock;
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  /** Requests wait in vain at this backend: it had better be asked whether it is ready, now. */
+  readonly hasten: (backend: string) => void;
+  readonly learn: (backend: string, evidence: Evidence) => void;
+};
+
+/** Those of all backends: they share one budget. */
+export class Hedges {
+  readonly #parts: HedgeParts;
+  readonly #budget: Budget;
+  readonly #slowBudget: Budget;
+  /** Requests that were asked twice, since the start. */
+  count = 0;
+
+  constructor(parts: HedgeParts) {
+    this.#parts = parts;
+    this.#budget = new Budget(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
+    this.#slowBudget = new Budget(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
+  }
+
+  /** One leg of an unanswered exchange waits for long, or is on a lane or a backend that does not answer. */
+  suspected(exchange: Exchange, leg: Leg): void {
+    if (leg.up === undefined) this.#goElsewhere(exchange, leg);
+    else if (leg.isSlow && !leg.isSuspect) this.#askSlow(exchange, leg);
+    else if (isRepeatable(exchange.order) && exchange.isDoubted) this.#askTwice(exchange, leg);
+  }
+
+  /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
+  answered({ order }: Exchange, status: number, { leg, rest }: AnsweredBy): void {
+    if (!order.isObjectRead || status >= 500) return;
+    const { clock, upstreams } = this.#parts;
+    const now = clock.now();
+    const tookMs = leg.sinceSent(now);
+    upstreams.lanesOf(leg.backend)?.reads.answered(tookMs);
+    this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
+    // Who may not read is told so without a look at what is there.
+    if ((status >= 300 && status !== 404) || !isFreshRead(order)) return;
+    this.#proven(leg.backend);
+    if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#outdone(rest, now);
+  }
+
+  #proven(backend: string): void {
+    const reads = this.#parts.upstreams.lanesOf(backend)?.reads;
+    if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
+  }
+
+  /** Before its lane's PING is missed it may lie in a hole of that lane's own, which says nothing of its backend. */
+  #outdone(leg: Leg, now: number): void {
+    if (!leg.isOnAnsweringLane) return;
+    const lanes = this.#parts.upstreams.lanesOf(leg.backend);
+    if (lanes === undefined) return;
+    const limitMs = lanes.reads.patienceMs(lanes.deadlines.suspectAfterMs);
+    this.#learn(leg.backend, lanes.reads.outdone(leg.sinceSent(now), limitMs));
+  }
+
+  #learn(backend: string, evidence: Evidence | undefined): void {
+    if (evidence !== undefined) this.#parts.learn(backend, evidence);
+  }
+
+  /** Who is known to answer, and has not been asked yet. */
+  otherFor(exchange: Exchange): string | undefined {
+    const { backends, upstreams } = this.#parts;
+    return elsewhere(backends.views, (name) => upstreams.weightOf(name), exchange.legs.asked);
+  }
+
+  /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */
+  #goElsewhere(exchange: Exchange, leg: Leg): void {
+    const other = exchange.legs.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
+    if (other !== undefined) dial(this.#parts.upstreams, exchange.legs.move(leg, other));
+  }
+
+  /**
+   * Its backend answers PING and not this. /readyz may know why, unless another server behind it is to answer. Only a read
+   * of one object is asked elsewhere on the mere suspicion, and only one that no cache may answer: a large LIST is slow and
+   * well, and costs whoever is asked as much.
+   */
+  #askSlow(exchange: Exchange, leg: Leg): void {
+    if (!exchange.order.isOwn) return;
+    this.#parts.hasten(leg.backend);
+    if (exchange.legs.hasTwo || !isFreshRead(exchange.order)) return;
+    const other = this.otherFor(exchange);
+    if (other === undefined || !this.#slowBudget.take()) return;
+    this.count += 1;
+    dial(this.#parts.upstreams, exchange.legs.hedge(other));
+  }
+
+  /**
+   * On another lane of the same backend first. Two lanes that fell silent are no accident (path MTU: each swallows the same
+   * answer), so then another backend is asked, if there is one.
+   */
+  #askTwice(exchange: Exchange, leg: Leg): void {
+    const isSuspect = this.#isSuspect(leg.backend);
+    // The hole may be under this lane only; its client is used to this backend's cache (k/k 59848).
+    const prompt = isSuspect ? undefined : this.#parts.upstreams.promptLane(leg.backend, leg.key);
+    const another = prompt === undefined || exchange.legs.hasTwo ? this.otherFor(exchange) : undefined;
+    const own = another === undefined ? prompt : undefined;
+    // With nobody else there: only its lanes are silent, and a fresh socket may not be.
+    const backend = another ?? (isSuspect ? undefined : leg.backend);
+    if (backend === undefined || !this.#budget.take()) return;
+    this.count += 1;
+    const hedge = exchange.legs.hedge(backend);
+    if (own === undefined) dial(this.#parts.upstreams, hedge);
+    else hedge.ready(own);
+  }
+
+  #isSuspect(backend: string): boolean {
+    return this.#parts.backends.views.find(({ name }) => name === backend)?.state === "suspect";
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Finds out whether an API is a CRD's or another server's (versions-of.ts), once a backend has answered a watch of it. The
+ * answer's head shows what passed through kube-aggregator from another apiserver: both have written their fields, so they
+ * are there twice. Otherwise the API's OpenAPI is asked for, in the name of the watch's client: all who are authenticated
+ * may read that (ClusterRole system:discovery), and that of a CRD says that it is one in its first 100 octets. The rest
+ * is cancelled.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { inSlices } from "../../base/slices.ts";
+import { faulted } from "../../events/faulted.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { OpenApiTitle, type Origin, type Origins } from "../../kube/api-origin.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { barePath } from "../../watch/session/watch-order.ts";
+import type { Watching } from "../../watch/session/watching.ts";
+import { dial } from "../upstream/dial.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
+import type { Exchanges } from "./exchanges.ts";
+import { ListAsk } from "./list-ask.ts";
+
+export type OriginAsksParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly origins: Origins;
+  readonly upstreams: Upstreams;
+  readonly exchanges: Exchanges;
+};
+
+type Api = Pick<RequestInfo, "group" | "version">;
+
+const unanswered = new Set([0, 404, 429, 500, 502, 503, 504]);
+
+export class OriginAsks {
+  readonly #parts: OriginAsksParts;
+  /** When each was asked for last: a clock reading. */
+  readonly #askedAt = new WeakMap<Origin, number>();
+
+  constructor(parts: OriginAsksParts) {
+    this.#parts = parts;
+  }
+
+  /** A backend has answered a watch of this API with 200. */
+  answered(api: Api, head: readonly Field[]): Origin {
+    const origin = this.#parts.origins.met(api);
+    if (!Object.isFrozen(origin) && isProxied(head)) {
+      this.#learn(origin, true);
+      this.#askedAt.set(origin, this.#parts.clock.now());
+    }
+    return origin;
+  }
+
+  /** That watch is under way: it may be asked in its client's name. */
+  ask(api: Api, origin: Origin, watching: Watching): void {
+    if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
+    const { clock } = this.#parts;
+    // Another server's may become a CRD's; the other way round shows in the head of a watch.
+    const pauseMs = origin.isKnown ? limits.originAgainMs : limits.originPauseMs;
+    const askedAt = this.#askedAt.get(origin);
+    if (askedAt === undefined || clock.now() - askedAt >= pauseMs)
+      this.#send(api, origin, { watching, pauseMs });
+  }
+
+  #send({ group, version }: Api, origin: Origin, { watching, pauseMs }: Asker): void {
+    const { clock, journal, upstreams } = this.#parts;
+    const backend = watching.leg?.backend;
+    if (backend === undefined) return;
+    this.#askedAt.set(origin, clock.now());
+    const { legs } = watching;
+    const ask = new ListAsk(backend, {
+      clock,
+      order: barePath(watching.order, `/openapi/v3/apis/${group}/${version}`),
+      laneKey: () => watching.laneKey(),
+      faulted: (error) => faulted(journal, error),
+      reading: () => new OpenApiTitle(),
+      tell: ({ status, version: kind }) => {
+        if (status > 0) watching.learnt(status);
+        if (kind !== "") this.#learn(origin, kind === "aggregated");
+        // That of a new CRD is there a second after it; a client that may not read it may have a neighbour who may.
+        else if (unanswered.has(status) && !origin.isKnown && pauseMs < limits.originAgainMs)
+          clock.after(pauseMs, () => {
+            if (!origin.isKnown && legs.first !== undefined)
+              this.#send({ group, version }, origin, { watching, pauseMs: 2 * pauseMs });
+          });
+      },
+    });
+    dial(upstreams, ask.leg);
+  }
+
+  #learn(origin: Origin, isForeign: boolean): void {
+    const isNews = !isForeign && origin.isForeign;
+    origin.isForeign = isForeign;
+    origin.isKnown = true;
+    const { clock, exchanges } = this.#parts;
+    if (!isNews) return;
+    inSlices(clock, exchanges.live, ({ watching, isEnded }) => {
+      if (!isEnded) watching?.isOwnAfterAll(origin);
+    });
+  }
+}
+
+type Asker = { readonly watching: Watching; readonly pauseMs: number };
+
+/** True if two apiservers have written this head: ReverseProxy adds the fields of the second to those of the first. */
+function isProxied(head: readonly Field[]): boolean {
+  const count = (name: string): number => head.filter((field) => field.name === name).length;
+  return count("audit-id") > 1 || count("x-kubernetes-pf-flowschema-uid") > 1;
+}

@@ -1,0 +1,211 @@
+/**
+ * A listener's serving certificate: loaded, proven, swapped in; and loaded again when its files change. Whatever the
+ * new files hold, the last good certificate goes on serving until a better one has passed every test (D10, seed 000).
+ */
+import assert from "node:assert/strict";
+import type tls from "node:tls";
+import { type Clock, timestampOf } from "../../base/clock.ts";
+import { Failure, wordsOf } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { watchFiles } from "../../base/watch-files.ts";
+import type { Journal } from "../../events/journal.ts";
+import { Authority, lastEndOf, readPem, unusable } from "./authority.ts";
+import { tryHandshake } from "./self-handshake.ts";
+import { serverContext } from "./server-context.ts";
+import { checkPair, type ServingPair } from "./serving-pair.ts";
+
+export type ServingCertificate = {
+  /** The context for the next handshake. Only while `isGood`, as the others. */
+  readonly context: () => tls.SecureContext;
+  /** Has there ever been a good one? Then there is one now. */
+  readonly isGood: () => boolean;
+  /** The pair itself, where it is shown to backends. */
+  readonly pair: () => ServingPair;
+  /** Milliseconds since 1970. */
+  readonly notAfter: () => number;
+  /** Of the last of the client CA's certificates, in milliseconds since 1970; undefined without a client CA. */
+  readonly clientCaNotAfter: () => number | undefined;
+  /** Looks at the files now; the Failure says why the last good certificate stayed. */
+  reload(): Promise<Failure | undefined>;
+  stop(): void;
+};
+
+export type CertificateOptions = {
+  /** As the journal names it. */
+  readonly name: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Whose word counts on clients; undefined: certificates of clients mean nobody. */
+  readonly clientCaFile?: string | undefined;
+  /** No session is resumed at its address: client certificates mean somebody there, or names do. */
+  readonly wholeOnly?: boolean;
+  /** Another pair, or another client CA, has taken the place of the last one. */
+  readonly onSwap?: (isOtherCa: boolean) => void;
+  /** Why another pair would not do in the place of `was`, which does; undefined: nothing speaks against it. */
+  readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
+  readonly reloadIntervalMs: number;
+  readonly clock: Clock;
+  readonly journal: Journal;
+};
+
+/** The first load: without a good certificate there is nothing to serve with, and the Failure says why. */
+export async function loadCertificate(options: CertificateOptions): Promise<ServingCertificate | Failure> {
+  const serving = new ReloadingCertificate(options);
+  const failure = await serving.reload();
+  if (failure !== undefined) serving.stop();
+  return failure ?? serving;
+}
+
+/** The same where others can be served without it: it is looked for until there is a good one. */
+export async function keepCertificate(
+  options: CertificateOptions,
+): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
+  const certificate = new ReloadingCertificate(options);
+  return { certificate, failure: await certificate.reload() };
+}
+
+type Loaded = {
+  readonly pair: ServingPair;
+  readonly clientCa: string | undefined;
+  readonly clientCaNotAfter: number | undefined;
+  readonly context: tls.SecureContext;
+};
+
+class ReloadingCertificate implements ServingCertificate {
+  readonly #options: CertificateOptions;
+  readonly #stopWatching: () => void;
+  #current: Loaded | undefined;
+  /** Whose word counts on clients: judged apart, so that a bad one does not keep a new certificate out. */
+  #authority: Authority | undefined;
+  /** One load at a time, each reading the files as they are when its turn comes. */
+  #last: Promise<Failure | undefined> = Promise.resolve(undefined);
+  /** The problem that the journal knows of, so that it is written once and not every minute. */
+  #refused = "";
+  #cancelRetry: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(options: CertificateOptions) {
+    this.#options = options;
+    const { certFile, keyFile, clientCaFile, clock, reloadIntervalMs } = options;
+    const files = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
+    this.#stopWatching = watchFiles(files, {
+      clock,
+      intervalMs: reloadIntervalMs,
+      onChange: () => void this.reload(),
+    });
+  }
+
+  readonly context = (): tls.SecureContext => this.#loaded().context;
+  readonly isGood = (): boolean => this.#current !== undefined;
+  readonly pair = (): ServingPair => this.#loaded().pair;
+  readonly notAfter = (): number => this.#loaded().pair.notAfter;
+  readonly clientCaNotAfter = (): number | undefined => this.#loaded().clientCaNotAfter;
+
+  reload(): Promise<Failure | undefined> {
+    this.#last = this.#last.then(() => this.#reload());
+    return this.#last;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopWatching();
+    this.#authority?.stop();
+    this.#cancelRetry?.();
+  }
+
+  #loaded(): Loaded {
+    assert(this.#current !== undefined, "A certificate is handed out only after its first load");
+    return this.#current;
+  }
+
+  async #reload(): Promise<Failure | undefined> {
+    const { name, journal } = this.#options;
+    this.#cancelRetry?.();
+    const loaded = await this.#load().catch(unforeseen);
+    if (this.#isStopped) return undefined;
+    if (loaded instanceof Failure) return this.#refuse(loaded);
+    const wasRefused = this.#refused !== "";
+    this.#refused = "";
+    const was = this.#current;
+    const isKnown = isSame(loaded, was);
+    // The good one that serves all the time is told once more when it is back in place of the bad one.
+    if (was === undefined || !isSamePair(loaded.pair, was.pair) || wasRefused)
+      journal.write({ kind: "certificate.loaded", name, notAfter: timestampOf(loaded.pair.notAfter) });
+    if (isKnown) return undefined;
+    this.#current = loaded;
+    if (was !== undefined) this.#options.onSwap?.(was.clientCa !== loaded.clientCa);
+    return undefined;
+  }
+
+  /** What is to take the place of something good has to be good for something. */
+  async #load(): Promise<Loaded | Failure> {
+    const clientCa = await this.#clientCa();
+    if (clientCa instanceof Failure) return clientCa;
+    const loaded = await load(this.#options, clientCa);
+    const was = this.#current;
+    if (loaded instanceof Failure || was === undefined) return loaded;
+    const { certFile, keyFile, prove } = this.#options;
+    const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);
+    return objection === undefined ? loaded : unusable(`"${certFile}" with "${keyFile}"`, objection);
+  }
+
+  async #clientCa(): Promise<string | undefined | Failure> {
+    const { clientCaFile: file, name, reloadIntervalMs, clock, journal } = this.#options;
+    if (file === undefined) return undefined;
+    if (this.#authority !== undefined) {
+      // Refused or not: what it has now is good, and it has told the journal.
+      await this.#authority.reload();
+      return this.#authority.ca;
+    }
+    const parts = { name: `${name} client CA`, file, reloadIntervalMs, clock, journal };
+    const onSwap = (): void => void this.reload();
+    const authority = Authority.load({ ...parts, prove: async () => undefined, onSwap });
+    if (authority instanceof Failure) return authority;
+    this.#authority = authority;
+    return authority.ca;
+  }
+
+  #refuse(failure: Failure): Failure {
+    const { name, clock, journal } = this.#options;
+    // A host that is not served is told of each time.
+    if (failure.message !== this.#refused || this.#current === undefined)
+      journal.write({ kind: "certificate.refused", name, problem: failure.message });
+    this.#refused = failure.message;
+    // Some problems pass without a change of the files: a date that is reached, a disk that answers again.
+    this.#cancelRetry = clock.after(limits.certificateRetryMs, () => void this.reload());
+    return failure;
+  }
+}
+
+function isSame({ pair, clientCa }: Loaded, other: Loaded | undefined): boolean {
+  return other !== undefined && isSamePair(pair, other.pair) && clientCa === other.clientCa;
+}
+
+function isSamePair(one: ServingPair, other: ServingPair): boolean {
+  return one.chain === other.chain && one.key === other.key;
+}
+
+/** Whatever a file has made Node throw: the last good certificate stays (seed 000). */
+function unforeseen(reason: unknown): Failure {
+  return new Failure("bad-file", "proxy", wordsOf(reason), reason);
+}
+
+/** Everything up to the swap. */
+async function load(
+  { certFile, keyFile, wholeOnly, clock }: CertificateOptions,
+  clientCa: string | undefined,
+): Promise<Loaded | Failure> {
+  const refuse = (failure: Failure): Failure => unusable(`"${certFile}" with "${keyFile}"`, failure);
+  const certText = readPem(certFile);
+  if (certText instanceof Failure) return certText;
+  const keyText = readPem(keyFile);
+  if (keyText instanceof Failure) return keyText;
+  const pair = checkPair(certText, keyText, clock.wall());
+  if (pair instanceof Failure) return refuse(pair);
+  const context = serverContext(pair, { clientCa, wholeOnly: wholeOnly === true });
+  if (context instanceof Failure) return refuse(context);
+  const failure = await tryHandshake(context, pair.fingerprint, clock);
+  return failure === undefined
+    ? { pair, clientCa, clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa), context }
+    : refuse(failure);
+}

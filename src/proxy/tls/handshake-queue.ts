@@ -1,0 +1,76 @@
+/**
+ * How many TLS handshakes begin in one turn of the loop. Each takes about a millisecond of it, so a few hundred that come
+ * at once would hold up every established stream (A51). They wait by source, and sources take turns: a flood from one
+ * address delays itself.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+
+type Waiting = { readonly begin: () => void };
+
+export class HandshakeQueue {
+  readonly #clock: Clock;
+  /** Whoever was served last goes to the end: a Map keeps the order of insertion. */
+  readonly #sources = new Map<string, Waiting[]>();
+  #isTurning = false;
+  #begun = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Sockets that wait. */
+  get size(): number {
+    let size = 0;
+    for (const waiting of this.#sources.values()) size += waiting.length;
+    return size;
+  }
+
+  /** Calls `begin` now if this turn has room, or when it is its turn; the returned function leaves the queue. */
+  enter(source: string, begin: () => void): () => void {
+    if (this.#begun < limits.handshakesPerTurn && this.#sources.size === 0) {
+      this.#begun += 1;
+      this.#turnLater();
+      begin();
+      return () => {};
+    }
+    const one = { begin };
+    const waiting = this.#sources.get(source);
+    if (waiting === undefined) this.#sources.set(source, [one]);
+    else waiting.push(one);
+    this.#turnLater();
+    return () => this.#leave(source, one);
+  }
+
+  #turnLater(): void {
+    if (this.#isTurning) return;
+    this.#isTurning = true;
+    this.#clock.soon(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#isTurning = false;
+    this.#begun = 0;
+    while (this.#begun < limits.handshakesPerTurn && this.#sources.size > 0) this.#next();
+    if (this.#begun > 0) this.#turnLater();
+  }
+
+  #next(): void {
+    const [first] = this.#sources;
+    if (first === undefined) return;
+    const [source, waiting] = first;
+    const one = waiting.shift();
+    this.#sources.delete(source);
+    if (waiting.length > 0) this.#sources.set(source, waiting);
+    this.#begun += 1;
+    one?.begin();
+  }
+
+  #leave(source: string, one: Waiting): void {
+    const waiting = this.#sources.get(source);
+    const at = waiting?.indexOf(one) ?? -1;
+    if (waiting === undefined || at < 0) return;
+    waiting.splice(at, 1);
+    if (waiting.length === 0) this.#sources.delete(source);
+  }
+}

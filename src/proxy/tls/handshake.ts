@@ -1,0 +1,56 @@
+/** TLS on a socket that was accepted: which host is meant, who comes, and what is spoken. Part of step 1, listen. */
+import type net from "node:net";
+import tls from "node:tls";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { type Identity, identityOf } from "../identity/identity.ts";
+import { shownOn } from "../identity/shown.ts";
+import type { Host, Hosts } from "./hosts.ts";
+import { serverTlsOptions } from "./server-context.ts";
+
+export type Shaken = {
+  readonly socket: tls.TLSSocket;
+  readonly alpn: "h2" | "http/1.1";
+  readonly host: Host;
+  readonly identity: Identity;
+};
+
+export type HandshakeEar = { done(shaken: Shaken): void; failed(): void };
+
+/** Tells exactly one of `done` and `failed`, or nothing to a client that goes before its first octet is read. */
+export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: HandshakeEar): void {
+  // Without SNI (RFC 6066 §3: an IP address is none) the callback is not asked.
+  let host = hosts.default;
+  const own = host.context();
+  const secure = new tls.TLSSocket(socket, {
+    ...serverTlsOptions(),
+    isServer: true,
+    ...(own === undefined ? {} : { secureContext: own }),
+    SNICallback: (name, answer) => {
+      host = hosts.find(name);
+      const context = host.context();
+      // Neither throws nor asks anybody: what escapes here would take the process down (CVE-2026-21637).
+      if (context === undefined) answer(new Error("No good certificate for this name"));
+      else answer(null, context);
+    },
+    ALPNProtocols: ["h2", "http/1.1"],
+    // Always asked for, so that it can be refused by name where it means nobody.
+    requestCert: true,
+    rejectUnauthorized: false,
+  });
+  const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
+  let isDone = false;
+  secure.on("error", () => {
+    if (!isDone) ear.failed();
+  });
+  secure.once("close", () => {
+    stopTimer();
+    socket.destroy();
+  });
+  secure.once("secure", () => {
+    isDone = true;
+    stopTimer();
+    const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
+    ear.done({ socket: secure, alpn, host, identity: identityOf(shownOn(secure), host.policy) });
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * Is this certificate, with this key, something that clients will accept? Node itself takes an empty file or an RSA
+ * certificate with an EC key without a word, and fails every handshake from then on. Pure: texts and a time in.
+ */
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { type PemBlock, splitPem } from "./pem.ts";
+
+/** A checked pair: the leaf first, its intermediates in order behind it. */
+export type ServingPair = {
+  readonly chain: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  /** When the first certificate of the chain expires, in milliseconds since 1970. */
+  readonly notAfter: number;
+};
+
+export function checkPair(certText: string, keyText: string, wallMs: number): ServingPair | Failure {
+  const certificates = certificatesIn(certText);
+  if (certificates instanceof Failure) return certificates;
+  const key = keyIn(keyText);
+  if (key instanceof Failure) return key;
+  const leaf = certificates.find((certificate) => certificate.checkPrivateKey(key));
+  if (leaf === undefined) return notAPair(certificates, key);
+  const chain = chainFrom(leaf, certificates);
+  const failure = outOfDate(chain, wallMs);
+  if (failure !== undefined) return failure;
+  // What does not belong to the chain goes behind it: clients ignore it, and it may still be somebody's cross-signature.
+  const rest = certificates.filter((certificate) => !chain.includes(certificate));
+  return {
+    chain: [...chain, ...rest].map((certificate) => certificate.toString()).join(""),
+    key: key.export({ type: "pkcs8", format: "pem" }).toString(),
+    fingerprint: leaf.fingerprint256,
+    notAfter: Math.min(...chain.map((certificate) => certificate.validToDate.getTime())),
+  };
+}
+
+/** Every certificate of a PEM file; one that is cut or broken spoils the file. */
+export function certificatesIn(text: string): readonly X509Certificate[] | Failure {
+  const blocks = splitPem(text);
+  const cut = blocks.find((block) => !block.isWhole);
+  if (cut !== undefined) return bad(`the file ends inside a ${cut.type}`);
+  const wanted = blocks.filter(({ type }) => type === "CERTIFICATE" || type === "X509 CERTIFICATE");
+  if (wanted.length === 0) return bad(`no certificate among its ${contentsOf(text, blocks)}`);
+  const certificates: X509Certificate[] = [];
+  for (const [index, block] of wanted.entries()) {
+    try {
+      certificates.push(new X509Certificate(block.text));
+    } catch (reason) {
+      return bad(`certificate ${index + 1} of ${wanted.length} is broken`, reason);
+    }
+  }
+  return certificates;
+}
+
+/** Whose certificates they are, one line each. */
+export function subjectsIn(text: string): readonly string[] {
+  const certificates = certificatesIn(text);
+  return certificates instanceof Failure ? [] : certificates.map(({ subject }) => oneLine(subject));
+}
+
+/** Node gives each part of a name a line of its own. */
+function oneLine(subject: string): string {
+  return subject.replaceAll("\n", ", ");
+}
+
+function keyIn(text: string): KeyObject | Failure {
+  const blocks = splitPem(text);
+  const keys = blocks.filter(({ type }) => type.endsWith("PRIVATE KEY"));
+  const [key] = keys;
+  if (key === undefined) return bad(`no private key among the key file's ${contentsOf(text, blocks)}`);
+  if (keys.length > 1) return bad(`${keys.length} private keys in the key file, where one is expected`);
+  if (!key.isWhole) return bad(`the key file ends inside its ${key.type}`);
+  if (/ENCRYPTED/.test(key.text)) return bad("the private key is encrypted with a passphrase");
+  try {
+    return createPrivateKey(key.text);
+  } catch (reason) {
+    return bad("the private key is broken", reason);
+  }
+}
+
+/** Never quotes: a key may stand where a certificate is expected. */
+function contentsOf(text: string, blocks: readonly PemBlock[]): string {
+  if (blocks.length === 0) return `${text.length} characters`;
+  return `blocks: ${blocks.map(({ type }) => type).join(", ")}`;
+}
+
+function notAPair(certificates: readonly X509Certificate[], key: KeyObject): Failure {
+  const types = certificates.map((certificate) => certificate.publicKey.asymmetricKeyType);
+  const isMix = !types.includes(key.asymmetricKeyType);
+  const of = `of ${JSON.stringify(oneLine(certificates[0]?.subject ?? ""))}`;
+  return bad(
+    isMix
+      ? `the key ${of} is ${String(types[0])}, the private key is ${String(key.asymmetricKeyType)}`
+      : `the private key is not that of the certificate ${of}`,
+  );
+}
+
+/** Issuers behind their subjects, whatever the file's order: clients that see them mixed up refuse the lot. */
+function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate[]): X509Certificate[] {
+  const chain = [leaf];
+  for (let last: X509Certificate | undefined = leaf; last !== undefined; ) {
+    const subject: X509Certificate = last;
+    last = certificates.find((issuer) => !chain.includes(issuer) && subject.checkIssued(issuer));
+    if (last !== undefined) chain.push(last);
+  }
+  return chain;
+}
+
+/** Parsed once: a client that changes its authority with each request has each looked at. */
+const leaves = new WeakMap<ServingPair, X509Certificate>();
+
+/** Has it one of these names? "*." is any label: only a wildcard of its own will do for that. */
+export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
+  const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
+  leaves.set(pair, leaf);
+  return names.some((name) => leaf.checkHost(name.replace(/^\*/, "any-label")) !== undefined);
+}
+
+/** The first of them that is past its end, or not yet valid. */
+export function outOfDate(chain: readonly X509Certificate[], wallMs: number): Failure | undefined {
+  for (const { subject, validFrom, validFromDate, validTo, validToDate } of chain) {
+    const name = JSON.stringify(oneLine(subject));
+    if (validToDate.getTime() <= wallMs) return bad(`the certificate of ${name} expired at ${validTo}`);
+    if (validFromDate.getTime() > wallMs + limits.clockSkewMs)
+      return bad(`the certificate of ${name} is not valid before ${validFrom}`);
+  }
+  return undefined;
+}
+
+function bad(message: string, cause?: unknown): Failure {
+  return new Failure("bad-file", "proxy", message, cause);
+}

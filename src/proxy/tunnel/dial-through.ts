@@ -1,0 +1,124 @@
+/**
+ * Step 5 of 7 for a passthrough: a socket to a backend that answers. TCP alone proves little, since the kernel of a
+ * frozen process still accepts; so where nothing but a ClientHello has come yet, which may be said twice, the backend
+ * counts that says the first octet back. One that leaves it unanswered for as long as makes a lane suspect is not
+ * waited for: the next is asked as well.
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { patiently } from "../../health/patience.ts";
+
+/** A backend's socket, paused; what it has said already is still to be read. */
+export type Reached = { readonly socket: Socket; readonly backend: string };
+
+export type DialThroughParts = {
+  readonly clock: Clock;
+  /** Another backend than those, if there is any. */
+  readonly next: (tried: readonly string[]) => string | Failure;
+  /** Opens a TCP socket. */
+  readonly connect: (backend: string) => Socket;
+  /** How long one may be silent before it is doubted, in ms. */
+  readonly doubtMs: (backend: string) => number;
+  /** May one more be asked while another has not answered? */
+  readonly mayHedge: () => boolean;
+};
+
+export type Opening = {
+  /** What the client has said so far. */
+  readonly octets: Buffer;
+  /** Nothing but a ClientHello: it may be said to more than one backend. */
+  readonly isRepeatable: boolean;
+};
+
+/** Resolves once, at the latest after `limits.attempts` dials or `limits.handshakeMs`. */
+export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<Reached | Failure> {
+  return new Promise((resolve) => new Race(opening, parts, resolve).start());
+}
+
+/** A backend that ends without a word has not answered either. */
+const ends = ["error", "end", "close"] as const;
+
+class Race {
+  readonly #opening: Opening;
+  readonly #parts: DialThroughParts;
+  readonly #resolve: (outcome: Reached | Failure) => void;
+  readonly #tried: string[] = [];
+  /** Sockets that may still win. */
+  #running: Socket[] = [];
+  #failure: Failure | undefined;
+  #isOver = false;
+  #stopDoubt: () => void = () => {};
+  #stopWait: () => void = () => {};
+
+  constructor(opening: Opening, parts: DialThroughParts, resolve: (outcome: Reached | Failure) => void) {
+    this.#opening = opening;
+    this.#parts = parts;
+    this.#resolve = resolve;
+  }
+
+  start(): void {
+    const late = (): void => {
+      const names = this.#tried.join(", ");
+      this.#settle(
+        new Failure("backend-lost", "backend", `No answer in ${limits.handshakeMs} ms from ${names}`),
+      );
+    };
+    this.#stopWait = patiently(this.#parts.clock, limits.handshakeMs, late);
+    this.#attempt();
+  }
+
+  #attempt(): void {
+    const isSpent = this.#tried.length >= limits.attempts;
+    const backend = isSpent ? undefined : this.#parts.next(this.#tried);
+    if (backend === undefined || backend instanceof Failure) {
+      // Whoever has not answered yet may still do so.
+      const failure = this.#failure ?? backend;
+      if (this.#running.length === 0 && failure !== undefined) this.#settle(failure);
+      return;
+    }
+    this.#tried.push(backend);
+    this.#run(backend);
+    this.#stopDoubt();
+    this.#stopDoubt = patiently(this.#parts.clock, this.#parts.doubtMs(backend), () => {
+      if (this.#parts.mayHedge()) this.#attempt();
+    });
+  }
+
+  #run(backend: string): void {
+    const { octets, isRepeatable } = this.#opening;
+    const socket = this.#parts.connect(backend);
+    this.#running.push(socket);
+    const answered = (chunk?: Buffer): void => {
+      if (this.#isOver) return;
+      socket.off("data", answered);
+      for (const end of ends) socket.off(end, failed);
+      socket.pause();
+      if (chunk !== undefined) socket.unshift(chunk);
+      this.#running = this.#running.filter((one) => one !== socket);
+      this.#settle({ socket, backend });
+    };
+    const failed = (reason?: unknown): void => {
+      if (this.#isOver || !this.#running.includes(socket)) return;
+      this.#running = this.#running.filter((one) => one !== socket);
+      socket.destroy();
+      const { code, message } = failureFrom(reason instanceof Error ? reason : "it ended", "backend");
+      this.#failure = new Failure(code, "backend", `Cannot reach backend ${backend}: ${message}`, reason);
+      this.#attempt();
+    };
+    for (const end of ends) socket.on(end, failed);
+    socket.write(octets);
+    if (isRepeatable) socket.on("data", answered);
+    else socket.once("connect", () => answered());
+  }
+
+  #settle(outcome: Reached | Failure): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stopDoubt();
+    this.#stopWait();
+    for (const socket of this.#running) socket.destroy();
+    this.#resolve(outcome);
+  }
+}

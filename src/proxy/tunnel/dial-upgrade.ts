@@ -1,0 +1,64 @@
+/**
+ * Step 5 of 7 for an Upgrade: a socket of its own to a backend, since HTTP/2 carries no Upgrade. Nothing has been
+ * sent while it opens, so a dial that fails goes on to the next backend.
+ */
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Backends } from "../../health/backends.ts";
+import type { Client } from "../context/client.ts";
+import type { VouchedTrust } from "../identity/identity.ts";
+import type { Ends } from "../net/proxy-protocol.ts";
+import type { Hold } from "../request/hold.ts";
+import { choose } from "../upstream/choose.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
+import type { Dialed } from "./splice.ts";
+
+export type DialUpgradeParts = {
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  readonly hold: Hold;
+  /** Tunnels open on a backend: no lane counts them. */
+  readonly tunnels: (backend: string) => number;
+  /** An http/1.1 socket to that backend, ready, within `withinMs`; under our own credential of that class, if any. */
+  readonly connect: (
+    backend: string,
+    withinMs: number,
+    of: { readonly trust: VouchedTrust | undefined; readonly ends: Ends | undefined },
+  ) => Promise<Dialed["socket"] | Failure>;
+  /** For whom we vouch; undefined: the client speaks for itself. */
+  readonly trust?: VouchedTrust | undefined;
+};
+
+/** While no backend answers at all it waits for one, as a request does (D14). */
+export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
+  const { backends, hold } = parts;
+  for (;;) {
+    // Each wait and each attempt begins when the one before is over.
+    // oxlint-disable-next-line no-await-in-loop
+    while (backends.areAllSilent && (await hold.isBack(backends.silentUntil)));
+    // oxlint-disable-next-line no-await-in-loop
+    const outcome = await attempt(client, parts);
+    if (!(outcome instanceof Failure) || !backends.areAllSilent) return outcome;
+  }
+}
+
+async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
+  const { backends, upstreams, tunnels, connect, trust } = parts;
+  const loads = (name: string): number => upstreams.weightOf(name, tunnels(name));
+  const tried: string[] = [];
+  let failure: Failure | undefined;
+  while (tried.length < limits.attempts) {
+    const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
+    if (backend instanceof Failure) return failure ?? backend;
+    // The next backend is asked only when this one has failed.
+    // oxlint-disable-next-line no-await-in-loop
+    const socket = await connect(backend, limits.dialMs, { trust, ends: client.ends });
+    if (!(socket instanceof Failure)) {
+      client.backend = backend;
+      return { socket, backend, onDead: (run) => backends.onLost(backend, run) };
+    }
+    failure = socket;
+    tried.push(backend);
+  }
+  return failure ?? new Failure("no-backend", "proxy", "No backend was tried");
+}

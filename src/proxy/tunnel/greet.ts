@@ -1,0 +1,73 @@
+/**
+ * What a client of a passthrough says in clear, and whom it is for: its socket goes to the cluster that the server's name
+ * stands for. Nothing else is read of it here, and nothing at all behind it.
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import type { Journal } from "../../events/journal.ts";
+import { plainHttpOnTls } from "../h1/h1-refusal.ts";
+import { type Hello, readHello } from "../net/client-hello.ts";
+import { linger } from "../net/linger.ts";
+import { peek, type Seen } from "../net/peek.ts";
+import type { Ends } from "../net/proxy-protocol.ts";
+import { type Route, routeFor } from "./sni-routes.ts";
+
+/** Who came, and where. */
+export type Caller = { readonly ends: Ends; readonly listener: string };
+
+/** A hello that is whole, and all octets that came with it. */
+export type Greeting = { readonly hello: Extract<Hello, { state: "whole" }>; readonly octets: Buffer };
+
+/** Takes over a socket whose greeting is read. */
+export type Passing = {
+  pass(down: Socket, greeting: Greeting, caller: Caller, route: Route): void;
+};
+
+type Parts = { readonly clock: Clock; readonly journal: Journal };
+
+/** Fatal TLS alerts (RFC 8446 §6), in the clear as long as nothing is agreed on. */
+const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code]);
+const decodeError = alert(50);
+const unrecognizedName = alert(112);
+
+/** Takes over a new socket; `passingOf` gives the cluster that a route leads to. */
+export function greet(
+  down: Socket,
+  caller: Caller & { readonly routes: readonly Route[] },
+  passingOf: (upstream: string) => Passing,
+  parts: Parts,
+): void {
+  peek(down, parts.clock, greetingIn, ({ hello, octets }) => {
+    // Not before: whoever ends without a hello is gone.
+    down.allowHalfOpen = true;
+    const bad = (message: string, answer: Buffer): void =>
+      refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
+    if (hello.state === "foreign") return bad("Client does not speak TLS", plainHttpOnTls());
+    if (hello.state === "malformed") return bad(`ClientHello is malformed: ${hello.reason}`, decodeError);
+    if (hello.state === "partial") return;
+    const route = routeFor(caller.routes, hello.serverName);
+    if (route === undefined) return bad("No route for this server name", unrecognizedName);
+    passingOf(route.upstream).pass(down, { hello, octets }, caller, route);
+  });
+}
+
+/** Without an answer of ours the end alone is told, which client-go takes for a reason to ask again. */
+export function refuseCaller(
+  down: Socket,
+  { ends, listener }: Caller,
+  { code, origin, message }: Failure,
+  { clock, journal, answer }: Parts & { readonly answer?: Buffer },
+): void {
+  const client = ends.source.address;
+  journal.write({ kind: "passthrough.refused", client, listener, code, origin, message });
+  if (answer === undefined) down.end();
+  else down.end(answer);
+  linger(down, clock);
+}
+
+/** All of it is taken: the backend is told it anew. The room in which it was gathered is nobody else's from then on. */
+function greetingIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly octets: Buffer }> | undefined {
+  const hello = readHello(seen);
+  return hello.state === "partial" ? undefined : { verdict: { hello, octets: seen }, taken: seen.length };
+}

@@ -1,0 +1,227 @@
+/**
+ * One Upgrade between two sockets: the head goes up, the answer comes down, and only after a 101 that keeps to the
+ * question do octets pass both ways, each half closed on its own. Any other answer is relayed as the last one on its
+ * socket, and no octet of the client ever follows its head (A35, CVE-2018-1002105). A redirect is an answer like any
+ * other: it is never followed (A36, CVE-2020-8559).
+ */
+import type { Socket } from "node:net";
+import { Failure, wordsOf } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { type BodyEnd, bodyEnd } from "../h1/h1-body.ts";
+import { type AnswerHead, readAnswer, writeLastAnswer } from "../h1/h1-head.ts";
+import { Messages } from "../h1/messages.ts";
+import { breakOff } from "../net/break-off.ts";
+
+export type TunnelParts = {
+  readonly down: Socket;
+  readonly up: Socket;
+  readonly head: Buffer;
+  /** As the client wrote them. */
+  readonly upgrades: readonly string[];
+  /** What the client sent behind its head: waits for the 101. */
+  readonly early: Buffer;
+  /** Is a watch asked for? Then each message of a websocket is one event. */
+  readonly isWatch: boolean;
+};
+
+export type TunnelOwner = {
+  /** The backend switched protocols: from now on it is a tunnel. */
+  opened(): void;
+  /** There is no answer to relay, and nothing was written to the client. */
+  failed(failure: Failure): void;
+  /** A fault of ours was caught; it costs this tunnel. */
+  contained(message: string): void;
+  /** Over: the client's socket has an end, the backend's is gone. */
+  ended(reason: string): void;
+};
+
+const nothing: Buffer = Buffer.alloc(0);
+
+type State = "asking" | "answering" | "open" | "over";
+
+export class Tunnel {
+  readonly #down: Socket;
+  readonly #up: Socket;
+  readonly #isWatch: boolean;
+  readonly #owner: TunnelOwner;
+  #state: State = "asking";
+  /** Until it is open. Of the head, which may have 128 KiB, nothing is kept once it is sent (A26). */
+  #upgrades: readonly string[];
+  #early: Buffer;
+  /** Of the answer's head, while it is not whole. */
+  #received: Buffer = nothing;
+  #interimHeads = 0;
+  #body: BodyEnd | undefined;
+  #messages: Messages | undefined;
+  readonly #receive = (chunk: Buffer): void => this.#contain(() => this.#take(chunk));
+
+  constructor(parts: TunnelParts, owner: TunnelOwner) {
+    const { down, up, upgrades, early, isWatch } = parts;
+    this.#upgrades = upgrades;
+    // A copy: it is the end of a chunk that has up to 64 KiB.
+    this.#early = Buffer.from(early);
+    this.#isWatch = isWatch;
+    this.#owner = owner;
+    this.#down = down;
+    this.#up = up;
+    for (const socket of [down, up]) {
+      socket.on("error", () => {});
+      socket.allowHalfOpen = true;
+      socket.setNoDelay(true);
+    }
+    down.on("close", () => this.#contain(() => this.#downClosed()));
+    down.on("end", () => this.#contain(() => this.#downEnded()));
+    down.on("drain", () => up.resume());
+    up.on("data", this.#receive);
+    up.on("end", () => this.#contain(() => this.#upEnded()));
+    up.on("close", () => this.#contain(() => this.#upClosed()));
+    up.write(parts.head);
+  }
+
+  /** Messages that came of a watch over a websocket; undefined when this is none. */
+  get events(): number | undefined {
+    return this.#messages?.count;
+  }
+
+  /** The backend is proven dead, or we stop. A tunnel ends cleanly, so that the client knows at once. */
+  cut(reason: string): void {
+    if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
+    else if (this.#state === "answering") this.#breakOff(reason);
+    else this.#finish(reason);
+  }
+
+  /** Memory is short. What was asked is not answered by us: the backend may have begun with it. */
+  shed(): void {
+    if (this.#state === "open") this.#finish("memory is short");
+    else if (this.#state !== "over") this.#breakOff("memory is short");
+  }
+
+  #contain(run: () => void): void {
+    try {
+      run();
+    } catch (reason) {
+      this.#owner.contained(wordsOf(reason));
+      if (this.#state !== "over") this.#breakOff("fault of ours");
+    }
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#state === "answering") return this.#pass(chunk);
+    if (this.#state !== "asking") return;
+    this.#received = Buffer.concat([this.#received, chunk]);
+    this.#readHeads();
+  }
+
+  /** Interim heads and the one that answers may come in one chunk. */
+  #readHeads(): void {
+    const head = readAnswer(this.#received);
+    if (head === undefined) return;
+    const before = this.#interimHeads;
+    const fault = typeof head === "string" ? head : this.#takeHead(head);
+    if (fault !== undefined) this.#fail(`Answer to an Upgrade is malformed: ${fault}`, "backend-protocol");
+    else if (this.#interimHeads > before) this.#readHeads();
+  }
+
+  /** Returns what is wrong with it. */
+  #takeHead(head: AnswerHead): string | undefined {
+    const bytes = this.#received.subarray(0, head.length);
+    this.#received = this.#received.subarray(head.length);
+    if (head.status === 101) return this.#open(head, bytes);
+    if (head.status >= 200) {
+      this.#state = "answering";
+      this.#body = bodyEnd(head.framing);
+      this.#down.write(writeLastAnswer(head));
+      this.#pass(this.#received);
+      return undefined;
+    }
+    this.#interimHeads += 1;
+    if (this.#interimHeads > limits.interimHeads) return "too many interim heads";
+    this.#down.write(bytes);
+    return undefined;
+  }
+
+  #open(head: AnswerHead, bytes: Buffer): string | undefined {
+    const asked = this.#upgrades.map((name) => name.toLowerCase());
+    if (!head.upgrades.some((name) => asked.includes(name)))
+      return "101 to a protocol that was not asked for";
+    const [backend, client, received, early] = [this.#up, this.#down, this.#received, this.#early];
+    this.#state = "open";
+    this.#upgrades = [];
+    this.#received = this.#early = nothing;
+    backend.off("data", this.#receive);
+    // The 101 goes on as it came: it was read strictly, and clients of old may look at its letters.
+    client.write(bytes);
+    if (received.length > 0) client.write(received);
+    if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);
+    if (early.length > 0) backend.write(early);
+    backend.pipe(client);
+    client.pipe(backend);
+    this.#owner.opened();
+    return undefined;
+  }
+
+  /** The octets pass untouched: a watch that was spliced is counted, and never moved. */
+  #count(backend: Socket, received: Buffer): void {
+    const messages = new Messages();
+    messages.feed(received, 0, received.length);
+    backend.on("data", (chunk: Buffer) => messages.feed(chunk, 0, chunk.length));
+    this.#messages = messages;
+  }
+
+  /** Of an answer that is no 101: its body, and nothing behind it. */
+  #pass(chunk: Buffer): void {
+    const taken = this.#body?.take(chunk) ?? "no body";
+    if (typeof taken === "string") return this.#breakOff(taken);
+    if (taken > 0 && !this.#down.write(chunk.subarray(0, taken))) this.#up.pause();
+    if (this.#body?.isWhole === true) this.#finish("refused by the backend");
+  }
+
+  #downEnded(): void {
+    if (this.#state === "asking" || this.#state === "answering") this.#breakOff("client left");
+  }
+
+  #downClosed(): void {
+    if (this.#state !== "over") this.#breakOff(this.#up.readableEnded ? "ended" : "client left");
+  }
+
+  #upEnded(): void {
+    if (this.#state === "asking") this.#fail("Backend ended before it answered an Upgrade");
+    else if (this.#state === "answering") this.#endAnswer();
+  }
+
+  #endAnswer(): void {
+    // Without a length the body ends where the connection ends in order (RFC 9112 §6.3).
+    if (this.#body?.isWhole === undefined) this.#finish("refused by the backend");
+    else this.#breakOff("answer to an Upgrade was cut short");
+  }
+
+  #upClosed(): void {
+    if (this.#state === "asking") this.#fail("Backend was lost before it answered an Upgrade");
+    else if (this.#state === "open" && this.#up.readableEnded) this.#finish("ended");
+    else if (this.#state !== "over") this.#breakOff("backend lost");
+  }
+
+  #fail(message: string, code: "backend-lost" | "backend-protocol" = "backend-lost"): void {
+    this.#state = "over";
+    this.#up.destroy();
+    this.#owner.failed(new Failure(code, "backend", message));
+  }
+
+  /** What was said is whole. */
+  #finish(reason: string): void {
+    this.#state = "over";
+    this.#up.unpipe(this.#down);
+    this.#down.unpipe(this.#up);
+    this.#up.destroy();
+    this.#down.end();
+    this.#owner.ended(reason);
+  }
+
+  /** What was said is not whole, and must not look so. */
+  #breakOff(reason: string): void {
+    this.#state = "over";
+    breakOff(this.#up);
+    breakOff(this.#down);
+    this.#owner.ended(reason);
+  }
+}

@@ -1,0 +1,53 @@
+/** When one backend may be dialled: so many lanes a second, and after a loss again and again, further and further apart. */
+
+import { Budget } from "../../base/budget.ts";
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { LaneKey } from "./lane-key.ts";
+
+export class Dials {
+  readonly #clock: Clock;
+  readonly #again: () => void;
+  readonly #usual: Budget;
+  readonly #unproven: Budget;
+  /** Each of their answers may cost a lane: what they are dialled takes nothing from newcomers. */
+  readonly #rejected: Budget;
+  #pauseMs: number = limits.redialFirstMs;
+  #stopAgain: (() => void) | undefined;
+
+  /** `again` is called when a lane that was lost should be dialled anew. */
+  constructor(clock: Clock, again: () => void) {
+    this.#clock = clock;
+    this.#again = again;
+    const { dialsPerSecond: usual, unprovenDialsPerSecond: few } = limits;
+    this.#usual = new Budget(clock, usual, usual);
+    this.#unproven = new Budget(clock, few, few);
+    this.#rejected = new Budget(clock, few, few);
+  }
+
+  /** Takes one dial for such lanes; false when the budget is spent. */
+  take({ trust, owner }: LaneKey): boolean {
+    if (trust !== "unproven") return this.#usual.take();
+    return (owner === "" ? this.#unproven : this.#rejected).take();
+  }
+
+  /** One has succeeded: the next loss is followed by a dial at once. */
+  succeeded(): void {
+    this.#pauseMs = limits.redialFirstMs;
+  }
+
+  /** Later each time that it fails; once, however often it is said meanwhile. */
+  soon(): void {
+    if (this.#stopAgain !== undefined) return;
+    this.#stopAgain = this.#clock.after(this.#pauseMs, () => {
+      this.#pauseMs = Math.min(limits.redialMostMs, this.#pauseMs * 2);
+      this.#again();
+    });
+  }
+
+  /** What is waited for is done now, or no more. */
+  stop(): void {
+    this.#stopAgain?.();
+    this.#stopAgain = undefined;
+  }
+}

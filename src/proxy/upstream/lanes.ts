@@ -1,0 +1,400 @@
+/**
+ * One backend's lanes. Requests of one trust class and kind share a row of them; when the last row's room runs low
+ * another lane is dialled before it is needed. Requests that find none wait here, unsent, until a lane opens or the
+ * dial fails. Tells health what dials and PINGs say.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { faulted } from "../../events/faulted.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import type { Turn } from "../../h2/core/turn.ts";
+import type { Held } from "../../health/backend.ts";
+import type { Evidence } from "../../health/evidence.ts";
+import { Reads } from "../../health/reads.ts";
+import type { PingTimes, Rtt } from "../../health/rtt.ts";
+import type { TrustClass } from "../identity/trust.ts";
+import type { Wire, WireOwner } from "../net/wire.ts";
+import { Dials } from "./dials.ts";
+import { Lane, type LaneOwner } from "./lane.ts";
+import { type LaneKey, laneKey, warmKeys } from "./lane-key.ts";
+import { hasOutdated, idleIn, outdate, type Row, refuse, retireOutdated, type Waiter } from "./lane-row.ts";
+import { Pulse, type PulseTimes } from "./pulse.ts";
+import { Witness } from "./witness.ts";
+
+export type LanesOptions = {
+  readonly backend: string;
+  readonly clock: Clock;
+  /** Stands still while our own loop does. */
+  readonly patience: Pick<Clock, "now">;
+  readonly turn: Turn;
+  readonly buffered: Buffered;
+  readonly journal: Journal;
+  readonly learn: (evidence: Evidence) => void;
+  /** Called when a lane in use falls silent while another is answered: a probe tells whether large packets are lost. */
+  readonly doubtLarge: () => void;
+  /** Has a fresh socket been answered since its lanes fell silent, and is the name on its certificate right? */
+  readonly known: () => Pick<Held, "answersAgainAt" | "isUntrusted"> & { readonly isAnswering: boolean };
+  /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
+  readonly othersAnsweredAt: () => number;
+  /** When a backend last answered after all were silent: a clock reading. */
+  readonly silenceOverAt: () => number;
+  /** Opens a wire that carries the credential of this class, if it has one of ours. */
+  readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
+  /** For whom we vouch here, so that lanes are kept warm for them as well. */
+  readonly vouched?: readonly TrustClass[];
+  readonly streams: number;
+  readonly warm: number;
+  readonly ping: PulseTimes;
+};
+
+/** A dead backend without warm lanes is dialled for these, to learn that it is back. */
+const revivalKey = laneKey("proven", "plain");
+
+/** Ours, not the backend's: what we give up says nothing of it, and those who wait for it wait on. */
+const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
+
+export class Lanes implements LaneOwner {
+  readonly #options: LanesOptions;
+  readonly reads = new Reads();
+  readonly #rows = new Map<string, Row>();
+  readonly #dials: Dials;
+  readonly #rowOf = new Map<Lane, Row>();
+  readonly #pulse: Pulse<Lane>;
+  readonly #witness: Witness;
+  readonly #warmKeys: readonly LaneKey[];
+  #names = 0;
+  #isStopped = false;
+  /** Since the last lane failed no dial has succeeded. */
+  #isDead = false;
+  /** Why a lane could not be opened, as it was told last; "": one could since. */
+  #toldReason = "";
+
+  constructor(options: LanesOptions) {
+    this.#options = options;
+    this.#warmKeys = warmKeys(options.vouched);
+    this.#dials = new Dials(options.clock, () => this.#redial());
+    const lanes = (): MapIterator<Lane> => this.#rowOf.keys();
+    const deadlines = (): PingTimes => this.#pulse.deadlines;
+    this.#witness = new Witness({ ...options, lanes, deadlines, reads: this.reads });
+    this.#pulse = new Pulse<Lane>({
+      clock: options.clock,
+      times: options.ping,
+      lanes,
+      suspect: (lane, silentMs) => this.#witness.silent(lane, silentMs),
+      dead: (lane, silentMs) =>
+        lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`)),
+      looked: () => this.#witness.tellLegs(),
+      isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
+      answersAgainAt: () => options.known().answersAgainAt,
+      othersAnsweredAt: options.othersAnsweredAt,
+      silenceOverAt: options.silenceOverAt,
+      ticked: () => this.#ticked(),
+    });
+  }
+
+  start(): void {
+    for (const key of this.#warmKeys) this.#keepWarm(this.#row(key));
+    this.#pulse.start();
+  }
+
+  /**
+   * Retires every lane; those who wait hear that the backend is gone. Lanes that still have streams keep their PING:
+   * a backend is often removed because it hangs, and nobody else would ever tell who waits on it.
+   */
+  stop(): void {
+    this.#isStopped = true;
+    this.#witness.dismiss();
+    this.#dials.stop();
+    for (const lane of Array.from(this.#rowOf.keys())) lane.retire();
+    if (this.#rowOf.size === 0) this.#pulse.stop();
+    this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
+  }
+
+  /** A lane with room, or undefined: then one may wait for it. */
+  take(key: LaneKey): Lane | undefined {
+    const row = this.#row(key);
+    let shaky: Lane | undefined;
+    for (const lane of row.lanes) {
+      // A silent lane gets nothing new; another one, or a fresh socket, may well answer (D6).
+      if (lane.room <= 0 || lane.isSuspect) continue;
+      if (!lane.isShaky) return this.#taken(row, lane);
+      // One that was silent a moment ago may be so again: its socket loses what another does not.
+      shaky ??= lane;
+    }
+    return shaky === undefined ? undefined : this.#taken(row, shaky);
+  }
+
+  #taken(row: Row, lane: Lane): Lane {
+    if (lane.room === 1) this.#dialAhead(row);
+    return lane;
+  }
+
+  wait(waiter: Waiter): void {
+    const row = this.#row(waiter.key);
+    if (row.waiting.size >= limits.waitingExchanges) {
+      waiter.refused(
+        new Failure("overload", "proxy", `Too many requests wait for backend ${this.#options.backend}`),
+      );
+      return;
+    }
+    row.waiting.set(waiter, this.#options.patience.now());
+    this.#dial(row);
+    if (this.#options.known().isUntrusted && !row.lanes.some((lane) => lane.isOpening))
+      refuse(row, this.#untrusted());
+  }
+
+  /** The waiter has gone: its client hung up. */
+  forget(waiter: Waiter): void {
+    this.#rows.get(waiter.key.name)?.waiting.delete(waiter);
+  }
+
+  /** The backend as a whole was judged: its legs hear when that makes it suspect, and when it is so no more. */
+  judged(isSuspect: boolean): void {
+    this.#witness.judged(isSuspect);
+    if (!isSuspect) return;
+    for (const row of this.#rows.values()) {
+      for (const waiter of Array.from(row.waiting.keys())) waiter.suspected();
+    }
+  }
+
+  /** True while a lane that was in use is silent and another lane is answered. */
+  get mayLoseLarge(): boolean {
+    return this.#witness.mayLoseLarge;
+  }
+
+  /** When silence becomes suspicious and certain, as far away as the backend is now. */
+  get deadlines(): PingTimes {
+    return this.#pulse.deadlines;
+  }
+
+  /** How long PINGs take. */
+  get rtt(): Rtt {
+    return this.#pulse.rtt;
+  }
+
+  /** The backend is dead: nobody waits for it any longer. */
+  abandon(): void {
+    this.#refuseAll(new Failure("backend-refused", "backend", `Backend ${this.#options.backend} is dead`));
+  }
+
+  /**
+   * A new socket was answered after `ms`: lanes that were dialled into a hole, or would be dialled later, are dialled now.
+   * One that takes three times as long as that socket has its SYN in the hole; a slow handshake is given its time.
+   */
+  hurry(ms: number): void {
+    if (this.#isStopped || this.#witness.hasAnswering) return;
+    const { clock } = this.#options;
+    for (const lane of Array.from(this.#rowOf.keys())) {
+      if (!lane.isOpening || clock.now() - lane.dialledAt < Math.max(limits.hurriedDialMs, 3 * ms)) continue;
+      lane.fail(dialledAgain);
+    }
+    this.#redial();
+  }
+
+  /**
+   * Lanes of this class show a certificate that was replaced. Each row gets a new lane first; when that is open the old
+   * ones take nobody any more. What is on them lives on: the apiserver looks at a certificate when a request begins (A44).
+   */
+  renew(trust: TrustClass): void {
+    for (const row of this.#rows.values()) {
+      if (row.key.trust === trust && outdate(row)) this.#dial(row);
+    }
+  }
+
+  get openStreams(): number {
+    let sum = 0;
+    for (const lane of this.#rowOf.keys()) sum += lane.openCount;
+    return sum;
+  }
+
+  get rows(): readonly {
+    readonly key: LaneKey;
+    readonly lanes: readonly Lane[];
+    readonly waiting: number;
+  }[] {
+    return [...this.#rows.values()].map(({ key, lanes, waiting }) => ({ key, lanes, waiting: waiting.size }));
+  }
+
+  // --- what lanes tell ---
+
+  opened(lane: Lane): void {
+    const { backend, journal } = this.#options;
+    this.#dials.succeeded();
+    this.#isDead = false;
+    this.#toldReason = "";
+    this.#witness.opened(lane);
+    journal.write({ kind: "lane.opened", backend, lane: lane.name });
+    const row = this.#rowOf.get(lane);
+    if (row !== undefined && !lane.isOutdated) retireOutdated(row);
+  }
+
+  changed(lane: Lane): void {
+    if (lane.isPeerGoing) this.#witness.seeGoing();
+    const row = this.#rowOf.get(lane);
+    if (row === undefined || row.waiting.size === 0) return;
+    for (const waiter of Array.from(row.waiting.keys())) {
+      if (lane.room <= 0) break;
+      row.waiting.delete(waiter);
+      waiter.ready(lane);
+    }
+    if (row.waiting.size > 0) this.#dial(row);
+  }
+
+  heard(lane: Lane): void {
+    this.#witness.heard(lane);
+  }
+
+  ponged(lane: Lane, ms: number): void {
+    this.#pulse.rtt.add(ms);
+    this.#witness.ponged(lane);
+  }
+
+  faulted(error: unknown): void {
+    faulted(this.#options.journal, error);
+  }
+
+  closed(lane: Lane, failure: Failure | undefined): void {
+    const row = this.#rowOf.get(lane);
+    if (row === undefined) return;
+    this.#rowOf.delete(lane);
+    row.lanes.splice(row.lanes.indexOf(lane), 1);
+    this.#tellClosed(lane, failure?.message ?? "ended");
+    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
+    this.#witness.closed(lane, failure);
+    if (failure !== undefined) this.#lost(lane, row, failure);
+    this.#dialOrForget(row);
+    this.#dials.soon();
+  }
+
+  /** A backend that stays down costs eight dials a second with our own certificates: each reason is told once. */
+  #tellClosed(lane: Lane, reason: string): void {
+    if (!lane.isOpened && reason === this.#toldReason) return;
+    if (!lane.isOpened) this.#toldReason = reason;
+    const { backend, journal } = this.#options;
+    journal.write({ kind: "lane.closed", backend, lane: lane.name, reason });
+  }
+
+  // --- dialling ---
+
+  /** A row without a lane needs one if somebody waits; a client's own that is empty is not kept. */
+  #dialOrForget(row: Row): void {
+    if (row.waiting.size > 0) this.#dial(row);
+    else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
+  }
+
+  /** Those who waited for this lane go to another backend, unsent; when it was the last, all who wait do. */
+  #lost(lane: Lane, row: Row, failure: Failure): void {
+    const refusal = new Failure("backend-refused", "backend", failure.message, failure);
+    this.#isDead ||= this.#rowOf.size === 0;
+    if (failure === dialledAgain) return;
+    if (this.#rowOf.size === 0) this.#refuseAll(refusal);
+    else if (!lane.isOpened && !row.lanes.some((other) => other.isOpening)) refuse(row, refusal);
+  }
+
+  #untrusted(): Failure {
+    const message = `The certificate of backend ${this.#options.backend} is not to be trusted`;
+    return new Failure("backend-refused", "backend", message);
+  }
+
+  #refuseAll(failure: Failure): void {
+    for (const row of this.#rows.values()) refuse(row, failure);
+  }
+
+  #row(key: LaneKey): Row {
+    let row = this.#rows.get(key.name);
+    if (row === undefined) {
+      row = { key, lanes: [], waiting: new Map() };
+      this.#rows.set(key.name, row);
+    }
+    return row;
+  }
+
+  /** One dial at a time for a row, unless more wait than one lane takes. */
+  #dial(row: Row): void {
+    const opening = row.lanes.filter((lane) => lane.isOpening).length;
+    if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
+    // Under another name nothing new is said; fresh-socket probes go on asking (D6).
+    if (this.#options.known().isUntrusted) return;
+    if (row.lanes.length >= limits.lanes) return;
+    const { trust } = row.key;
+    // A dial that the budget holds back is made by a later tick: those who wait are still there.
+    if (!this.#dials.take(row.key)) return;
+    this.#names += 1;
+    const { clock, turn, buffered, streams: mostStreams } = this.#options;
+    const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
+    // The distance is what the fastest PINGs take: others stood behind a long answer.
+    const rttMs = (): number => this.rtt.quantile(0.1);
+    const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
+    const lane = new Lane({ key: row.key, number: this.#names, ...parts });
+    row.lanes.push(lane);
+    this.#rowOf.set(lane, row);
+  }
+
+  #dialAhead(row: Row): void {
+    const hasSpare = row.lanes.filter((lane) => lane.isOpening || lane.room > 1).length > 0;
+    if (!hasSpare) this.#dial(row);
+  }
+
+  /** False if a lane is wanting and none was dialled. */
+  #keepWarm(row: Row): boolean {
+    const taking = (): number => row.lanes.filter((lane) => !lane.isRetiring && !lane.isSuspect).length;
+    if (taking() < this.#options.warm) this.#dial(row);
+    return taking() >= this.#options.warm;
+  }
+
+  /** After a loss the warm lanes come back. */
+  #redial(): void {
+    this.#dials.stop();
+    if (this.#isStopped) return;
+    if (this.#options.known().isUntrusted) return this.#dials.soon();
+    const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#row(key))).every(Boolean);
+    // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
+    if (!areWarm) this.#dials.soon();
+    // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
+    if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(revivalKey));
+  }
+
+  // --- time ---
+
+  #ticked(): void {
+    const now = this.#options.clock.now();
+    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
+    for (const row of this.#rows.values()) {
+      this.#attend(row, this.#options.patience.now());
+      this.#dialOrForget(row);
+      this.#retireIdle(row, now);
+      // The dial of a successor may have failed, or its budget was spent.
+      if (hasOutdated(row)) this.#dial(row);
+    }
+  }
+
+  /** `now` is a reading of `patience`. Nobody waits for ever: who may use better lanes by now goes there, who has waited too long goes elsewhere. */
+  #attend(row: Row, now: number): void {
+    for (const [waiter, since] of row.waiting) {
+      const key = waiter.wanted();
+      if (key.name !== row.key.name) this.#move(waiter, since, key);
+      else if (now - since > limits.laneWaitMs) {
+        row.waiting.delete(waiter);
+        const message = `Backend ${this.#options.backend} had no room in ${limits.laneWaitMs} ms`;
+        waiter.refused(new Failure("overload", "proxy", message));
+      } else if (now - since > limits.laneDoubtMs) waiter.suspected();
+    }
+  }
+
+  #move(waiter: Waiter, since: number, key: LaneKey): void {
+    this.forget(waiter);
+    waiter.key = key;
+    const lane = this.take(key);
+    if (lane === undefined) this.#row(key).waiting.set(waiter, since);
+    else waiter.ready(lane);
+  }
+
+  #retireIdle(row: Row, now: number): void {
+    const isWarm = this.#warmKeys.some(({ name }) => name === row.key.name);
+    const { isWanting, going } = idleIn(row, isWarm ? this.#options.warm : 0, now);
+    if (isWanting) this.#dial(row);
+    for (const lane of going) lane.retire();
+  }
+}

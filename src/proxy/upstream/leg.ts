@@ -1,0 +1,220 @@
+/**
+ * One asking of one backend for an exchange: it waits for a lane, opens a stream there, and hears that stream and what
+ * its lane learns of the backend. What any of it means for the client is the exchange's business.
+ */
+import type { Failure } from "../../base/failure.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { errorCode } from "../../h2/core/protocol-error.ts";
+import type { Side } from "../../h2/core/side.ts";
+import type { Stream } from "../../h2/session/stream.ts";
+import type { Order } from "../context/order.ts";
+import type { Lane, LaneUser } from "./lane.ts";
+import type { LaneKey } from "./lane-key.ts";
+import type { Waiter } from "./lane-row.ts";
+import type { Refusal } from "./refusal.ts";
+
+/** What a leg tells the exchange that it belongs to. */
+export type LegOwner = {
+  readonly order: Order;
+  /** Which lanes the request may use by now. */
+  laneKey(): LaneKey;
+  /** Its head has gone up: the body may follow. */
+  legOpened(leg: Leg, up: Side): void;
+  /** No lane could be had. Nothing was sent. */
+  legRefused(leg: Leg, failure: Failure): void;
+  legHeaders(leg: Leg, fields: Field[], end: boolean): void;
+  /** `bytes[start, end)` of the answer's body, as a SideOwner hears it. */
+  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void;
+  /** `count` octets of the request's body have left. */
+  legSent(leg: Leg, count: number): void;
+  /** Its stream was reset, or its lane is lost; the leg is over. */
+  legGone(leg: Leg, code: number): void;
+  /** Its lane or its backend does not answer, or it alone waits for long. Told again at every tick while it does (D6). */
+  legSuspected(leg: Leg): void;
+  /** What was suspected answers again. */
+  legCleared(leg: Leg): void;
+  /** Its lane is whole since the head came that is kept back. */
+  legPassed(leg: Leg): void;
+  /** Its lane takes nobody any more, or its backend is going: what is there lives on for a while. */
+  legLeaving(leg: Leg): void;
+  /** A fault of ours: it costs the exchange, and nobody whom the lanes tell after it. */
+  legFaulted(error: unknown): void;
+};
+
+export class Leg implements LaneUser, Waiter {
+  readonly backend: string;
+  /** Another one from the time that the answer is known to be a watch. */
+  owner: LegOwner;
+  #lane: Lane | undefined;
+  #isSuspect = false;
+  /** When its head went up, in whole ms of the clock: a number that needs no memory of its own. Below 0: see `mayHaveRun`. */
+  #sentAt = -1;
+  /** It has waited for longer than reads of its backend do, though that answers PING. */
+  isSlow = false;
+  /** It is over because its answer broke a rule of the protocol. */
+  isMalformed = false;
+  #stream: Stream | undefined;
+  /** While it waits: where, and for which lanes. */
+  waitsIn: { forget(waiter: Waiter): void } | undefined;
+  key: LaneKey;
+  /**
+   * The head of an answer whose body has not begun, kept back (path MTU: a small head passes, the body does not). Until the
+   * body begins, or a PING sent after the head is answered, the request can be asked elsewhere without the client's knowledge.
+   */
+  head: Field[] | undefined;
+  #headAt = 0;
+  /** An answer that may not be the best that can be had, kept back. */
+  refusal: Refusal | undefined;
+
+  constructor(backend: string, owner: LegOwner) {
+    this.backend = backend;
+    this.owner = owner;
+    this.key = owner.laneKey();
+  }
+
+  // --- what its exchange does with it ---
+
+  /** True from the moment that its head goes up, unless the backend says that it processed nothing of it. */
+  get mayHaveRun(): boolean {
+    return this.#sentAt >= 0;
+  }
+
+  /** How long ago it was sent, in ms. */
+  sinceSent(now: number): number {
+    return now - this.#sentAt;
+  }
+
+  /** Where the request is going: undefined while the leg waits, and when its stream is over. */
+  get up(): Stream | undefined {
+    return this.#stream;
+  }
+
+  /** What waits here on its account. */
+  get queuedBytes(): number {
+    return (this.#stream?.queuedBytes ?? 0) + (this.refusal?.heldBytes ?? 0);
+  }
+
+  /** Does its backend, or its lane, leave a PING unanswered? */
+  get isSuspect(): boolean {
+    return this.#isSuspect;
+  }
+
+  /** Has its lane proven since this was sent that it is not in a hole of its own? */
+  get isOnAnsweringLane(): boolean {
+    return this.#lane?.isAnsweringSince(this.#sentAt) === true;
+  }
+
+  keepHead(head: Field[]): void {
+    this.head = head;
+    this.#headAt = this.#lane?.now ?? 0;
+  }
+
+  /** The lane's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
+  passed(answeredPingAt: number): void {
+    if (this.head !== undefined && answeredPingAt > this.#headAt)
+      this.#contain(() => this.owner.legPassed(this));
+  }
+
+  /** Its lane takes nobody any more: the backend has said GOAWAY. */
+  get isLaneRetiring(): boolean {
+    return this.#lane?.isRetiring === true;
+  }
+
+  /** How far away its backend is: what a PING takes there and back; 0 while that is not known. */
+  get rttMs(): number {
+    return this.#lane?.rttMs ?? 0;
+  }
+
+  /** Nobody wants it any more. `isAnswered`: its final head has come, so that a reset costs the lane nothing (A1). */
+  cancel(isAnswered: boolean): void {
+    this.waitsIn?.forget(this);
+    this.waitsIn = undefined;
+    this.refusal?.forget();
+    const stream = this.#stream;
+    this.#stream = undefined;
+    if (stream !== undefined) this.#lane?.cancel(stream, isAnswered);
+  }
+
+  // --- what the lanes tell ---
+
+  wanted(): LaneKey {
+    return this.owner.laneKey();
+  }
+
+  ready(lane: Lane): void {
+    this.waitsIn = undefined;
+    this.#isSuspect = false;
+    this.#lane = lane;
+    this.#contain(() => this.#open(lane));
+  }
+
+  #open(lane: Lane): void {
+    const { fields, isBodiless, method } = this.owner.order;
+    // First: a fault in what follows must not make a request that has left look unsent.
+    this.#sentAt = Math.trunc(lane.now);
+    const stream = lane.open(fields, isBodiless, this);
+    stream.isHead = method === "HEAD";
+    this.#stream = stream;
+    this.owner.legOpened(this, stream);
+  }
+
+  refused(failure: Failure): void {
+    this.waitsIn = undefined;
+    this.#contain(() => this.owner.legRefused(this, failure));
+  }
+
+  suspected(): void {
+    this.#isSuspect = true;
+    this.#contain(() => this.owner.legSuspected(this));
+  }
+
+  /** Whoever has waited so long may be asked of another; told again at every look, for a while. */
+  slowed(): void {
+    this.isSlow = true;
+    this.#contain(() => this.owner.legSuspected(this));
+  }
+
+  /** Our own loop stood still for so long: that is not its backend's. */
+  forgive(ms: number): void {
+    this.#sentAt += Math.trunc(ms);
+  }
+
+  cleared(): void {
+    this.#isSuspect = false;
+    this.#contain(() => this.owner.legCleared(this));
+  }
+
+  leaving(): void {
+    this.#contain(() => this.owner.legLeaving(this));
+  }
+
+  #contain(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.owner.legFaulted(error);
+    }
+  }
+
+  // --- what the stream tells ---
+
+  headers(fields: Field[], end: boolean): void {
+    this.owner.legHeaders(this, fields, end);
+  }
+
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.owner.legData(this, bytes, start, end, endStream);
+  }
+
+  reset(code: number): void {
+    this.isMalformed = this.#stream?.isMalformed === true;
+    this.#stream = undefined;
+    // REFUSED_STREAM, or GOAWAY with a last stream id below this one (RFC 9113 §8.7).
+    if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
+    this.owner.legGone(this, code);
+  }
+
+  sent(count: number): void {
+    this.owner.legSent(this, count);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * An answer that refuses (429, 5xx), kept back while another backend may still give a better one, and a short one until
+ * it is whole: its backend may die in the middle of it. It is small, or its stream's window bounds it, since nothing of it
+ * is granted.
+ */
+
+import { limits } from "../../base/limits.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import { type Field, role } from "../../h2/core/field.ts";
+import { Held } from "../../h2/core/held.ts";
+
+export class Refusal {
+  readonly head: Field[];
+  readonly #body: Held;
+  #trailers: Field[] | undefined;
+  #isWhole: boolean;
+
+  constructor(head: Field[], end: boolean, buffered: Buffered) {
+    this.head = head;
+    this.#isWhole = end;
+    this.#body = new Held(buffered);
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  get heldBytes(): number {
+    return this.#body.length;
+  }
+
+  keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    this.#body.add(bytes, start, end);
+    if (endStream) this.#isWhole = true;
+  }
+
+  endWith(trailers: Field[]): void {
+    this.#trailers = trailers;
+    this.#isWhole = true;
+  }
+
+  /** Says it after all. What its stream still sends follows. */
+  tell(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
+    const trailers = this.#trailers;
+    const body = this.#body.take();
+    const isHeadAll = this.#isWhole && trailers === undefined && body.length === 0;
+    to.headers(this.head, isHeadAll);
+    if (body.length > 0) to.data(body, this.#isWhole && trailers === undefined);
+    if (trailers !== undefined) to.headers(trailers, true);
+  }
+
+  forget(): void {
+    this.#body.take();
+  }
+}
+
+/** A status of which another backend's may be better: it is overloaded, ill, or going. */
+export function isRefusal(status: number): boolean {
+  return status === 429 || status >= 500;
+}
+
+/** Does it say how long it is, and is that no more than is waited for? */
+export function isShort(head: readonly Field[]): boolean {
+  const length = head.find((field) => field.role === role.contentLength);
+  return length !== undefined && Number(length.value) <= limits.shortRefusalBytes;
+}
+
+/**
+ * Refused before it was executed, by an apiserver that is shutting down? The 503 of one that waits for its last requests
+ * (k8s.io/apiserver, waitgroup.go) is the only one with both fields. The 429 of `--shutdown-send-retry-after`
+ * (with_retry_after.go) looks like that of one that is overloaded: it is told by `isGoing`, since GOAWAY comes with it.
+ */
+export function isShutdown(head: readonly Field[], isGoing: boolean): boolean {
+  const has = (name: string, value: string): boolean =>
+    head.some((field) => field.name === name && field.value.startsWith(value));
+  const status = head[0]?.value;
+  if (!has("retry-after", "") || !has("x-content-type-options", "nosniff")) return false;
+  if (status === "503") return has("content-type", "application/json");
+  return status === "429" && isGoing && has("content-type", "text/plain");
+}

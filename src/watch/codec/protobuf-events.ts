@@ -1,0 +1,150 @@
+/**
+ * Watch events as Kubernetes protobuf: a length of four octets, big-endian, then as many of the event (watch.md §2.1).
+ * The apiserver writes the two apart, so either may be cut anywhere.
+ */
+import { limits } from "../../base/limits.ts";
+import { type EventDecoder, type EventType, eventTypes, isOpaque, needsMore } from "./event.ts";
+import type { Parsed } from "./json-parsed.ts";
+import { ProtobufMetadata } from "./protobuf-metadata.ts";
+import { parsedProtobuf } from "./protobuf-parsed.ts";
+import { SmallEvent } from "./small-event.ts";
+
+const lengthOctets = 4;
+
+/** How an event begins: field 1, its type. */
+function headOf(type: string): Buffer {
+  return Buffer.from([0x0a, type.length, ...Buffer.from(type)]);
+}
+
+/** By the type's first letter; its length, which comes before, is checked when the letter is known. */
+const typesByLetter = new Map(eventTypes.map((type) => [type.charCodeAt(0), { type, head: headOf(type) }]));
+const anyHead = headOf("ADDED");
+const lengthAt = 1;
+const letterAt = 2;
+
+export class ProtobufEvents implements EventDecoder {
+  readonly #metadata: ProtobufMetadata;
+  readonly #keepsKeys: boolean;
+  readonly #small = new SmallEvent();
+  #parsed: Parsed | undefined;
+  /** Octets of the length still to come; 0 while the event itself comes. */
+  #lengthLeft = lengthOctets;
+  /** The length as far as it is known, then what is still to come of the event. */
+  #left = 0;
+  #head = anyHead;
+  #matched = 0;
+  /** The length of the type, as it was read. */
+  #typeLength = 0;
+  type: EventType = "ADDED";
+  events = 0;
+
+  /** `keepsKeys`: will the events' keys be asked for? */
+  constructor(keepsKeys: boolean) {
+    this.#keepsKeys = keepsKeys;
+    this.#metadata = new ProtobufMetadata(keepsKeys);
+  }
+
+  get isWhole(): boolean {
+    return this.#lengthLeft === lengthOctets;
+  }
+
+  get version(): string {
+    return this.type === "ERROR" ? "" : this.#metadata.version;
+  }
+
+  get endsInitialEvents(): boolean {
+    return this.type === "BOOKMARK" && this.#parsed?.endsInitialEvents === true;
+  }
+
+  get code(): number {
+    return this.type === "ERROR" ? (this.#parsed?.code ?? 0) : 0;
+  }
+
+  get reason(): string {
+    return this.type === "ERROR" ? (this.#parsed?.reason ?? "") : "";
+  }
+
+  get oldest(): string {
+    return this.type === "ERROR" ? (this.#parsed?.oldest ?? "") : "";
+  }
+
+  get key(): string {
+    if (!this.#keepsKeys || this.#metadata.name === "") return "";
+    return `${this.#metadata.namespace}/${this.#metadata.name}`;
+  }
+
+  next(bytes: Buffer, start: number, end: number): number {
+    if (this.isWhole) this.#begin();
+    const here = this.#readLength(bytes, start, end);
+    if (this.#lengthLeft > 0) return needsMore;
+    // An empty event cannot be, since it would have a type; and nobody may announce a gigabyte (A60).
+    if (this.#left === 0 || this.#left > limits.eventBytes) return isOpaque;
+    const stop = Math.min(end, here + this.#left);
+    const object = this.#readHead(bytes, here, stop);
+    if (object < 0 || this.#metadata.walk(bytes, object, stop) < 0) return isOpaque;
+    this.#left -= stop - here;
+    if (this.#left === 0) return this.#endEvent(bytes, object, stop) ? stop : isOpaque;
+    if (this.#isSmall) this.#small.keep(bytes, object, stop);
+    return needsMore;
+  }
+
+  #begin(): void {
+    this.#matched = 0;
+    this.#parsed = undefined;
+  }
+
+  #readLength(bytes: Buffer, start: number, end: number): number {
+    let here = start;
+    while (this.#lengthLeft > 0 && here < end) {
+      // Not shifted: the highest bit must not make it negative.
+      this.#left = this.#left * 256 + (bytes[here++] ?? 0);
+      this.#lengthLeft--;
+    }
+    return here;
+  }
+
+  get #isHeadRead(): boolean {
+    return this.#matched === this.#head.length;
+  }
+
+  /** Where the object begins, as far as the bytes reach; -1 when this is no head. */
+  #readHead(bytes: Buffer, start: number, end: number): number {
+    if (this.#isHeadRead) return start;
+    let here = start;
+    while (here < end && this.#matched < this.#head.length)
+      if (!this.#isNextOfHead(bytes[here++] ?? 0)) return -1;
+    if (this.#matched === this.#head.length) this.#metadata.begin(this.#left - (here - start));
+    return here;
+  }
+
+  #isNextOfHead(octet: number): boolean {
+    const index = this.#matched++;
+    if (index === lengthAt) {
+      this.#typeLength = octet;
+      return true;
+    }
+    if (index === letterAt) {
+      const known = typesByLetter.get(octet);
+      if (known === undefined || known.type.length !== this.#typeLength) return false;
+      this.type = known.type;
+      this.#head = known.head;
+    }
+    return octet === this.#head[index];
+  }
+
+  /** Bookmarks and errors are parsed whole. */
+  get #isSmall(): boolean {
+    return this.type === "BOOKMARK" || this.type === "ERROR";
+  }
+
+  /** bytes[object, stop) is the last piece of the event, without its head. */
+  #endEvent(bytes: Buffer, object: number, stop: number): boolean {
+    if (!this.#isHeadRead || !this.#metadata.isOver) return false;
+    this.#lengthLeft = lengthOctets;
+    this.events++;
+    if (!this.#isSmall) return true;
+    const whole = this.#small.take(bytes, object, stop);
+    if (whole !== undefined) this.#parsed = parsedProtobuf(whole);
+    return this.#parsed !== undefined;
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * Finds a backend whose etcd has another history than the one that clients have seen: an apiserver that came back on a
+ * restored copy, say. Each ready backend is asked now and then for a list of one object, read from etcd. A list that is
+ * older than what a backend had shown of that resource before it was asked for proves it: reads of etcd never go back.
+ * So does an event that one of two backends shows and the other, being beyond its version, does not (watch-legs.ts).
+ *
+ * The history with the greater version that clients have seen is taken for the right one. A backend with another is dead
+ * to us until it shows that one again. What it has shown to clients is taken back: those watches are reset, and client-go
+ * lists anew; all others go on elsewhere. If no backend has the old history any more, the new one is taken for right.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Looks } from "../../base/looks.ts";
+import type { Backends } from "../../health/backends.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
+import { ListAsk } from "../../proxy/request/list-ask.ts";
+import { dial } from "../../proxy/upstream/dial.ts";
+import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { Moves } from "../migration/moves.ts";
+import type { Standings } from "../progress/stale.ts";
+import type { Watching } from "../session/watching.ts";
+
+export type HistoriesParts = {
+  readonly clock: Clock;
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  readonly standings: Standings;
+  readonly moves: Moves;
+};
+
+/** What is asked: with the identity of which watch, and what had been shown of its resource by then. */
+type Question = {
+  readonly watching: Watching;
+  readonly resource: string;
+  readonly seen: string;
+  /** Is it about the newest version that was seen of anything? */
+  readonly isNewest: boolean;
+};
+
+/** A resource, and the newest version of it that clients may have seen. */
+type Seen = { readonly name: string; readonly seen: string };
+
+/** What a backend's history was found to differ in. A quiet resource may be the same in both. */
+type Proof = {
+  readonly resource: string;
+  /** Has a list of that resource shown what clients have seen, since then? */
+  isRefuted: boolean;
+  /** A list that is new enough refutes nothing before that: its events have differed. */
+  readonly until: number;
+};
+
+export class Histories {
+  readonly #parts: HistoriesParts;
+  readonly #looks: Looks;
+  /** When each backend is asked next. */
+  readonly #dueAt = new Map<string, number>();
+  /** Resources that may not be listed, or not read, by the identity that was tried, and until when others are tried first. */
+  readonly #unread = new Map<string, number>();
+  /** Of each backend with another history. */
+  readonly #proofs = new Map<string, Proof>();
+  #turn = 0;
+  /** Since when no backend is ready although one with another history answers; -1 when that is not so. */
+  #aloneSince = -1;
+
+  constructor(parts: HistoriesParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.historyLookMs, () => this.#look());
+    parts.moves.complaints.onUnlike = (resource, ours, theirs, version) =>
+      this.#unlike(resource, ours, theirs, version);
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+  }
+
+  /** A backend is ready: it is asked at once, before many watches have gone there. */
+  returned(backend: string): void {
+    this.#dueAt.delete(backend);
+    this.#askIfDue(backend);
+  }
+
+  #look(): void {
+    const { backends, clock } = this.#parts;
+    const { views } = backends;
+    for (const name of this.#dueAt.keys()) if (!views.some((view) => view.name === name)) this.#forget(name);
+    for (const { name, state } of views)
+      if (state === "ready" || backends.held(name).isForked) this.#askIfDue(name);
+    this.#acceptIfAlone(clock.now());
+  }
+
+  #askIfDue(backend: string): void {
+    const { clock, upstreams } = this.#parts;
+    const now = clock.now();
+    if ((this.#dueAt.get(backend) ?? 0) > now) return;
+    const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
+    const order = question?.watching.listed();
+    if (question === undefined || order === undefined) return;
+    this.#dueAt.set(backend, now + limits.historyAnswerMs);
+    const { watching, resource } = question;
+    const ask = new ListAsk(backend, {
+      clock,
+      order,
+      laneKey: () => watching.laneKey(),
+      faulted: (error) => watching.legFaulted(error),
+      tell: ({ status, version }) => {
+        if (status > 0) watching.learnt(status);
+        if (version === "") this.#silent(backend, resource, status);
+        else this.#told(backend, question, version);
+      },
+    });
+    dial(upstreams, ask.leg);
+  }
+
+  /**
+   * Of each resource the watch that sees the most. The resource of which the newest version was seen proves the most; but
+   * one may be in an etcd of its own, so that every other question is about the next one.
+   */
+  #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
+    const readable = this.#readable(now);
+    if (proof?.isRefuted === false) {
+      const own = this.#first(
+        readable.filter(({ name }) => name === proof.resource),
+        false,
+      );
+      if (own !== undefined) return own;
+      // Of what it differed in no client can ask any more.
+      proof.isRefuted = true;
+    }
+    this.#turn += 1;
+    const isNewest = isFirst || proof !== undefined || this.#turn % 2 === 0;
+    const at = Math.floor(this.#turn / 2) % Math.max(1, readable.length);
+    const inTurn = isNewest
+      ? readable.toSorted((a, b) => compareVersions(b.seen, a.seen))
+      : [...readable.slice(at), ...readable.slice(0, at)];
+    return this.#first(inTurn, isNewest);
+  }
+
+  /** The resources of which something was seen, and that may be listed for all that is known. */
+  #readable(now: number): readonly Seen[] {
+    const { moves, standings } = this.#parts;
+    for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
+    return Array.from(moves.watchings.resources, (name) => ({ name, seen: standings.seen(name) })).filter(
+      ({ name, seen }) => seen !== "" && !this.#unread.has(name),
+    );
+  }
+
+  /** About the first of which a client can ask. */
+  #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
+    for (const { name: resource, seen } of resources.slice(0, limits.historyTries)) {
+      const watching = this.#askerOf(resource);
+      if (watching !== undefined) return { watching, resource, seen, isNewest };
+    }
+    return undefined;
+  }
+
+  #askerOf(resource: string): Watching | undefined {
+    let tries: number = limits.historyTries;
+    for (const watching of this.#parts.moves.watchings.of(resource)) {
+      if (watching.mayAsk && watching.listed() !== undefined) return watching;
+      tries -= 1;
+      if (tries === 0) break;
+    }
+    return undefined;
+  }
+
+  /** It did not say. If it answered, the client may not list, perhaps: another resource is tried. */
+  #silent(backend: string, resource: string, status: number): void {
+    const now = this.#parts.clock.now();
+    if (status > 0) this.#unread.set(resource, now + limits.historyUnreadMs);
+    this.#dueAt.set(backend, now + limits.historyLookMs);
+  }
+
+  #told(backend: string, question: Question, version: string): void {
+    const { clock, backends } = this.#parts;
+    const { resource, seen } = question;
+    const isForked = compareVersions(version, seen) < 0;
+    const isKnown = backends.held(backend).isForked;
+    this.#dueAt.set(backend, clock.now() + (isForked || isKnown ? limits.historyLookMs : limits.historyMs));
+    if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
+    // Again at each answer: a request that was under way may have become a watch there since.
+    if (isForked) this.#leave(backend, version);
+    if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
+    if (!isForked) this.#proofs.delete(backend);
+    backends.learn(backend, { kind: "history", isForked, resource, version, seen });
+  }
+
+  /** It takes two lists: of what it differed in, and of what was seen to be the newest of all. */
+  #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
+    const proof = this.#proofs.get(backend);
+    if (proof === undefined) return true;
+    if (resource === proof.resource) proof.isRefuted = true;
+    return proof.isRefuted && isNewest && this.#parts.clock.now() >= proof.until;
+  }
+
+  #forget(backend: string): void {
+    this.#dueAt.delete(backend);
+    this.#proofs.delete(backend);
+  }
+
+  /** Both answer, and differ. What the client has been shown is what counts. */
+  #unlike(resource: string, ours: string, theirs: string, seen: string): void {
+    const { backends, standings, clock } = this.#parts;
+    if (backends.held(theirs).isForked || backends.held(ours).state !== "ready") return;
+    const version = standings.of(theirs, resource).version;
+    const now = clock.now();
+    this.#proofs.set(theirs, { resource, isRefuted: false, until: now + limits.historyUnlikeMs });
+    this.#leave(theirs, version);
+    backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });
+    this.#dueAt.set(theirs, now + limits.historyMs);
+  }
+
+  /** `version`: how far the other history has come, so that what was shown beyond that is of the right one. */
+  #leave(backend: string, version: string): void {
+    const { watchings } = this.#parts.moves;
+    for (const resource of Array.from(watchings.resources))
+      for (const watching of Array.from(watchings.of(resource))) watching.leaveHistory(backend, version);
+  }
+
+  /** Nobody has the old history, or whoever has it is out of reach for too long: an old state is better than none. */
+  #acceptIfAlone(now: number): void {
+    const { backends } = this.#parts;
+    const { views } = backends;
+    const others = views.filter(({ name }) => backends.held(name).isForked);
+    if (others.length === 0 || views.some(({ state }) => state === "ready")) {
+      this.#aloneSince = -1;
+      return;
+    }
+    if (this.#aloneSince < 0) this.#aloneSince = now;
+    const isOver = now - this.#aloneSince >= limits.historyAloneMs;
+    if (others.length < views.length && !isOver) return;
+    for (const { name } of others) this.#accept(name);
+    this.#aloneSince = -1;
+  }
+
+  #accept(backend: string): void {
+    const { backends, standings, moves } = this.#parts;
+    this.#proofs.delete(backend);
+    standings.forgetSeen();
+    backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
+    // Their clients have seen what nobody knows any more.
+    for (const resource of Array.from(moves.watchings.resources))
+      for (const watching of Array.from(moves.watchings.of(resource))) watching.forgetHistory();
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Looks at every watch now and then, for what no lane can tell: one that its server should have ended, one that has
+ * missed its bookmarks while its lane answers (D7, watch.md §6.3).
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Looks } from "../../base/looks.ts";
+import { inSlices } from "../../base/slices.ts";
+import type { Exchanges } from "../../proxy/request/exchanges.ts";
+import type { Exchange } from "../../proxy/request/relay.ts";
+
+/** A fault of ours costs this watch, not those behind it. */
+function look({ watching, isEnded }: Exchange): void {
+  if (watching === undefined || isEnded) return;
+  try {
+    watching.look();
+  } catch (error) {
+    watching.legFaulted(error);
+  }
+}
+
+export class Patrol {
+  readonly #looks: Looks;
+  /** Ends the walk that was begun last. */
+  #endWalk = (): void => {};
+
+  constructor(clock: Clock, exchanges: Exchanges) {
+    this.#looks = new Looks(clock, limits.patrolMs, () => {
+      this.#endWalk();
+      this.#endWalk = inSlices(clock, exchanges.live, look);
+    });
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+    this.#endWalk();
+  }
+}

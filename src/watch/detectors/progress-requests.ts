@@ -1,0 +1,238 @@
+/**
+ * Makes caches follow etcd. Of a resource that does not change a cache learns etcd's version only when etcd notifies it:
+ * every 10 minutes by default, every 5 s as kubeadm starts it. Until then its bookmarks stay old, and no watch of that
+ * resource could go on at a backend whose cache began later. A consistent list makes the apiserver ask etcd for that
+ * resource's cache (list-ask.ts, docs/watch.md §6.6): one list for each backend and resource, before its watches are
+ * renewed. Where lists do not help, that is found out, too.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { faulted } from "../../events/faulted.ts";
+import type { Journal } from "../../events/journal.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
+import type { Client } from "../../proxy/context/client.ts";
+import { ListAsk } from "../../proxy/request/list-ask.ts";
+import { dial } from "../../proxy/upstream/dial.ts";
+import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { Watching } from "../session/watching.ts";
+
+export type ProgressRequestsParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly upstreams: Upstreams;
+};
+
+/** A watch, and the clock reading up to which it has to be proven complete. */
+export type Renewal = { readonly watching: Watching; readonly since: number };
+
+type Answer = { readonly status: number; readonly version: string; readonly ms: number };
+
+/** One backend's cache of one resource. */
+type Fact = {
+  readonly backend: string;
+  readonly resource: string;
+  /** When it was asked last, a clock reading; -Infinity before. */
+  askedAt: number;
+  isAsked: boolean;
+  /** Etcd's when it was asked; "" when no list said so. */
+  version: string;
+  /** Lists in vain since the last that was answered, and the client of the last of them. */
+  tries: number;
+  client: Client | undefined;
+  /** Those that wait for the answer, or until it may be asked again. */
+  waiting: Renewal[];
+  /** Those that were renewed since `version` was learnt, until their cache is looked at. */
+  renewed: Watching[];
+  isChecked: boolean;
+  /** It was told that etcd does not notify this cache. */
+  isMissing: boolean;
+};
+
+export type ProgressCounts = {
+  readonly answered: number;
+  readonly refused: number;
+  readonly unanswered: number;
+};
+
+export class ProgressRequests {
+  readonly #parts: ProgressRequestsParts;
+  readonly #again: (renewals: readonly Renewal[]) => void;
+  readonly #facts = new Map<string, Fact>();
+  readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
+
+  /** `again` gets the renewals that waited. */
+  constructor(parts: ProgressRequestsParts, again: (renewals: readonly Renewal[]) => void) {
+    this.#parts = parts;
+    this.#again = again;
+  }
+
+  get counts(): ProgressCounts {
+    return this.#counts;
+  }
+
+  /** Backends and resources of which something is known. */
+  get size(): number {
+    return this.#facts.size;
+  }
+
+  /**
+   * The version that the backend's cache of the resource has come to since `since`; "" when that cannot be known.
+   * Undefined while the list that will say so is under way: then the renewal waits here.
+   */
+  versionFor(renewal: Renewal, backend: string): string | undefined {
+    const { watching, since } = renewal;
+    const fact = this.#factOf(backend, watching.legs.resource);
+    const isNew = !fact.isAsked && fact.askedAt >= since;
+    if (isNew && !this.#mayTry(fact, watching)) return fact.version;
+    fact.waiting.push(renewal);
+    if (fact.isAsked || fact.waiting.length > 1) return undefined;
+    const pauseMs = isNew ? 0 : fact.askedAt + limits.progressRequestMs - this.#parts.clock.now();
+    if (!isNew) fact.tries = 0;
+    if (pauseMs <= 0) this.#ask(fact, watching);
+    else this.#parts.clock.after(pauseMs, () => this.#release(fact));
+    return undefined;
+  }
+
+  /** It was given a second leg to be shown `version` or more: later it is seen whether it was. */
+  renewed(watching: Watching, backend: string): void {
+    const fact = this.#factOf(backend, watching.legs.resource);
+    if (fact.version === "") return;
+    fact.renewed.push(watching);
+    this.#checkIn(fact, limits.progressCheckMs);
+  }
+
+  #factOf(backend: string, resource: string): Fact {
+    const key = `${backend} ${resource}`;
+    const known = this.#facts.get(key);
+    if (known !== undefined) return known;
+    const fact: Fact = {
+      backend,
+      resource,
+      askedAt: Number.NEGATIVE_INFINITY,
+      isAsked: false,
+      version: "",
+      tries: 0,
+      client: undefined,
+      waiting: [],
+      renewed: [],
+      isChecked: false,
+      isMissing: false,
+    };
+    this.#makeRoom();
+    this.#facts.set(key, fact);
+    return fact;
+  }
+
+  #makeRoom(): void {
+    if (this.#facts.size < limits.progressFacts) return;
+    for (const [key, { isAsked, isChecked, waiting }] of this.#facts)
+      if (!isAsked && !isChecked && waiting.length === 0) return void this.#facts.delete(key);
+  }
+
+  /** The list was refused: may this watch's client do what the last one may not? */
+  #mayTry({ version, tries, client }: Fact, watching: Watching): boolean {
+    return version === "" && tries > 0 && tries < limits.progressTries && watching.client !== client;
+  }
+
+  #ask(fact: Fact, watching: Watching): void {
+    fact.isAsked = true;
+    fact.askedAt = this.#parts.clock.now();
+    fact.client = watching.client;
+    this.#list(fact, watching, undefined, (answer) => this.#answered(fact, answer));
+  }
+
+  #list(fact: Fact, watching: Watching, least: string | undefined, tell: (answer: Answer) => void): void {
+    const { clock, upstreams, journal } = this.#parts;
+    const order = watching.listed(least);
+    if (order === undefined) return tell({ status: 0, version: "", ms: 0 });
+    const heard = (answer: Answer): void => {
+      if (answer.status > 0) watching.learnt(answer.status);
+      tell(answer);
+    };
+    const laneKey = (): ReturnType<Watching["laneKey"]> => watching.laneKey();
+    const ask = new ListAsk(fact.backend, {
+      clock,
+      order,
+      laneKey,
+      faulted: (error) => faulted(journal, error),
+      tell: heard,
+    });
+    dial(upstreams, ask.leg);
+  }
+
+  #answered(fact: Fact, { status, version, ms }: Answer): void {
+    fact.isAsked = false;
+    fact.version = version;
+    // A backend that does not answer one client answers none.
+    if (version !== "") fact.tries = 0;
+    else fact.tries = status === 0 ? limits.progressTries : fact.tries + 1;
+    if (version !== "") this.#counts.answered += 1;
+    else if (status === 0) this.#counts.unanswered += 1;
+    else this.#counts.refused += 1;
+    // A cache that stands still is waited for in vain, and is found by others (caches.ts).
+    if (ms > limits.progressWaitMs) fact.version = "";
+    this.#release(fact);
+  }
+
+  #release(fact: Fact): void {
+    const { waiting } = fact;
+    fact.waiting = [];
+    this.#again(waiting);
+  }
+
+  // --- does it help? ---
+
+  #checkIn(fact: Fact, ms: number): void {
+    if (fact.isChecked) return;
+    fact.isChecked = true;
+    this.#parts.clock.after(ms, () => this.#check(fact));
+  }
+
+  #check(fact: Fact): void {
+    fact.isChecked = false;
+    const { backend, version, askedAt } = fact;
+    // A later list has said a newer version: etcd has the same time to notify that one.
+    const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
+    if (leftMs > 0) return this.#checkIn(fact, leftMs);
+    const left = fact.renewed.filter(({ leg, legs, mayHaveTwo }) => {
+      return leg?.backend === backend && mayHaveTwo && legs.isBehind(version);
+    });
+    const [watching] = left;
+    fact.renewed = [];
+    if (watching === undefined) return this.#found(fact, version);
+    // Version 1 is any: the cache says how far it is.
+    fact.renewed = left;
+    fact.isChecked = true;
+    this.#list(fact, watching, "1", ({ version: cached }) => this.#looked(fact, cached));
+  }
+
+  #looked(fact: Fact, cached: string): void {
+    fact.isChecked = false;
+    if (cached === "" && !fact.isMissing) fact.renewed = [];
+    else if (compareVersions(cached, fact.version) >= 0) this.#found(fact, cached);
+    else {
+      if (!fact.isMissing) this.#miss(fact, cached);
+      this.#checkIn(fact, limits.progressAgainMs);
+    }
+  }
+
+  #miss(fact: Fact, version: string): void {
+    fact.isMissing = true;
+    const { clock, journal } = this.#parts;
+    const { backend, resource, version: etcdVersion, askedAt } = fact;
+    const lateMs = clock.now() - askedAt;
+    journal.write({ kind: "cache.unnotified", backend, resource, version, etcdVersion, lateMs });
+  }
+
+  /** Its cache has come so far, or no watch there needs it any more. */
+  #found(fact: Fact, version: string): void {
+    const { clock, journal } = this.#parts;
+    const { backend, resource, renewed, askedAt } = fact;
+    fact.renewed = [];
+    const now = clock.now();
+    if (fact.isMissing)
+      journal.write({ kind: "cache.notified", backend, resource, version, lateMs: now - askedAt });
+    fact.isMissing = false;
+    this.#again(renewed.map((watching) => ({ watching, since: askedAt })));
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * Sentinels (D13): while two backends are ready, one watch of each resource is asked for at a second backend as well, for
+ * as long as both answer. The apiserver keeps a watch cache per resource, so one is enough to show a cache that is late
+ * or stands still, and a backend with another history; it fills a cache that is made on demand; and its watch goes on
+ * there at once when the first backend is lost. Watching has the second leg (`isSentinel`): what it shows before the first
+ * leg waits.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Looks } from "../../base/looks.ts";
+import type { Backends } from "../../health/backends.ts";
+import type { Moves } from "../migration/moves.ts";
+import type { Standings } from "../progress/stale.ts";
+import type { Watching } from "../session/watching.ts";
+import type { Renewals } from "./renewals.ts";
+
+export type SentinelsParts = {
+  readonly clock: Clock;
+  readonly backends: Pick<Backends, "views">;
+  readonly standings: Standings;
+  readonly moves: Moves;
+  readonly renewals: Pick<Renewals, "warmed">;
+};
+
+/** The sentinel of one resource, or the latest attempt at one. */
+type Post = {
+  watching: Watching | undefined;
+  /** Where its second leg was asked last. */
+  backend: string;
+  isTaken: boolean;
+  askedAt: number;
+  /** True from a refusal on, until one is taken: the cache may have been filled meanwhile. */
+  wasRefused: boolean;
+  /** Backends that refused one, and until when each is left alone. */
+  readonly pauses: Map<string, number>;
+};
+
+export type Sentinel = { readonly resource: string; readonly watching: Watching; readonly backend: string };
+
+export class Sentinels {
+  readonly #parts: SentinelsParts;
+  readonly #looks: Looks;
+  readonly #posts = new Map<string, Post>();
+
+  constructor(parts: SentinelsParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.sentinelLookMs, () => this.#look());
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+  }
+
+  /** Which watch is the sentinel of each resource, and at which second backend it was taken. */
+  get all(): readonly Sentinel[] {
+    return Array.from(this.#posts).flatMap(([resource, { watching, backend }]) =>
+      watching?.legs.isPosted === true && watching.legs.other?.isAccepted === true
+        ? [{ resource, watching, backend }]
+        : [],
+    );
+  }
+
+  /** How many there are, for metrics. */
+  get count(): number {
+    return this.all.length;
+  }
+
+  #look(): void {
+    const { watchings } = this.#parts.moves;
+    const resources = new Set(watchings.resources);
+    for (const resource of this.#posts.keys()) if (!resources.has(resource)) this.#posts.delete(resource);
+    const ready = this.#parts.backends.views.filter(({ state }) => state === "ready");
+    if (ready.length < 2) return;
+    const names = ready.map(({ name }) => name);
+    let left: number = limits.sentinelsAtOnce;
+    for (const resource of resources) {
+      if (left === 0) return;
+      if (this.#posts.size >= limits.sentinels && !this.#posts.has(resource)) continue;
+      if (this.#tend(resource, names)) left -= 1;
+    }
+  }
+
+  /** Returns whether a backend was asked. */
+  #tend(resource: string, ready: readonly string[]): boolean {
+    const post = this.#posts.get(resource) ?? emptyPost();
+    this.#posts.set(resource, post);
+    const isKept = this.#follow(post);
+    const found = this.#find(resource, post, ready, isKept);
+    if (found === undefined) return false;
+    const { watching, backend } = found;
+    if (isKept && post.watching !== watching) post.watching?.legs.dropOther();
+    post.watching = watching;
+    post.backend = backend;
+    post.isTaken = false;
+    post.askedAt = this.#parts.clock.now();
+    this.#parts.moves.post(watching, backend);
+    return true;
+  }
+
+  /** What became of the sentinel that there was: does it stand? */
+  #follow(post: Post): boolean {
+    const now = this.#parts.clock.now();
+    for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
+    if (post.watching === undefined) return false;
+    if (this.#stands(post, post.watching, now)) return true;
+    if (!post.isTaken) {
+      post.pauses.set(post.backend, now + limits.sentinelPauseMs);
+      post.wasRefused = true;
+    }
+    post.watching = undefined;
+    return false;
+  }
+
+  #stands(post: Post, { legs }: Watching, now: number): boolean {
+    if (!legs.isPosted || legs.other?.leg.backend !== post.backend) return false;
+    if (legs.other.isAccepted && !post.isTaken) this.#taken(post, legs.resource);
+    // One that does not answer is asked elsewhere, like any other that waits for its next leg.
+    const isWaitedFor = post.isTaken || now - post.askedAt < limits.resumeAnswerMs;
+    if (!isWaitedFor) legs.dropOther();
+    return isWaitedFor;
+  }
+
+  #taken(post: Post, resource: string): void {
+    post.isTaken = true;
+    // A cache that has just been filled knows of nothing before: watches elsewhere have to be newer than that.
+    if (post.wasRefused) this.#parts.renewals.warmed({ backend: post.backend, resource });
+    post.wasRefused = false;
+  }
+
+  /**
+   * The watch and the second backend that fit best; undefined if the sentinel that there is cannot be bettered. One that
+   * sees all of the resource compares the most, and a backend that was never asked for it has its cache cold.
+   */
+  #find(
+    resource: string,
+    post: Post,
+    ready: readonly string[],
+    isKept: boolean,
+  ): { readonly watching: Watching; readonly backend: string } | undefined {
+    const { watchings } = this.#parts.moves;
+    const whole = watchings.wholeOf(resource);
+    const { watching: present } = post;
+    if (isKept && present !== undefined) {
+      if (!post.isTaken) return undefined;
+      const cold = present.legs.isSentinel ? this.#coldFor(present, post, ready) : undefined;
+      if (cold !== undefined) return { watching: present, backend: cold };
+      return whole.has(present) ? undefined : this.#firstOf(whole, post, ready);
+    }
+    return this.#firstOf(whole, post, ready) ?? this.#firstOf(watchings.partOf(resource), post, ready);
+  }
+
+  /** With bookmarks if there is one: they prove what no event does. */
+  #firstOf(
+    watchings: Iterable<Watching>,
+    post: Post,
+    ready: readonly string[],
+  ): { readonly watching: Watching; readonly backend: string } | undefined {
+    let second: { readonly watching: Watching; readonly backend: string } | undefined;
+    let tries: number = limits.sentinelTries;
+    for (const watching of watchings) {
+      if (tries === 0) break;
+      tries -= 1;
+      if (second !== undefined && !watching.legs.mayBeRenewed) continue;
+      const backend = this.#backendFor(watching, post, ready);
+      if (backend === undefined) continue;
+      if (watching.legs.mayBeRenewed) return { watching, backend };
+      second = { watching, backend };
+    }
+    return second;
+  }
+
+  #backendFor(watching: Watching, post: Post, ready: readonly string[]): string | undefined {
+    const { leg, legs, mayHaveTwo } = watching;
+    if (leg === undefined || legs.other !== undefined || !mayHaveTwo || !ready.includes(leg.backend))
+      return undefined;
+    const cold = this.#coldFor(watching, post, ready);
+    if (cold !== undefined) return cold;
+    const { where } = this.#parts.moves;
+    const except = [leg.backend, ...post.pauses.keys(), ...where.refusing(watching)];
+    const others = ready.filter((name) => !except.includes(name));
+    const stalled = where.stalled(watching);
+    return others.find((name) => !stalled.includes(name)) ?? others[0];
+  }
+
+  /** A ready backend that has not been asked for this resource since it came back. */
+  #coldFor(watching: Watching, post: Post, ready: readonly string[]): string | undefined {
+    const { standings, moves } = this.#parts;
+    const { leg, legs } = watching;
+    const refusing = moves.where.refusing(watching);
+    // Of more resources than are compared nothing is remembered.
+    if (leg === undefined || !standings.knows(leg.backend, legs.resource)) return undefined;
+    return ready.find(
+      (name) =>
+        name !== leg.backend &&
+        name !== legs.other?.leg.backend &&
+        !post.pauses.has(name) &&
+        !refusing.includes(name) &&
+        !standings.knows(name, legs.resource),
+    );
+  }
+}
+
+function emptyPost(): Post {
+  return {
+    watching: undefined,
+    backend: "",
+    isTaken: false,
+    askedAt: 0,
+    wasRefused: false,
+    pauses: new Map(),
+  };
+}

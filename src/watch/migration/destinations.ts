@@ -1,0 +1,133 @@
+/** Where a watch may go, as backends, lanes and caches are just now; judged anew each time that it is asked. */
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { BackendState, BackendView } from "../../health/backend.ts";
+import type { Backends } from "../../health/backends.ts";
+import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
+import type { LaneKey } from "../../proxy/upstream/lane-key.ts";
+import type { Leg } from "../../proxy/upstream/leg.ts";
+import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { Standings } from "../progress/stale.ts";
+
+export type DestinationsParts = {
+  readonly clock: Clock;
+  readonly backends: Backends;
+  readonly upstreams: Upstreams;
+  readonly standings: Standings;
+};
+
+/** What is looked at of a watch: whose it is, what it has, and from which version it would go on. */
+export type Seeker = {
+  readonly client: { readonly backend: string | undefined };
+  readonly leg: Leg | undefined;
+  readonly legs: { readonly resource: string; readonly isRepeating: boolean };
+  readonly progress: { readonly resumeVersion: string | undefined };
+  laneKey(): LaneKey;
+};
+
+const nobody: readonly string[] = [];
+
+export class Destinations {
+  readonly #parts: DestinationsParts;
+
+  constructor(parts: DestinationsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Does nobody know its version any more (watch.md §5.4): neither who can be asked, nor who is only out of reach? A
+   * backend whose sockets are refused has lost its process, and its cache with it.
+   */
+  isForgotten(seeker: Seeker): boolean {
+    const refusing = this.refusing(seeker);
+    const mayKnow = ({ name, state, since }: BackendView): boolean =>
+      !refusing.includes(name) && (state !== "dead" || this.#isHidden(name, since));
+    if (refusing.length === 0) return false;
+    // All backends ask the same etcd.
+    return seeker.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
+  }
+
+  /** True if every backend is among these, which have answered 404. One that is out of reach may have seen a new CRD before them. */
+  isServedNowhere(notServing: readonly string[]): boolean {
+    return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
+  }
+
+  #isHidden(name: string, since: number): boolean {
+    return (
+      this.#parts.backends.held(name).fresh === "silence" && this.#parts.clock.now() - since < limits.resumeMs
+    );
+  }
+
+  /** Its backend stands still. Does another one go on, to which its client would come? */
+  mayEnd(seeker: Seeker): boolean {
+    return this.better(seeker, seeker.leg?.backend ?? "") !== undefined;
+  }
+
+  /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
+  isInVain(seeker: Seeker, leg: Leg): boolean {
+    // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
+    if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
+    if (seeker.leg !== undefined || this.elsewhereFor(seeker, [leg.backend]) !== undefined) return true;
+    // The only one left is waited for, unless another of its lanes answers.
+    const { upstreams } = this.#parts;
+    return !this.isDoubtful(leg.backend) && upstreams.promptLane(leg.backend, seeker.laneKey()) !== undefined;
+  }
+
+  /** It was asked, and nobody else can be. */
+  isAlone(seeker: Seeker, { backend, up }: Leg): boolean {
+    return up !== undefined && this.elsewhereFor(seeker, [backend]) === undefined;
+  }
+
+  /** Had one better not wait for this backend? */
+  isDoubtful(backend: string): boolean {
+    const state = this.stateOf(backend);
+    return state === "suspect" || state === "dead";
+  }
+
+  /** Is it known why this leg's backend ends its streams? */
+  isLeaving(leg: Leg): boolean {
+    const state = this.stateOf(leg.backend);
+    return leg.isLaneRetiring || state === "draining" || state === undefined;
+  }
+
+  /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */
+  choose(seeker: Seeker, tried: readonly string[]): string | undefined {
+    const { backends, upstreams } = this.#parts;
+    const loads = (name: string): number => upstreams.weightOf(name);
+    const bound = seeker.client.backend;
+    const except = [...tried, ...this.stalled(seeker)];
+    const refusing = this.refusing(seeker);
+    const views = backends.views.filter(({ name }) => !refusing.includes(name));
+    const backend = choose({ views, loads, bound, tried: except });
+    return backend instanceof Failure ? undefined : backend;
+  }
+
+  /** Who is surely better than the backend it has. */
+  better(seeker: Seeker, from: string): string | undefined {
+    const backend = this.choose(seeker, [from]);
+    return backend === from || this.stalled(seeker).includes(backend ?? "") ? undefined : backend;
+  }
+
+  stalled({ legs: { resource } }: Seeker): readonly string[] {
+    return this.#parts.standings.isClear
+      ? nobody
+      : this.#parts.standings.stalledWith(resource, this.#parts.clock.now());
+  }
+
+  /** Those whose caches are known to begin behind its version. */
+  refusing({ legs: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
+    return version === undefined ? nobody : this.#parts.standings.refusing(resource, version);
+  }
+
+  elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {
+    const { backends, upstreams } = this.#parts;
+    const all = [...except, ...this.stalled(seeker), ...this.refusing(seeker)];
+    return elsewhere(backends.views, (name) => upstreams.weightOf(name), all);
+  }
+
+  /** Undefined when it is no backend of ours any more. */
+  stateOf(backend: string): BackendState | undefined {
+    return this.#parts.backends.views.find(({ name }) => name === backend)?.state;
+  }
+}

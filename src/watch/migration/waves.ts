@@ -1,0 +1,63 @@
+/** Moves and ends as the journal tells them: one entry for all that went the same way at the same time, never one each. */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+
+type Wave = {
+  readonly reason: string;
+  readonly from: string;
+  readonly to: string;
+  count: number;
+  slowestMs: number;
+};
+
+/** A watch that is over: of which resource, and from which version it would have gone on, "" when from none. */
+export type Ended = { readonly resource: string; readonly version: string };
+type Ends = Ended & { readonly reason: string; readonly from: string; readonly count: number };
+
+export class Waves {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  #waves = new Map<string, Wave>();
+  #ends = new Map<string, Ends>();
+  #isDue = false;
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  /** A watch goes on at `to`, `ms` after it was in doubt at `from`. */
+  add(reason: string, from: string, to: string, ms: number): void {
+    this.#tellSoon();
+    const key = `${reason} ${from} ${to}`;
+    const wave = this.#waves.get(key) ?? { reason, from, to, count: 0, slowestMs: 0 };
+    wave.count += 1;
+    wave.slowestMs = Math.max(wave.slowestMs, ms);
+    this.#waves.set(key, wave);
+  }
+
+  /** A watch that `from` served last has ended, although its client wanted more of it. */
+  end(reason: string, from: string, { resource, version }: Ended): void {
+    this.#tellSoon();
+    const key = `${reason} ${from}`;
+    const wave = this.#ends.get(key) ?? { reason, from, resource, version, count: 0 };
+    this.#ends.set(key, { ...wave, resource, version, count: wave.count + 1 });
+  }
+
+  #tellSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.#clock.after(limits.waveMs, () => this.#tell());
+  }
+
+  #tell(): void {
+    this.#isDue = false;
+    const [waves, ends] = [this.#waves, this.#ends];
+    this.#waves = new Map();
+    this.#ends = new Map();
+    for (const wave of waves.values())
+      this.#journal.write({ kind: "watches.moved", ...wave, slowestMs: Math.round(wave.slowestMs) });
+    for (const wave of ends.values()) this.#journal.write({ kind: "watches.ended", ...wave });
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * What a sentinel's second leg has shown before the first did: whole events that wait until the first shows them as
+ * well. If the first is lost, they go on to the client at once, in order.
+ */
+import type { WatchEvent } from "../codec/event.ts";
+
+/** One whole event with the octets that it came in. */
+export type Waiting = { readonly event: WatchEvent; readonly bytes: Buffer };
+
+export class Ahead {
+  readonly #waiting: Waiting[] = [];
+  #bytes = 0;
+
+  get count(): number {
+    return this.#waiting.length;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get next(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /** `event` is the decoder, which changes with its next event: what it says now is copied. */
+  push(event: WatchEvent, bytes: Buffer): void {
+    const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
+    // Of bookmarks in a row the last one proves all that those before it did.
+    if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
+      this.#drop(this.#waiting.pop());
+    this.#waiting.push({
+      event: { type, version, endsInitialEvents, code, reason, oldest, key },
+      bytes,
+    });
+    this.#bytes += bytes.length;
+  }
+
+  shift(): Waiting | undefined {
+    const first = this.#waiting.shift();
+    this.#drop(first);
+    return first;
+  }
+
+  #drop(waiting: Waiting | undefined): void {
+    this.#bytes -= waiting?.bytes.length ?? 0;
+  }
+}

@@ -1,0 +1,77 @@
+/** What single watches show to be wrong, told to the journal: each thing once a minute, however many watches show it. */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Journal } from "../../events/journal.ts";
+import { userAgentOf } from "../../proxy/context/client-key.ts";
+import type { Order } from "../../proxy/context/order.ts";
+import type { WatchEvent } from "../codec/event.ts";
+
+/** Which watch. */
+export type Plaintiff = {
+  readonly order: Pick<Order, "client" | "fields">;
+  readonly resource: string;
+  readonly backend: string;
+};
+
+export class Complaints {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  /** When each was told last; the oldest first. */
+  readonly #told = new Map<string, number>();
+
+  /**
+   * Called when two backends that one watch is asked for at do not show the same events: `ours` has shown the client
+   * `version`, `theirs` was beyond it and had not, or had something else before it.
+   */
+  onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  /** It has missed its bookmarks for `silentMs` although its lane answers. */
+  hung({ order, resource, backend }: Plaintiff, silentMs: number): void {
+    if (!this.#isNews(`hung ${backend} ${resource}`)) return;
+    this.#journal.write({
+      kind: "watch.hung",
+      client: order.client.address,
+      userAgent: userAgentOf(order.fields),
+      resource,
+      backend,
+      silentMs: Math.round(silentMs),
+      limitMs: limits.hungMs,
+    });
+  }
+
+  /** It was shown an event from before `seen`, which the same leg had shown (incident 001). */
+  outdated({ order, resource, backend }: Plaintiff, { type, version }: WatchEvent, seen: string): void {
+    if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
+    this.#journal.write({
+      kind: "event.outdated",
+      client: order.client.address,
+      userAgent: userAgentOf(order.fields),
+      resource,
+      backend,
+      type,
+      version,
+      seen,
+    });
+  }
+
+  /** In a turn of its own: what follows may end the leg whose bytes are being read. */
+  unlike({ resource, backend }: Plaintiff, theirs: string, version: string): void {
+    this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
+  }
+
+  #isNews(key: string): boolean {
+    const now = this.#clock.now();
+    const at = this.#told.get(key);
+    if (at !== undefined && now - at < limits.complaintMs) return false;
+    this.#told.delete(key);
+    this.#told.set(key, now);
+    const [oldest] = this.#told.keys();
+    if (this.#told.size > limits.complaints && oldest !== undefined) this.#told.delete(oldest);
+    return true;
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * How a watch ends for its client: between two events, once, and never so soon that client-go takes it for a failure and
+ * lists everything again (D5, watch.md §5.1's last row).
+ */
+import { endOf } from "./ending.ts";
+import type { Progress } from "./progress.ts";
+import type { Pursuit } from "./pursuit.ts";
+import type { WatchHost } from "./watch-host.ts";
+import type { WatchLegs } from "./watch-legs.ts";
+
+export type WatchEndParts = {
+  readonly host: WatchHost;
+  readonly progress: Progress;
+  readonly legs: WatchLegs;
+  readonly pursuit: Pursuit;
+};
+
+export class WatchEnd {
+  readonly #parts: WatchEndParts;
+
+  constructor(parts: WatchEndParts) {
+    this.#parts = parts;
+  }
+
+  /** Its server's own end, or its client's deadline. */
+  due(): void {
+    this.#close();
+    this.#whenOld(() => this.#parts.host.endsHere(true));
+  }
+
+  /** An end of ours; `told` when it comes. */
+  early(told: () => void): void {
+    const { host, legs, pursuit } = this.#parts;
+    // It is about to end already, for the reason that came first.
+    if (pursuit.isClosed) return;
+    this.#close();
+    const { refusal } = pursuit;
+    if (refusal !== undefined && legs.first === undefined) {
+      // It is the answer to what the client asked: no end of ours.
+      legs.release(refusal);
+      return host.endsHere(true);
+    }
+    this.#whenOld(() => {
+      told();
+      host.endsHere(false);
+    });
+  }
+
+  #close(): void {
+    this.#parts.pursuit.close();
+    this.#parts.legs.dropOther();
+  }
+
+  #whenOld(end: () => void): void {
+    const { progress, legs, pursuit } = this.#parts;
+    const { phase, liveEvents } = progress;
+    const inMs = endOf({ phase, liveEvents, liveMs: legs.times.liveMs });
+    if (inMs > 0) pursuit.after(inMs, end);
+    else end();
+  }
+}

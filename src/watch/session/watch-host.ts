@@ -1,0 +1,20 @@
+/** What a watch may do to the exchange that it is. */
+import type { Side } from "../../h2/core/side.ts";
+import type { Order } from "../../proxy/context/order.ts";
+import type { LaneKey } from "../../proxy/upstream/lane-key.ts";
+
+export type WatchHost = {
+  readonly order: Order;
+  readonly down: Side;
+  laneKey(): LaneKey;
+  /** A backend answered a resume with this status. */
+  learnt(status: number): void;
+  /** The watch goes on there. */
+  goesOn(backend: string): void;
+  /** END_STREAM between two events; the server's own, when `isWhole`. */
+  endsHere(isWhole: boolean): void;
+  /** Bytes that nobody understood broke off. */
+  breaksOff(): void;
+  /** A fault of ours, in telling one of its legs. */
+  legFaulted(error: unknown): void;
+};

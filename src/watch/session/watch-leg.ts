@@ -1,0 +1,221 @@
+/**
+ * One leg of a watch: its bytes, cut into whole events (D3). Those that go on are sent as they lie, as many together as
+ * came together; half an event is held back until it is whole, so that a backend may die at any byte.
+ */
+
+import { limits } from "../../base/limits.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import { Held } from "../../h2/core/held.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
+import type { Leg } from "../../proxy/upstream/leg.ts";
+import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
+import type { Standing } from "../progress/standing.ts";
+import { Ahead, type Waiting } from "./ahead.ts";
+import type { Fate } from "./progress.ts";
+import { Reading } from "./reading.ts";
+
+/** Who judges events, and sends them. */
+export type EventTaker = {
+  take(event: WatchEvent, from: WatchLeg): Fate;
+  /** This leg is not what it claimed to be: may its bytes go on as they are? */
+  mayGoOn(from: WatchLeg): boolean;
+  /** `bytes[start, end)` are whole events, or of a stream that nobody understands. */
+  forward(bytes: Buffer, start: number, end: number): void;
+  /** The beginning of what is forwarded next. It was granted to its backend when it was held. */
+  release(held: Buffer): void;
+};
+
+/** `opaque`: the stream is not what it claimed to be. The others are fates of an event, behind which nothing was read. */
+export type Passed = "all" | "opaque" | "refused" | "broken";
+
+/** Of all that have not been sent yet. */
+const unread = new Reading("", true);
+
+export class WatchLeg {
+  readonly leg: Leg;
+  readonly #taker: EventTaker;
+  readonly #held: Held;
+  readonly #buffered: Buffered;
+  /** Of a sentinel's second leg: what the first has not shown. Most watches never have one. */
+  #ahead: Ahead | undefined;
+  #decoder: EventDecoder | undefined;
+  #isOpaque = false;
+  #reading = unread;
+  /** What its backend has shown of the resource; undefined before its answer, and for another server's resource. */
+  standing: Standing | undefined;
+  /** And of the scope of its watch, where it sees all of one. */
+  scope: Standing | undefined;
+  #isWhole = false;
+  /** When its answer was taken for this watch. */
+  acceptedAt = 0;
+  /** The ERROR that answers the client's own request, as it came, when another backend may know better. */
+  refusal: Buffer | undefined;
+
+  constructor(leg: Leg, taker: EventTaker, buffered: Buffered) {
+    this.leg = leg;
+    this.#taker = taker;
+    this.#held = new Held(buffered);
+    this.#buffered = buffered;
+  }
+
+  /** Its request goes up: only now it is known from which version. */
+  open(reading: Reading): void {
+    this.#reading = reading;
+  }
+
+  get reading(): Reading {
+    return this.#reading;
+  }
+
+  get isOpened(): boolean {
+    return this.#reading !== unread;
+  }
+
+  /** Was its answer taken for this watch? */
+  get isAccepted(): boolean {
+    return this.#decoder !== undefined;
+  }
+
+  accept(decoder: EventDecoder | undefined, now: number): void {
+    this.#decoder = decoder;
+    this.acceptedAt = now;
+  }
+
+  /** From now on it shows how far its backend has come. */
+  join(standing: Standing, isWhole: boolean, scope: Standing | undefined): void {
+    this.#isWhole = isWhole;
+    this.standing = standing;
+    this.scope = scope;
+    standing.join(isWhole, this.acceptedAt);
+    scope?.join(true, this.acceptedAt);
+  }
+
+  /** An event came on it. */
+  show(version: string, now: number): void {
+    this.standing?.show(version, now);
+    this.scope?.show(version, now);
+  }
+
+  /** Was what it has shown its client of a history that has come to `version` only? Then nothing of it is beyond that. */
+  isOfHistory(version: string): boolean {
+    const { mark, bookmark, from, isOurs } = this.#reading;
+    const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
+    if (shown !== "") return compareVersions(shown, version) <= 0;
+    return !isOurs && compareVersions(from, version) <= 0;
+  }
+
+  /** Of the ERROR that came last; 0 when the last event was none. */
+  get errorCode(): number {
+    return this.#decoder?.code ?? 0;
+  }
+
+  /** Half an event, and what waits for the first leg to show it. */
+  get heldBytes(): number {
+    return this.#held.length + (this.#ahead?.bytes ?? 0);
+  }
+
+  // --- what waits for the first leg ---
+
+  get isAhead(): boolean {
+    return this.#ahead?.next !== undefined;
+  }
+
+  get nextAhead(): Waiting | undefined {
+    return this.#ahead?.next;
+  }
+
+  /** True if no more may wait: the first leg is so far behind that this one is asked anew when it is needed. */
+  get isTooFarAhead(): boolean {
+    const { count = 0, bytes = 0 } = this.#ahead ?? {};
+    return count >= limits.aheadEvents || bytes >= limits.aheadBytes;
+  }
+
+  shiftAhead(): Waiting | undefined {
+    const waiting = this.#ahead?.shift();
+    if (waiting !== undefined) this.#buffered.add(-waiting.bytes.length);
+    return waiting;
+  }
+
+  #keepAhead(event: WatchEvent, bytes: Buffer, start: number, end: number): void {
+    this.#ahead ??= new Ahead();
+    const before = this.#ahead.bytes;
+    this.#ahead.push(event, Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]));
+    this.#buffered.add(this.#ahead.bytes - before);
+  }
+
+  pass(bytes: Buffer, start: number, end: number): Passed {
+    if (this.#decoder === undefined) return "all";
+    if (!this.#isOpaque) return this.#cut(this.#decoder, bytes, start, end);
+    this.#send(bytes, start, end);
+    return "all";
+  }
+
+  #cut(decoder: EventDecoder, bytes: Buffer, start: number, end: number): Passed {
+    let from = start;
+    let at = start;
+    while (at < end) {
+      const behind = decoder.next(bytes, at, end);
+      if (behind === needsMore) break;
+      if (behind === isOpaque) return this.#giveUp(bytes, from, end);
+      const fate = this.#taker.take(decoder, this);
+      if (fate !== "forward") {
+        this.#send(bytes, from, at);
+        if (fate === "refused") this.#keepRefusal(bytes, at, behind);
+        if (fate === "hold") this.#keepAhead(decoder, bytes, at, behind);
+        this.#drop(behind - at);
+        from = behind;
+        if (fate !== "drop" && fate !== "hold") return fate;
+      }
+      at = behind;
+    }
+    this.#send(bytes, from, at);
+    this.#hold(bytes, at, end);
+    return "all";
+  }
+
+  /** The first event, so what is held is the beginning of it. */
+  #keepRefusal(bytes: Buffer, start: number, end: number): void {
+    if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
+  }
+
+  /** Half an event that nobody will see. */
+  forget(): void {
+    this.#held.take();
+  }
+
+  cancel(): void {
+    this.leg.cancel(this.isAccepted);
+    this.standing?.leave(this.#isWhole);
+    this.scope?.leave(true);
+    this.standing = undefined;
+    this.scope = undefined;
+    while (this.shiftAhead() !== undefined);
+    this.forget();
+  }
+
+  /** Whole events, behind the half of the first one that was held. */
+  #send(bytes: Buffer, start: number, end: number): void {
+    if (start === end) return;
+    if (this.#held.length > 0) this.#taker.release(this.#held.take());
+    this.#taker.forward(bytes, start, end);
+  }
+
+  /** Its half is of no use either, and was granted when it was held. */
+  #drop(count: number): void {
+    this.forget();
+    this.leg.up?.grant(count);
+  }
+
+  /** An event may be larger than the stream's window: what is held is granted now, not when it leaves. */
+  #hold(bytes: Buffer, start: number, end: number): void {
+    if (start === end) return;
+    this.#held.add(bytes, start, end);
+    this.leg.up?.grant(end - start);
+  }
+
+  #giveUp(bytes: Buffer, start: number, end: number): Passed {
+    this.#isOpaque = true;
+    if (this.#taker.mayGoOn(this)) this.#send(bytes, start, end);
+    return "opaque";
+  }
+}

@@ -1,0 +1,407 @@
+/**
+ * The one or two legs of a watch, merged into one stream of events. The first is where its client's events come from.
+ * The other is its shadow or its successor; without a first, it is who was asked to be the next.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
+import type { Order } from "../../proxy/context/order.ts";
+import type { Leg } from "../../proxy/upstream/leg.ts";
+import type { WatchEvent } from "../codec/event.ts";
+import { isHung, isRewound, wouldShow } from "../progress/sight.ts";
+import type { Doubt } from "../progress/stale.ts";
+import { isStalled, type Standing } from "../progress/standing.ts";
+import type { Complaints, Plaintiff } from "./complaints.ts";
+import type { Ending } from "./ending.ts";
+import type { Outlet } from "./outlet.ts";
+import type { Fate, Progress } from "./progress.ts";
+import type { Pursuit } from "./pursuit.ts";
+import type { EventTaker, Passed, WatchLeg } from "./watch-leg.ts";
+import { mayHaveBookmarks, type Times, timesOf, type WatchOrder } from "./watch-order.ts";
+import { endingOf } from "./watch-reasons.ts";
+
+export type WatchLegsParts = {
+  readonly clock: Clock;
+  readonly progress: Progress;
+  readonly outlet: Outlet;
+  readonly pursuit: Pursuit;
+  readonly asked: Omit<WatchOrder, "target">;
+  readonly complaints: Complaints;
+  /** The client's own. */
+  readonly order: Order;
+};
+
+export class WatchLegs implements EventTaker {
+  readonly #parts: WatchLegsParts;
+  /** How often it went on elsewhere. */
+  moves = 0;
+  first: WatchLeg | undefined;
+  other: WatchLeg | undefined;
+  /** True if the other was asked as a sentinel (sentinels.ts), even while it serves as a shadow. */
+  isPosted = false;
+  /** The one whose bytes are being read. */
+  #read: WatchLeg | undefined;
+
+  constructor(parts: WatchLegsParts) {
+    this.#parts = parts;
+  }
+
+  of(leg: Leg): WatchLeg | undefined {
+    if (this.first?.leg === leg) return this.first;
+    return this.other?.leg === leg ? this.other : undefined;
+  }
+
+  get heldBytes(): number {
+    return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
+  }
+
+  /** Does the first have company that was asked and taken? Then every event may come twice. */
+  get isMerged(): boolean {
+    return this.first !== undefined && this.other?.isAccepted === true && !this.isSentinel;
+  }
+
+  /**
+   * True while the other is only compared with the first: it goes on to the client from the first alone, so that no event
+   * of another history does.
+   */
+  get isSentinel(): boolean {
+    return (
+      this.isPosted &&
+      this.first !== undefined &&
+      this.other !== undefined &&
+      this.#parts.pursuit.reason === "sentinel"
+    );
+  }
+
+  /** May the first have company? Not one that reads slowly: whatever serves it would give it up (watch.md §5.5). */
+  get mayBeTwo(): boolean {
+    const { progress, outlet } = this.#parts;
+    const isFree = this.other === undefined || this.isRenewing || this.isSentinel;
+    const isAlone = this.first !== undefined && isFree;
+    return isAlone && progress.resumeVersion !== undefined && !outlet.isBlocked;
+  }
+
+  /** Is the other there for a bookmark only? It makes room for any that is needed. */
+  get isRenewing(): boolean {
+    return this.first !== undefined && this.other !== undefined && this.#parts.pursuit.reason === "renewed";
+  }
+
+  /** The first is over: a leg that was for a bookmark has no use any more. */
+  letGo(side: WatchLeg): void {
+    if (side === this.first && this.isRenewing) this.dropOther();
+  }
+
+  /** Do only etcd and no cache know its versions? */
+  get isRepeating(): boolean {
+    return this.#parts.asked.isRepeating;
+  }
+
+  /** What becomes of the other, now that `side` has spoken? */
+  fateOfOther(side: WatchLeg): "stays" | "first" | "drop" {
+    const { other } = this;
+    if (other === undefined) return "stays";
+    // A client that has become slow meanwhile keeps the leg that speaks, and no more.
+    const { isBlocked } = this.#parts.outlet;
+    if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
+    if (side === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
+    return this.#isVain(other) ? "drop" : "stays";
+  }
+
+  /** What the other was to be asked from, or is compared with, may not be known any more. */
+  #isVain(other: WatchLeg): boolean {
+    const { outlet, progress } = this.#parts;
+    if (other.isAccepted && outlet.isBlocked) return true;
+    return (!other.isAccepted || this.isSentinel) && progress.resumeVersion === undefined;
+  }
+
+  #hasSucceeded({ reading }: WatchLeg): boolean {
+    const { outlet, pursuit } = this.#parts;
+    return reading.events > 0 && (outlet.isBlocked || pursuit.reason !== "suspected");
+  }
+
+  /** What is known when a leg is over. */
+  ending(leg: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
+    const { progress, pursuit, outlet } = this.#parts;
+    const how = { ...leg, isRepeated: pursuit.hasEndedInVain, isBlocked: outlet.isBlocked };
+    return endingOf(progress, this.times, how);
+  }
+
+  get times(): Times {
+    const { asked, progress, clock } = this.#parts;
+    return timesOf(asked, progress.markerAt, clock.now());
+  }
+
+  /** True if the deadline that its client set has passed. */
+  get isPastDeadline(): boolean {
+    const { asked, clock } = this.#parts;
+    const { timeoutMs } = asked.request;
+    return timeoutMs !== undefined && clock.now() - asked.at >= timeoutMs;
+  }
+
+  /** As the next leg is told: one that is for a bookmark ends soon. */
+  get timesOfNext(): Times {
+    return this.isRenewing ? { ...this.times, leftMs: limits.renewalMs } : this.times;
+  }
+
+  /**
+   * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
+   * `version` is etcd's at that time, undefined while that is not known and "" when it cannot be. A bookmark that came
+   * since proves no more than its version says: a cache that etcd does not notify sends old ones.
+   */
+  isOlderThan(at: number, version: string | undefined): boolean {
+    const { lastEventAt, lastChangeAt } = this.#parts.progress;
+    const isSilent = (version === "" ? lastEventAt : lastChangeAt) < at;
+    return (
+      isSilent && this.mayBeRenewed && (version === undefined || version === "" || this.isBehind(version))
+    );
+  }
+
+  /** True if it has not come to this version. */
+  isBehind(version: string): boolean {
+    return compareVersions(this.#parts.progress.resumeVersion ?? "", version) < 0;
+  }
+
+  /** Would it have a bookmark if it were asked for once more, and the time for that? */
+  get mayBeRenewed(): boolean {
+    const isShort = (this.times.leftMs ?? limits.renewalMs) < limits.renewalMs;
+    return !isShort && mayHaveBookmarks(this.#parts.asked);
+  }
+
+  /** Has the first missed its bookmarks, although its client reads? */
+  get isHung(): boolean {
+    const { progress, outlet, clock } = this.#parts;
+    const { lastEventAt, lastBookmarkAt } = progress;
+    return isHung({ lastEventAt, lastBookmarkAt, isBlocked: outlet.isBlocked }, clock.now());
+  }
+
+  /** Tells that the first is hung. */
+  complain(): void {
+    const { clock, progress, complaints } = this.#parts;
+    if (this.first !== undefined)
+      complaints.hung(this.#plaintiff(this.first), clock.now() - progress.lastEventAt);
+  }
+
+  #plaintiff({ leg }: WatchLeg): Plaintiff {
+    const { order, asked } = this.#parts;
+    return { order, resource: asked.resource, backend: leg.backend };
+  }
+
+  /** The version that its client asked from. */
+  get askedFrom(): string {
+    return this.#parts.asked.request.version;
+  }
+
+  /** Of which resource they are, as `resourceKey` has it. */
+  get resource(): string {
+    return this.#parts.asked.resource;
+  }
+
+  #isStalledAt(standing: Standing | undefined): boolean {
+    return standing !== undefined && isStalled(standing, this.#parts.clock.now());
+  }
+
+  /** For how long it has been known that the first's backend stands still, in ms; -1 when it is not. */
+  get stalledMs(): number {
+    const standing = this.first?.standing;
+    const now = this.#parts.clock.now();
+    return standing?.stall !== undefined && isStalled(standing, now) ? now - standing.stall.since : -1;
+  }
+
+  /** Was the first asked by us to go on from a version that its backend's cache, which moves, is far from? */
+  get isRewound(): boolean {
+    const { first } = this;
+    const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
+    if (!isWaiting || first.standing === undefined || !this.#parts.progress.isReadable) return false;
+    const sight = { from: first.reading.from, since: first.acceptedAt };
+    return isRewound(sight, first.standing, this.#parts.clock.now());
+  }
+
+  /** Was the other taken, and did it say nothing against it in the same breath? */
+  get isOtherSettled(): boolean {
+    const { other } = this;
+    return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > limits.settledMs;
+  }
+
+  /** The first's backend stands still: is there another with which its client can go on at once? */
+  get hasCompany(): boolean {
+    const { reason } = this.#parts.pursuit;
+    if (this.isSentinel && this.#isStalledAt(this.other?.standing)) return false;
+    return this.isOtherSettled && (reason === "stale" || reason === "suspected" || this.isSentinel);
+  }
+
+  /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
+  isLate(doubt: Doubt, afterMs: number): boolean {
+    const { progress, outlet, clock, asked } = this.#parts;
+    const hasState =
+      progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
+    const leg = this.#witnesses.find(({ scope }) => scope === doubt.standing);
+    if (leg === undefined || !hasState || outlet.isBlocked) return false;
+    const sight = { from: leg.reading.from, since: leg.acceptedAt, isWhole: true, hasBookmarks: false };
+    return wouldShow(sight, doubt, clock.now(), afterMs);
+  }
+
+  /** Does a leg show that its backend has not what others have shown? */
+  testifies(doubt: Doubt): boolean {
+    const { asked, progress, outlet } = this.#parts;
+    const leg = this.#witnesses.find(({ standing }) => standing === doubt.standing);
+    if (leg === undefined || progress.phase === "opaque" || outlet.isBlocked) return false;
+    const { isWhole, isInjected, isRepeating, request } = asked;
+    // Those that its client did not want it has since it moved, or if they could be asked for at once.
+    const hasOurs = isInjected && (leg.reading.isOurs || request.start === "exact");
+    const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
+    const sight = { from: leg.reading.from, since: leg.acceptedAt, isWhole, hasBookmarks };
+    return wouldShow(sight, doubt, this.#parts.clock.now());
+  }
+
+  /** The legs by which a backend's cache is judged: the first, and a sentinel's second. */
+  get #witnesses(): readonly WatchLeg[] {
+    return [this.first, this.isSentinel ? this.other : undefined].filter((leg) => leg !== undefined);
+  }
+
+  /** The other is the first from now on. What it has shown that the first had not goes on; false if that does not fit. */
+  promote(): boolean {
+    this.first?.cancel();
+    this.first = this.other;
+    this.other = undefined;
+    this.isPosted = false;
+    this.moves += 1;
+    this.#parts.outlet.change();
+    return this.first === undefined || this.releaseAhead(this.first);
+  }
+
+  /** What waited for the first leg to show it goes on to the client; false if it does not fit what the client has. */
+  releaseAhead(side: WatchLeg): boolean {
+    for (let next = side.shiftAhead(); next !== undefined; next = side.shiftAhead()) {
+      const fate = this.take(next.event, side);
+      if (fate === "forward") this.release(next.bytes);
+      else if (fate !== "drop") return false;
+    }
+    return true;
+  }
+
+  dropFirst(): void {
+    this.first?.cancel();
+    this.first = undefined;
+  }
+
+  dropOther(): void {
+    this.other?.cancel();
+    this.other = undefined;
+    this.isPosted = false;
+  }
+
+  read(side: WatchLeg, bytes: Buffer, start: number, end: number): Passed {
+    this.#read = side;
+    return side.pass(bytes, start, end);
+  }
+
+  take(event: WatchEvent, from: WatchLeg): Fate {
+    const { progress, clock, asked, complaints } = this.#parts;
+    const now = clock.now();
+    const { violations, cursor } = progress;
+    const isCompared = this.isSentinel;
+    const fate = this.#fateOf(event, from, now);
+    if (progress.violations !== violations) complaints.outdated(this.#plaintiff(from), event, cursor);
+    const { type, version } = event;
+    if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
+    else from.show(version, now);
+    if (fate === "forward") asked.recall?.raise(version);
+    if (isCompared && from === this.first) this.#confirm(now);
+    this.#countProgress(fate, cursor);
+    return fate;
+  }
+
+  #fateOf(event: WatchEvent, from: WatchLeg, now: number): Fate {
+    const { progress } = this.#parts;
+    if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
+    const { lastBookmarkAt } = progress;
+    const fate = progress.take(event, from.reading, this.isMerged, now);
+    // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
+    if (from === this.other && this.isRenewing) progress.lastBookmarkAt = lastBookmarkAt;
+    return fate;
+  }
+
+  /** An event of a sentinel's second leg: the client has it already, or has to be shown it by the first leg. */
+  #compare(event: WatchEvent, from: WatchLeg, now: number): Fate {
+    const { progress } = this.#parts;
+    if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
+      // It is beyond what was delivered last: it has shown that, or never will.
+      if (!from.isAhead && !progress.isShownBy(from.reading)) this.#tellUnlike(progress.cursor);
+      else if (!from.isTooFarAhead) return "hold";
+      return "broken";
+    }
+    // What only the second leg shows says nothing of the silence of the first.
+    const { lastEventAt, lastBookmarkAt } = progress;
+    const fate = progress.take(event, from.reading, true, now);
+    progress.lastEventAt = lastEventAt;
+    progress.lastBookmarkAt = lastBookmarkAt;
+    return fate;
+  }
+
+  /** The first leg has shown something: what the second has shown up to there has to be the same. */
+  #confirm(now: number): void {
+    const { other } = this;
+    const { progress } = this.#parts;
+    if (other === undefined) return;
+    const { lastEventAt, lastBookmarkAt } = progress;
+    let isUnlike = false;
+    for (
+      let next = other.nextAhead;
+      next !== undefined && !progress.isAhead(next.event, other.reading);
+      next = other.nextAhead
+    ) {
+      const { event } = next;
+      isUnlike ||= event.type !== "BOOKMARK" && compareVersions(event.version, progress.cursor) < 0;
+      progress.take(event, other.reading, true, now);
+      other.shiftAhead();
+    }
+    progress.lastEventAt = lastEventAt;
+    progress.lastBookmarkAt = lastBookmarkAt;
+    isUnlike ||= other.isAhead && !progress.isShownBy(other.reading);
+    if (!isUnlike) return;
+    this.#tellUnlike(progress.cursor);
+    this.dropOther();
+  }
+
+  /** Only a leg that sees a whole scope proves it: selectors may be read differently by apiservers of two versions. */
+  #tellUnlike(version: string): void {
+    const { asked, complaints } = this.#parts;
+    const isProof = asked.scope !== "" && !asked.isRepeating;
+    if (isProof && this.first !== undefined && this.other !== undefined)
+      complaints.unlike(this.#plaintiff(this.first), this.other.leg.backend, version);
+  }
+
+  /** A bookmark that only we asked for is news as well: it proves more than was known (watch.md §5.2). */
+  #countProgress(fate: Fate, before: string | undefined): void {
+    const { progress, pursuit } = this.#parts;
+    if (fate === "forward" || progress.cursor !== before) pursuit.progressed();
+  }
+
+  /** What a backend says of itself. */
+  #takeWord(event: WatchEvent, from: WatchLeg, now: number): void {
+    const { recall } = this.#parts.asked;
+    if (event.type === "BOOKMARK") from.standing?.tell(event, now);
+    else if (event.code === 504) recall?.refused();
+    else if (event.code === 410) from.standing?.refuse(from.reading.from, event.oldest);
+    if (event.endsInitialEvents) recall?.shown(event.version);
+  }
+
+  mayGoOn(from: WatchLeg): boolean {
+    return from === this.first;
+  }
+
+  forward(bytes: Buffer, start: number, end: number): void {
+    // Of two legs nobody knows whose octets leave, so theirs are granted at once: who reads slowly has no two for long.
+    if (this.isMerged) {
+      this.#parts.outlet.prepaid(end - start);
+      this.#read?.leg.up?.grant(end - start);
+    }
+    this.#parts.outlet.send(bytes, start, end);
+  }
+
+  /** Octets that no leg is to be granted: they were when they came. */
+  release(held: Buffer): void {
+    this.#parts.outlet.prepaid(held.length);
+    this.#parts.outlet.send(held, 0, held.length);
+  }
+}

@@ -1,0 +1,200 @@
+/** What a watch asks its next backend for, and the head that it is answered with. */
+
+import { limits } from "../../base/limits.ts";
+import { clipped } from "../../base/own-text.ts";
+import { Field, role } from "../../h2/core/field.ts";
+import { isRepeating as isRepeatingOf, type Origin } from "../../kube/api-origin.ts";
+import { firstValue } from "../../kube/query.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import {
+  type Answer,
+  bookmarkedTarget,
+  listTarget,
+  replayTarget,
+  resumeTarget,
+} from "../../kube/resume-request.ts";
+import { type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
+import type { Order } from "../../proxy/context/order.ts";
+
+const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
+
+/** What the client of a watch has seen of its resource, kept by the guard against stale reads (time-travel.ts). */
+export type SeenVersion = {
+  /** An event or a bookmark of this version went to the client. */
+  raise(version: string): void;
+  /** The state that the client was given is complete at this version. */
+  shown(version: string): void;
+  /** The backend has not reached the version that was asked for within its 3 s (504). */
+  refused(): void;
+};
+
+/** What its client asked for. */
+export type WatchOrder = {
+  readonly request: WatchRequest;
+  /** The client's own `:path`. */
+  readonly target: string;
+  /** Do several events share one version? */
+  readonly isRepeating: boolean;
+  /** Whose versions its events have; of an API that was not seen before it is set with the answer. */
+  origin: Origin;
+  /** Are bookmarks asked for that the client did not want? Of a state not at first, but when it goes on elsewhere. */
+  readonly isInjected: boolean;
+  /** Its group and name, as `resourceKey` has them. */
+  readonly resource: string;
+  /** Is all of it asked for: every namespace, no name, no selector? */
+  readonly isWhole: boolean;
+  /** The resource and its namespace, where all that is in it is asked for; "" of a watch with a name or a selector. */
+  readonly scope: string;
+  /** What its client had seen of the resource; undefined when that is not guarded. */
+  readonly recall: SeenVersion | undefined;
+  /** When it was asked. */
+  readonly at: number;
+};
+
+/**
+ * `at`: the present reading of the clock. Written out and never spread: V8 keeps what is spread in two objects, and 50,000
+ * watches have one of these each.
+ */
+export function watchOrderOf(
+  target: string,
+  info: RequestInfo,
+  at: number,
+  known: { readonly origin: Origin; readonly recall?: SeenVersion | undefined },
+): WatchOrder {
+  const { group, resource, namespace, name } = info;
+  const query = target.slice(target.indexOf("?") + 1);
+  const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
+  const isAll = name === "" && !isSelected;
+  return {
+    request: watchRequestOf(target),
+    target,
+    isRepeating: isRepeatingOf(group, resource),
+    origin: known.origin,
+    isInjected: false,
+    recall: known.recall,
+    resource: resourceKey(info),
+    isWhole: isAll && namespace === "",
+    scope: isAll ? `${resourceKey(info)}${scopeMark}${namespace}` : "",
+    at,
+  };
+}
+
+const scopeMark = " ";
+
+/** The resource that a scope is of. */
+export function resourceOf(scope: string): string {
+  return scope.slice(0, scope.indexOf(scopeMark));
+}
+
+/** Do several of its events share one version? Such a resource has no watch cache. */
+export function isRepeatingResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
+  return isRepeatingOf(group, resource);
+}
+
+/** Versions are compared within one of these only. It is remembered, so what is no resource's name is cut. */
+export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
+  return clipped(`${group}/${resource}`, limits.resourceChars);
+}
+
+/**
+ * The same with bookmarks, where they cost its client nothing (watch.md §6.5): with one a minute the version at which it
+ * can go on never grows too old. Not for other servers, nor where there are none (events); not in CBOR, out of which
+ * they cannot be taken; not as a Table: the first object of a stream carries the column definitions of all that follow
+ * (apiserver endpoints/handlers/response.go, NoHeaders), so a bookmark that is taken out would take them with it.
+ */
+export function withBookmarks(asked: WatchOrder, fields: readonly Field[]): WatchOrder {
+  const { request, origin, isRepeating } = asked;
+  const mayAsk = !request.hasBookmarks && !origin.isForeign && !isRepeating;
+  const isKept = fields.some(({ name, value }) => name === "accept" && keepsBookmarks.test(value));
+  return mayAsk && !isKept ? { ...asked, isInjected: true } : asked;
+}
+
+const keepsBookmarks = /cbor|table/i;
+
+/**
+ * What goes up first: the client's own request, but for bookmarks. Those are not asked for from a state: it changes how
+ * the server answers.
+ */
+export function firstFields(asked: WatchOrder, fields: readonly Field[]): readonly Field[] {
+  return asked.isInjected && asked.request.start === "exact"
+    ? withPath(fields, bookmarkedTarget(asked.target))
+    : fields.slice();
+}
+
+export function withPath(fields: readonly Field[], path: string): readonly Field[] {
+  return fields.map((field) => (field.role === role.path ? new Field(":path", path) : field));
+}
+
+/** How old a watch is, how much of its time is left, and how long it has been without initial events; in ms. */
+export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
+
+/** `markerAt`: when its initial events ended, -1 if they have not. `now` is a clock reading like it. */
+export function timesOf(
+  { request, at }: Pick<WatchOrder, "request" | "at">,
+  markerAt: number,
+  now: number,
+): Times {
+  const ageMs = now - at;
+  return {
+    ageMs,
+    leftMs: request.timeoutMs === undefined ? undefined : request.timeoutMs - ageMs,
+    liveMs: markerAt < 0 ? ageMs : now - markerAt,
+  };
+}
+
+/**
+ * The same request, identity and audit ID included (watch.md §8), from another version on; without a version it begins
+ * anew.
+ */
+export function orderAt(order: Order, asked: WatchOrder, version: string | undefined, times: Times): Order {
+  const { target, request, isInjected } = asked;
+  const { ageMs, leftMs } = times;
+  const hasBookmarks = request.hasBookmarks || isInjected;
+  const path =
+    version === undefined
+      ? replayTarget(target, leftMs)
+      : resumeTarget(target, { version, hasBookmarks, ageMs, leftMs });
+  return { ...order, fields: withPath(order.fields, path) };
+}
+
+const bare: readonly Field[] = [
+  new Field("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),
+];
+
+/**
+ * A list of what is watched, of which only the version is wanted (`listTarget`), with the same identity; undefined when
+ * it cannot be asked for.
+ */
+export function listOrder(order: Order, { target }: WatchOrder, least?: string): Order | undefined {
+  const path = listTarget(target, least);
+  if (path === undefined) return undefined;
+  return barePath(order, path);
+}
+
+/** Another read with the same identity, of which only what the apiserver writes first is wanted. */
+export function barePath(order: Order, path: string): Order {
+  const kept = order.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
+  return { ...order, fields: [...withPath(kept, path), ...bare] };
+}
+
+/** Will a request of ours for it have bookmarks? */
+export function mayHaveBookmarks({
+  request,
+  isInjected,
+  origin,
+  isRepeating,
+}: Pick<WatchOrder, "request" | "isInjected" | "origin" | "isRepeating">): boolean {
+  return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
+}
+
+/** Retry-After as the apiserver writes it: whole seconds. */
+export function answerOf(head: readonly Field[]): Answer {
+  const valueOf = (name: string): string => head.find((field) => field.name === name)?.value ?? "";
+  const seconds = Number(valueOf("retry-after") || "x");
+  return {
+    status: Number(head[0]?.value),
+    contentType: valueOf("content-type"),
+    contentEncoding: valueOf("content-encoding"),
+    retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
+  };
+}

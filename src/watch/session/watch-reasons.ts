@@ -1,0 +1,64 @@
+/** Why a watch moved, or ended: what is known when a leg is over, and the words that metrics and journal show. */
+import type { Ending, Over } from "./ending.ts";
+import type { Progress } from "./progress.ts";
+import type { Times } from "./watch-order.ts";
+
+/** Why a watch went to another backend; `asked`: by an operator, `expired`: the first that was asked did not know its version any more. */
+export type MoveReason =
+  | "lost"
+  | "ended"
+  | "suspected"
+  | "leaving"
+  | "hung"
+  | "stale"
+  | "balance"
+  | "asked"
+  | "expired";
+
+/**
+ * Why a watch has a second leg, or looks for its next; `renewed`: for a bookmark (renewals.ts), and never to stay;
+ * `sentinel`: to be compared with the first for as long as two backends are ready (sentinels.ts).
+ */
+export type AskReason = MoveReason | "renewed" | "sentinel";
+
+/** Why a watch is to leave a leg that serves it. */
+export type LeaveReason = "leaving" | "hung" | "balance" | "asked";
+
+/** Why a watch ended although its client wanted more of it; `not-found`: no backend serves its resource any more (a CRD that was deleted). */
+export type EndReason =
+  | "initial-events"
+  | "start-from-now"
+  | "out-of-order"
+  | "slow-client"
+  | "fruitless"
+  | "refused"
+  | "expired"
+  | "not-found"
+  | "no-backend"
+  | "drained"
+  | "stale"
+  | "rewound"
+  | "overdue";
+
+/** What is known when the first leg of a watch is over. */
+export function endingOf(
+  { phase, start, resumeVersion, liveEvents }: Progress,
+  times: Times,
+  how: Pick<Ending, "over" | "isDraining" | "isOurs" | "isBlocked" | "isRepeated">,
+): Ending {
+  return { ...times, ...how, phase, start, liveEvents, isResumable: resumeVersion !== undefined };
+}
+
+/** Why a watch whose leg is over goes on elsewhere. */
+export function moveReason(over: Over, isDraining: boolean): MoveReason {
+  if (isDraining) return "leaving";
+  return over === "ended" ? "ended" : "lost";
+}
+
+/** Why a watch that cannot go on ends. */
+export function endReason({ isBlocked, isRepeated, phase }: Ending): EndReason {
+  if (isBlocked) return "slow-client";
+  if (isRepeated) return "fruitless";
+  if (phase === "opening") return "start-from-now";
+  return phase === "listing" ? "initial-events" : "out-of-order";
+}

@@ -1,0 +1,37 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { clipped, ownText } from "../../src/base/own-text.ts";
+
+const test = suite("own-text");
+
+setFlagsFromString("--expose-gc");
+const collect: unknown = runInNewContext("gc");
+
+/** What a thousand of these keep alive, each made of a text of 64 KiB of its own. */
+function keptBytes(made: (text: string) => string): number {
+  const heldBytes = (): number => {
+    if (typeof collect === "function") collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heldBytes();
+  const all = Array.from({ length: 1000 }, (_, at) => made(Buffer.alloc(65_536, String(at)).toString()));
+  const kept = heldBytes() - before;
+  assert.is(all.length, 1000);
+  return kept;
+}
+
+test("a piece keeps all of the text that it is of, a text of its own does not", () => {
+  assert.ok(keptBytes((text) => text.slice(0, 20)) > 30e6, "or nobody needs this file");
+  assert.ok(keptBytes((text) => ownText(text.slice(0, 20))) < 2e6);
+  assert.ok(keptBytes((text) => clipped(text, 20)) < 2e6);
+});
+
+test("it is the same text; what is short enough is not even copied", () => {
+  assert.is(ownText("über"), "über");
+  assert.is(clipped("über", 4), "über");
+  assert.is(clipped("über", 3), "übe");
+});
+
+test.run();

@@ -1,0 +1,32 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { configPage } from "../../src/config/reference-page.ts";
+
+const test = suite("config-page");
+const file = "docs/configuration.md";
+const page = configPage(readFileSync("config/schema/watchkeeper.v1alpha1.json", "utf8"));
+if (process.argv.includes("--write")) writeFileSync(file, page);
+
+test("docs/configuration.md is current: --write makes it so", () => {
+  assert.is(readFileSync(file, "utf8"), page);
+});
+
+test("keys at every depth are on it, with what they may be and what holds without them", () => {
+  for (const line of [
+    /^\| `health\.ping\.interval` \| .* From 50ms to 1m\. \| `250ms` \|$/m,
+    /^\| `listeners\[\]\.name` \| .* \| not allowed \|$/m,
+    /^## upstream\.backends$/m,
+    /^\| `upstream\.backends\[\]\.url` \|/m,
+    /^\| `watches\.bookmarks` \| .* One of `always`, `as-asked`\. \| `always` \|$/m,
+    /^\| `upstream\.lanes\.streams` \| .* From 1 to 250\. \| `80` \|$/m,
+  ])
+    assert.match(page, line);
+});
+
+test("no line breaks a table", () => {
+  for (const line of page.split("\n").filter((one) => one.startsWith("| `")))
+    assert.is(line.replaceAll("\\|", "").split("|").length, 5, line);
+});
+
+test.run();

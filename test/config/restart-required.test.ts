@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type Config, parseConfig } from "../../src/config/config.ts";
+import { isProblems } from "../../src/config/problem.ts";
+import { changedParts, heldOf } from "../../src/config/restart-required.ts";
+
+const test = suite("config-changes");
+
+const sample = readFileSync("config/static.yaml", "utf8");
+
+function read(text: string): Config {
+  const config = parseConfig(text, "a.yaml");
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  return config;
+}
+
+test("a configuration that is the same waits for nothing", () => {
+  assert.equal(changedParts(read(sample), read(sample)), []);
+});
+
+test("listeners, backends and drain are taken up at once", () => {
+  const other = sample.replace("[::]:8443", "[::]:8444").replace("10.0.0.12", "10.0.0.13");
+  assert.equal(changedParts(read(sample), read(`${other}\ndrain: {timeout: 1s}\n`)), []);
+});
+
+test("what is fixed at the start is named as the file has it", () => {
+  const other = `${sample}\nlogging: {format: text}\nhealth: {probe: {path: /livez}}\n`;
+  assert.equal(changedParts(read(sample), read(other)), ["health", "logging"]);
+  const lanes = sample.replace("upstream:\n", "upstream:\n  lanes: {warm: 2}\n  sharing: none\n");
+  assert.equal(changedParts(read(sample), read(lanes)), ["upstream.lanes", "upstream.sharing"]);
+});
+
+test("what waits goes on waiting until the process starts anew, or the file says again what holds", () => {
+  const start = read(sample);
+  const other = sample.replace("upstream:\n", "upstream:\n  lanes: {warm: 2}\n");
+  const changed = read(`${other}\nlogging: {format: text}\ndrain: {timeout: 1s}\n`);
+  const held = heldOf(start, changed);
+  assert.is(held.drain.timeoutMs, 1000);
+  assert.equal(changedParts(held, changed), ["upstream.lanes", "logging"]);
+  assert.equal(changedParts(heldOf(held, changed), start), []);
+});
+
+test("a cluster that comes later holds as it came", () => {
+  const one = read(readFileSync("config/clusters.yaml", "utf8"));
+  const text = readFileSync("config/clusters.yaml", "utf8").replace(
+    "- name: us\n",
+    "- name: us\n    sharing: none\n",
+  );
+  const alone = { ...one, upstreams: [one.upstreams[0]] as const };
+  assert.equal(changedParts(heldOf(alone, read(text)), read(text)), []);
+});
+
+test.run();

@@ -1,0 +1,304 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { checkRules, rules } from "../../src/config/rules.ts";
+import type { Written, WrittenUpstream } from "../../src/config/schema.ts";
+
+const test = suite("config-rules");
+
+const tls = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
+
+const unguarded = { mode: "off", audiences: [] } as const;
+
+/** A configuration without a breach, with parts of it exchanged. */
+function written(change: Partial<Written>): Written {
+  return {
+    metadata: { name: "x" },
+    listeners: [listener("kube", "[::]:8443", { tls })],
+    upstream: upstream(["https://10.0.0.1:6443"]),
+    watches: { bookmarks: "always", timeTravelGuard: "observe", aggregatedGroups: [], customGroups: [] },
+    health: {
+      ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
+      probe: { path: "/readyz", interval: "1s", timeout: "3s" },
+      keepalive: { idle: "5s", interval: "1s", count: 3 },
+    },
+    drain: { readyDelay: "5s", timeout: "60s" },
+    admin: {
+      address: "127.0.0.1:7480",
+      metricsAddress: "[::]:7481",
+      operations: "on",
+      authorization: unguarded,
+    },
+    logging: { format: "json", accessLog: "errors" },
+    ...change,
+  };
+}
+
+function listener(
+  name: string,
+  address: string,
+  more: Partial<Written["listeners"][number]> = {},
+): Written["listeners"][number] {
+  const proxyProtocol = { mode: "off", trusted: [] } as const;
+  return {
+    name,
+    address,
+    mode: "http",
+    identity: { clientCerts: "reject" },
+    hosts: [],
+    trustedForwarders: [],
+    proxyProtocol,
+    connectionsPerSource: 9,
+    ...more,
+  };
+}
+
+function upstream(urls: readonly string[]): WrittenUpstream {
+  const backends = urls.map((url, index) => ({ name: `cp-${index}`, url }));
+  return {
+    backends,
+    tls: { caFile: "ca.crt", reloadInterval: "10s" },
+    lanes: { streams: 80, warm: 1 },
+    sharing: "lanes",
+    proxyProtocol: "off",
+  };
+}
+
+function breaches(change: Partial<Written>, amiss: readonly string[] = []): string[] {
+  return checkRules(written(change), amiss).map(({ pointer, message }) => `${pointer} ${message}`);
+}
+
+test("a sound configuration has no breach", () => {
+  assert.equal(breaches({}), []);
+});
+
+test("names are unique", () => {
+  const listeners = [listener("a", "127.0.0.1:1"), listener("a", "127.0.0.1:2")];
+  assert.equal(breaches({ listeners }), ['/listeners/1/name is "a" again: entry 0 has that name']);
+});
+
+test("two backends with one url are one", () => {
+  const urls = [
+    "https://10.0.0.1:6443",
+    "https://10.0.0.2:6443",
+    "https://10.0.0.1:6443/",
+    "https://10.0.0.1",
+  ];
+  assert.equal(breaches({ upstream: upstream(urls) }), [
+    '/upstream/backends/2/url is "https://10.0.0.1:6443/", which is where backend "cp-0" is',
+  ]);
+});
+
+test("a rule is asked when all that it reads has passed the schema, whatever is amiss elsewhere", () => {
+  const listeners = [listener("a", "0.0.0.0:1"), listener("a", "127.0.0.2:2")];
+  const plain = "/listeners/0/address is";
+  const twice = "/listeners/1/name is";
+  const told = (...amiss: string[]): string[] =>
+    breaches({ listeners }, amiss).map((line) => line.split(" ").slice(0, 2).join(" "));
+  assert.equal(told("/drain/timeout"), [twice, plain]);
+  assert.equal(told("/listeners/1/address"), [twice]);
+  assert.equal(told("/listeners/0/name", "/upstream"), [plain]);
+  assert.equal(told("/listeners"), []);
+});
+
+/** Hands out a value, and notes the path of all that is read of it. */
+function spied<T extends object>(value: T, at: string, seen: Set<string>): T {
+  return new Proxy(value, {
+    get(target, key) {
+      const got: unknown = Reflect.get(target, key);
+      if (typeof key !== "string" || !Object.hasOwn(target, key) || key === "length") return got;
+      const path = `${at}/${/^\d+$/.test(key) ? "*" : key}`;
+      if (typeof got === "object" && got !== null) return spied(got, path, seen);
+      seen.add(path);
+      return got;
+    },
+  });
+}
+
+test("no rule reads what it does not say that it reads", () => {
+  const seen = new Map<string, Set<string>>();
+  const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
+  const every = written({
+    listeners: [
+      {
+        ...listener("a", "[::]:1", { tls: { ...tls, clientCAFile: "c" } }),
+        identity: { clientCerts: "impersonate" },
+      },
+      listener("b", "[::]:2", { mode: "passthrough", routes: [{ serverNames: ["x"], backends: ["cp-0"] }] }),
+    ],
+    upstream: {
+      ...upstream(["https://10.0.0.1:6443", "https://10.0.0.2:6443"]),
+      tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair },
+      discovery: { from: "dns", interval: "1s", name: "x", fallback: { name: "f", url: "https://10.0.0.3" } },
+    },
+  });
+  const { upstream: only, ...rest } = every;
+  const several = { ...rest, upstreams: [{ name: "eu", ...upstream(["https://10.0.0.1"]) }] };
+  assert.ok(only);
+  for (const { reads, breaches: run } of rules) {
+    const read = new Set<string>();
+    run(spied(every, "", read));
+    run(spied(several, "", read));
+    seen.set(reads.join(), read);
+    for (const path of read)
+      assert.ok(
+        reads.some((said) => path === said || path.startsWith(`${said}/`)),
+        `${path} is read by the rule of ${reads.join()}`,
+      );
+  }
+  assert.ok([...seen.values()].every((read) => read.size > 0));
+});
+
+test("a PROXY header needs somebody who may write it, and nobody is trusted for nothing", () => {
+  const proxied = (mode: "off" | "accept" | "require", ...trusted: string[]): string[] =>
+    breaches({ listeners: [listener("a", "[::]:1", { tls, proxyProtocol: { mode, trusted } })] });
+  for (const mode of ["accept", "require"] as const) {
+    assert.equal(proxied(mode, "10.0.0.0/8"), []);
+    assert.equal(proxied(mode), [
+      `/listeners/0/proxyProtocol/trusted is empty, but mode "${mode}" needs somebody to trust`,
+    ]);
+  }
+  assert.match(proxied("off", "10.0.0.0/8").join(), 'has no effect while mode is "off"');
+});
+
+test("whose certificates count, and with what we vouch for them, is said together or not at all", () => {
+  const kube = (clientCerts: "reject" | "front-proxy" | "impersonate", clientCAFile?: string) => ({
+    ...listener("kube", "[::]:8443", { tls: { ...tls, ...(clientCAFile && { clientCAFile }) } }),
+    identity: { clientCerts },
+  });
+  const ready = upstream(["https://10.0.0.1:6443"]);
+  const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
+  const vouching = { ...ready, tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair } };
+  assert.equal(breaches({ listeners: [kube("reject", "ca")] }), [
+    '/listeners/0/tls/clientCAFile is of no use while "identity.clientCerts" is "reject"',
+  ]);
+  assert.equal(breaches({ listeners: [kube("front-proxy")] }), [
+    '/listeners/0/tls/clientCAFile is missing: identity.clientCerts "front-proxy" needs it',
+    '/upstream/tls/frontProxy is missing: identity.clientCerts "front-proxy" needs it',
+  ]);
+  assert.equal(breaches({ listeners: [kube("impersonate", "ca")], upstream: vouching }), []);
+});
+
+test("a listener without TLS stays on loopback", () => {
+  assert.equal(breaches({ listeners: [listener("a", "[::1]:1"), listener("b", "127.0.0.2:1")] }), []);
+  assert.equal(breaches({ listeners: [listener("a", "0.0.0.0:1")] }), [
+    '/listeners/0/address is "0.0.0.0:1", but without "tls" only loopback may be listened on',
+  ]);
+});
+
+test("two listeners cannot have one port, metrics included", () => {
+  const listeners = [
+    listener("a", "127.0.0.1:7481"),
+    listener("b", "127.0.0.1:0"),
+    listener("c", "127.0.0.1:0"),
+  ];
+  assert.equal(breaches({ listeners }), [
+    '/admin/metricsAddress is "[::]:7481", where another listener already stands',
+  ]);
+});
+
+test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
+  const metrics = (address: string): string[] =>
+    breaches({
+      listeners: [listener("a", "[::1]:1"), listener("b", "localhost:1")],
+      admin: {
+        address: "127.0.0.1:7480",
+        metricsAddress: address,
+        operations: "on",
+        authorization: unguarded,
+      },
+    });
+  assert.equal(metrics("0.0.0.0:2"), []);
+  assert.is(metrics("0.0.0.0:1").length, 1);
+  assert.is(metrics("127.0.0.1:1").length, 1);
+});
+
+test("a backend without TLS is on loopback (A57)", () => {
+  assert.equal(breaches({ upstream: upstream(["http://169.254.169.254"]) }), [
+    '/upstream/backends/0/url is "http://169.254.169.254", but http is for loopback addresses only: use https',
+  ]);
+});
+
+test("a backend that is our own listener would be a circle", () => {
+  assert.equal(breaches({ upstream: upstream(["https://127.0.0.1:8443"]) }), [
+    `/upstream/backends/0/url is "https://127.0.0.1:8443", which is watchkeeper's own listener`,
+  ]);
+});
+
+test("a backend at this host's own address is one too, another host's is not", () => {
+  const listeners = [listener("kube", "10.0.0.5:6443", { tls })];
+  assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.5:6443"]) }).length, 1);
+  assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.6:6443"]) }).length, 0);
+});
+
+test("a fallback is a backend like any other: a name of its own, https, and not ourselves", () => {
+  const at = (url: string, name = "service"): Partial<Written> => ({
+    upstream: {
+      ...upstream(["https://10.0.0.1"]),
+      discovery: { from: "dns", interval: "30s", name: "x", fallback: { name, url } },
+    },
+  });
+  const [listed] = upstream(["https://10.0.0.1"]).backends ?? [];
+  assert.equal(breaches(at("https://10.96.0.1")), []);
+  assert.match(breaches(at("http://10.96.0.1")).join(), "/upstream/discovery/fallback/url is");
+  assert.match(
+    breaches(at("https://10.96.0.1", listed?.name)).join(),
+    "/upstream/discovery/fallback/name is",
+  );
+});
+
+test("without backends there must be a discovery, and it must be told what it needs", () => {
+  const from = (discovery: object): Partial<Written> => ({
+    upstream: { ...upstream([]), discovery: { from: "dns", interval: "30s", ...discovery } },
+  });
+  const { backends: _, ...bare } = upstream([]);
+  assert.equal(breaches({ upstream: bare }), ['/upstream/backends is missing, and so is "discovery"']);
+  assert.equal(breaches(from({ name: "api.test" })), []);
+  assert.equal(breaches(from({ from: "leases" })), []);
+  assert.equal(breaches(from({ file: "a", port: 1 })), [
+    '/upstream/discovery/name is missing: discovery from "dns" needs it',
+    '/upstream/discovery/file is not for discovery from "dns"',
+  ]);
+  assert.equal(breaches(from({ from: "endpointslice", port: 1, kubeconfigFile: "k" })), [
+    '/upstream/discovery/port is not for discovery from "endpointslice"',
+  ]);
+});
+
+test("what is discovered needs an authority as well", () => {
+  const { tls: _, ...open } = upstream([]);
+  const discovery = { from: "file", interval: "30s", file: "a" } as const;
+  assert.equal(breaches({ upstream: { ...open, discovery } }), [
+    "/upstream/tls/caFile is missing: discovered backends need it",
+  ]);
+});
+
+test("backends with https need an authority to check them against", () => {
+  const { tls: _, ...withoutTls } = upstream(["http://127.0.0.1:1", "https://10.0.0.1"]);
+  assert.equal(breaches({ upstream: withoutTls }), [
+    "/upstream/tls/caFile is missing: backends with https need it",
+  ]);
+});
+
+test("a lane is asked, then suspect, then dead", () => {
+  const { health } = written({});
+  const ping = { interval: "1s", suspectAfter: "500ms", deadAfter: "500ms", deadAfterAll: "200ms" };
+  assert.equal(breaches({ health: { ...health, ping } }), [
+    '/health/ping/suspectAfter is "500ms", shorter than the interval of "1s"',
+    `/health/ping/deadAfter is "500ms", not longer than suspectAfter's "500ms"`,
+    `/health/ping/deadAfterAll is "200ms", shorter than deadAfter's "500ms"`,
+  ]);
+});
+
+test("Kubernetes is not asked where every connection needs a PROXY header", () => {
+  const proxied = (from: "dns" | "leases"): string[] =>
+    breaches({
+      upstream: {
+        ...upstream([]),
+        proxyProtocol: "v2",
+        discovery: { from, interval: "1s", ...(from === "dns" ? { name: "a.example" } : {}) },
+      },
+    });
+  assert.equal(proxied("dns"), []);
+  assert.match(proxied("leases").join(), "/upstream/discovery/from is");
+});
+
+test.run();

@@ -1,0 +1,240 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import schema from "../../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
+import { inReadingOrder, isProblems, lineOf } from "../../src/config/problem.ts";
+import { checkSchema, type Written, type WrittenUpstream } from "../../src/config/schema.ts";
+import { readYaml } from "../../src/config/yaml-document.ts";
+
+const test = suite("config-schema");
+
+const head = "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\n";
+const least = `${head}listeners: [{name: a, address: "127.0.0.1:1"}]\nupstream: {backends: [{name: b, url: "http://[::1]:2"}]}\n`;
+
+function check(text: string): Written | string[] {
+  const document = readYaml(text, "a.yaml");
+  if (isProblems(document)) throw new Error(document.map((problem) => lineOf(problem)).join("\n"));
+  const { written, problems } = checkSchema(document);
+  return written === undefined || problems.length > 0
+    ? problems.toSorted(inReadingOrder).map((problem) => lineOf(problem))
+    : written;
+}
+
+const everyUpstream = {
+  name: "x",
+  backends: [{ name: "x", url: "https://10.0.0.1" }],
+  discovery: {
+    from: "dns",
+    interval: "1s",
+    name: "x",
+    port: 1,
+    file: "x",
+    kubeconfigFile: "x",
+    fallback: { name: "x", url: "https://10.0.0.2" },
+  },
+  tls: {
+    caFile: "x",
+    reloadInterval: "1s",
+    serverName: "x",
+    frontProxy: {
+      certFile: "x",
+      keyFile: "x",
+      reloadInterval: "1s",
+      usernameHeaders: ["x"],
+      uidHeaders: ["x"],
+      groupHeaders: ["x"],
+      extraHeadersPrefix: ["x"],
+    },
+    impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+  },
+  lanes: { streams: 1, warm: 0 },
+  sharing: "lanes",
+  proxyProtocol: "v2",
+} satisfies Complete<WrittenUpstream>;
+
+/** Every key of the type; the compiler refuses this value when the type gains or loses one. */
+const every = {
+  metadata: { name: "x" },
+  listeners: [
+    {
+      name: "x",
+      address: "127.0.0.1:1",
+      mode: "http",
+      upstream: "x",
+      routes: [{ serverNames: ["x"], upstream: "x", backends: ["x"] }],
+      tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
+      identity: { clientCerts: "front-proxy" },
+      hosts: [
+        {
+          names: ["x"],
+          upstream: "x",
+          tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
+          identity: { clientCerts: "front-proxy" },
+        },
+      ],
+      trustedForwarders: ["10.0.0.0/8"],
+      proxyProtocol: { mode: "accept", trusted: ["10.0.0.0/8"] },
+      connectionsPerSource: 1,
+    },
+  ],
+  upstreams: [everyUpstream],
+  upstream: everyUpstream,
+  watches: { bookmarks: "always", timeTravelGuard: "observe", aggregatedGroups: [], customGroups: [] },
+  health: {
+    ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s", deadAfterAll: "2s" },
+    probe: { path: "/x", interval: "1s", timeout: "1s" },
+    keepalive: { idle: "1s", interval: "1s", count: 1 },
+  },
+  drain: { readyDelay: "0s", timeout: "0s" },
+  admin: {
+    address: "[::1]:2",
+    metricsAddress: "[::]:1",
+    operations: "on",
+    authorization: { mode: "off", upstream: "x", kubeconfigFile: "x", audiences: ["x"] },
+    tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
+  },
+  logging: { format: "json", accessLog: "off" },
+} satisfies Complete<Written>;
+
+/** The type with nothing optional, at any depth. */
+type Complete<T> = T extends object ? { [K in keyof T]-?: Complete<NonNullable<T[K]>> } : T;
+
+type Node = {
+  readonly type?: unknown;
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly items?: Node;
+};
+
+function resolved(node: Node): Node {
+  const defs: Readonly<Record<string, Node>> = schema.$defs;
+  return { ...defs[node.$ref?.replace("#/$defs/", "") ?? ""], ...node };
+}
+
+function schemaPaths(node: Node, path: string): string[] {
+  const { properties, items } = resolved(node);
+  if (items !== undefined) return schemaPaths(items, `${path}[]`);
+  if (properties === undefined) return [path];
+  return Object.entries(properties).flatMap(([key, child]) => schemaPaths(child, `${path}.${key}`));
+}
+
+function valuePaths(value: unknown, path: string): string[] {
+  if (Array.isArray(value)) return valuePaths(value[0], `${path}[]`);
+  if (typeof value !== "object" || value === null) return [path];
+  return Object.entries(value).flatMap(([key, child]) => valuePaths(child, `${path}.${key}`));
+}
+
+test("schema and type have the same keys", () => {
+  const own = ["", ".apiVersion", ".kind"];
+  const paths = schemaPaths(schema, "").filter((path) => !own.includes(path));
+  assert.equal(paths.toSorted(), valuePaths(every, "").toSorted());
+});
+
+test("every value of the type passes the schema", () => {
+  assert.not(Array.isArray(check(JSON.stringify({ ...JSON.parse(headJson), ...every }))));
+});
+
+const headJson = '{"apiVersion": "watchkeeper.dev/v1alpha1", "kind": "WatchkeeperConfiguration"}';
+
+test("every key is described, since the reference is made from it", () => {
+  const bare: string[] = [];
+  const visit = (node: Node, path: string): void => {
+    for (const [key, child] of Object.entries(resolved(node).properties ?? {})) {
+      if (child.description === undefined) bare.push(`${path}.${key}`);
+      visit(child, `${path}.${key}`);
+    }
+    const { items } = resolved(node);
+    if (items !== undefined) visit(items, `${path}[]`);
+  };
+  visit(schema, "");
+  assert.equal(bare, []);
+});
+
+test("what is left out gets its default", () => {
+  const written = check(least);
+  if (Array.isArray(written)) throw new Error(written.join("\n"));
+  assert.equal(JSON.parse(JSON.stringify(written.health)), {
+    ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
+    probe: { path: "/readyz", interval: "1s", timeout: "2s" },
+    keepalive: { idle: "5s", interval: "1s", count: 12 },
+  });
+  assert.equal(written.upstream?.lanes, { streams: 80, warm: 1 });
+  assert.equal([written.listeners[0]?.mode, written.metadata.name], ["http", "default"]);
+});
+
+test("a second file's defaults are its own", () => {
+  const one = check(least);
+  const other = check(least);
+  assert.is.not((one as Written).health, (other as Written).health);
+});
+
+test("an unknown key is named with what was probably meant", () => {
+  assert.equal(check(`${least}loging: {}\nhealth: {ping: {intervall: 1s}}\n`), [
+    'a.yaml:5:1: unknown field "loging" (did you mean "logging"?)',
+    'a.yaml:6:17: health.ping unknown field "intervall" (did you mean "interval"?)',
+  ]);
+});
+
+test("all problems are told at once, in the order of the file", () => {
+  const lines = check(`${head}listeners:
+  - {name: Kube, address: ":8443", mode: through, trustedForwarders: [10.0.0.0/33]}
+upstream:
+  backends: []
+  lanes: {streams: 300, warm: x}
+  sharing: lane
+health: {ping: {interval: 10ms, deadAfter: soon}}
+logging:
+`);
+  assert.equal(lines, [
+    'a.yaml:4:12: listeners[0].name must be a name of lower-case letters, digits and dashes, such as "cp-1", is "Kube"',
+    'a.yaml:4:27: listeners[0].address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is ":8443"',
+    'a.yaml:4:42: listeners[0].mode must be one of "http", "passthrough", is "through"',
+    'a.yaml:4:71: listeners[0].trustedForwarders[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
+    "a.yaml:6:13: upstream.backends needs at least one",
+    "a.yaml:7:20: upstream.lanes.streams must be at most 250, is 300",
+    'a.yaml:7:31: upstream.lanes.warm must be a whole number, is "x"',
+    'a.yaml:8:12: upstream.sharing must be one of "lanes", "none", is "lane" (did you mean "lanes"?)',
+    'a.yaml:9:27: health.ping.interval must be between 50ms and 1m, is "10ms"',
+    'a.yaml:9:44: health.ping.deadAfter must be a duration such as "500ms", "2s" or "1m30s", is "soon"',
+    "a.yaml:10:9: logging is empty: fill it in or remove its key",
+  ]);
+});
+
+test("what is no text where a duration, a name or an address belongs is told once, as what it must be", () => {
+  assert.equal(check(`${least}drain: {timeout: 60}\nadmin: {address: 7480}\nmetadata: {name: 5}\n`), [
+    'a.yaml:5:18: drain.timeout must be a duration such as "500ms", "2s" or "1m30s", is 60',
+    'a.yaml:6:18: admin.address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is 7480',
+    'a.yaml:7:18: metadata.name must be a name of lower-case letters, digits and dashes, such as "cp-1", is 5',
+  ]);
+});
+
+test("where something is amiss is told for those who read it: fields, missing ones, and what was meant", () => {
+  const amiss = (text: string): readonly string[] => {
+    const document = readYaml(text, "a.yaml");
+    return isProblems(document) ? [] : checkSchema(document).amiss;
+  };
+  assert.equal(amiss(least), []);
+  assert.equal(amiss(`${least}drain: {timeout: x, readyDealy: 1s, odd: 1}\n`).toSorted(), [
+    "/drain/odd",
+    "/drain/readyDelay",
+    "/drain/timeout",
+  ]);
+  assert.equal(amiss(`${head}listeners: [{name: a}]\nupstream: {}\n`), ["/listeners/0/address"]);
+});
+
+test("a file of another kind gets one line about that, not one for each of its keys", () => {
+  assert.equal(check("apiVersion: v1\nkind: WatchkeeperConfiguration\nspec: {}\n"), [
+    'a.yaml:1:13: apiVersion must be "watchkeeper.dev/v1alpha1", is "v1"',
+  ]);
+  assert.equal(check("spec: {}\n"), ["a.yaml:1:1: apiVersion is missing", "a.yaml:1:1: kind is missing"]);
+  assert.equal(check("- a\n"), ['a.yaml:1:1: must be a map of fields, is ["a"]']);
+});
+
+test("__proto__ and constructor are unknown keys (A58)", () => {
+  assert.equal(check(`${least}__proto__: {logging: {}}\nconstructor: 1\n`), [
+    'a.yaml:5:1: unknown field "__proto__"',
+    'a.yaml:6:1: unknown field "constructor"',
+  ]);
+});
+
+test.run();

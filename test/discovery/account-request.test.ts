@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../src/base/failure.ts";
+import { limits } from "../../src/base/limits.ts";
+import { accountToken, requestAsAccount, serviceUrl } from "../../src/discovery/account-request.ts";
+import { testPki } from "../support/pki.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("health/account-request");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-account-"));
+test.after(() => rmSync(directory, { recursive: true, force: true }));
+
+test("the service's address is what the kubelet says, in brackets where it is IPv6", () => {
+  const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
+  assert.is(serviceUrl({ ...process, env }), "https://[fd00::1]:6443");
+  assert.is(serviceUrl({ ...process, env: {} }), "https://kubernetes.default.svc:443");
+});
+
+test("a token is read as it is now, and one that is too large is none", () => {
+  writeFileSync(join(directory, "token"), "one\n");
+  assert.is(accountToken(directory), "one");
+  writeFileSync(join(directory, "token"), "x".repeat(limits.tokenBytes + 1));
+  assert.instance(accountToken(directory), Failure);
+});
+
+test("an answer that is late, or has no end, is none", async () => {
+  const { authority, serving } = await testPki();
+  const caFile = join(directory, "ca.crt");
+  writeFileSync(caFile, authority.certificate);
+  const server = createServer({ cert: serving.certificate, key: serving.key }, (request, response) => {
+    if (request.url === "/mute") return;
+    response.on("error", () => undefined);
+    response.write("x".repeat(limits.discoveryBytes + 1));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const ask = (path: string): Promise<string> =>
+    requestAsAccount(url + path, {
+      access: { caFile, serverName: undefined },
+      token: "t",
+      signal: new AbortController().signal,
+      patienceMs: path === "/mute" ? 100 : 10_000,
+    }).then(String, (reason: Error) => reason.message);
+  assert.is(await within(20_000, "the end", ask("/mute")), "no answer in 100 ms");
+  assert.is(await within(20_000, "the end", ask("/endless")), "answered with too much");
+  server.closeAllConnections();
+  server.close();
+});
+
+test.run();

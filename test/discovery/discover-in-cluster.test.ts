@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../src/base/failure.ts";
+import { InClusterSource } from "../../src/discovery/discover-in-cluster.ts";
+import { endApiservers, startApiserver } from "../support/discoverable.ts";
+import { testPki } from "../support/pki.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("health/discover-in-cluster");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-in-cluster-"));
+const caFile = join(directory, "ca.crt");
+const service = { ...process.env };
+
+test.before(async () => {
+  const { authority } = await testPki();
+  writeFileSync(caFile, authority.certificate);
+});
+test.before.each(() => tokenIs("good"));
+test.after.each(() => {
+  process.env = { ...service };
+});
+test.after(() => {
+  endApiservers();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const tokenIs = (token: string): void => writeFileSync(join(directory, "token"), `${token}\n`);
+
+/** The kubelet's two variables. */
+function serviceIs(url: string): void {
+  const { hostname, port } = new URL(url);
+  process.env["KUBERNETES_SERVICE_HOST"] = hostname;
+  process.env["KUBERNETES_SERVICE_PORT"] = port;
+}
+
+type Options = { readonly from?: "endpointslice" | "leases"; readonly servers?: readonly string[] };
+
+function sourceOf({ from = "endpointslice", servers = [] }: Options = {}): InClusterSource {
+  const serverName = "kubernetes.default.svc";
+  return new InClusterSource(() => ({ from, servers, caFile, serverName }), directory);
+}
+
+/** Names, or the complaint. */
+async function told(options: Options = {}): Promise<string> {
+  const outcome = await within(20_000, "an answer", sourceOf(options).ask());
+  return outcome instanceof Failure ? outcome.message : outcome.map(({ name }) => name).join();
+}
+
+test("the in-cluster service is asked for slices or for leases, with the pod's token", async () => {
+  const { url, asked } = await startApiserver();
+  serviceIs(url);
+  assert.is(await told(), "10.0.0.1:6443");
+  assert.is(await told({ from: "leases" }), "10.0.0.2:6443");
+  assert.match(asked[0] ?? "", "/namespaces/default/endpointslices?");
+  assert.match(asked[1] ?? "", "/namespaces/kube-system/leases?");
+});
+
+test("known backends are asked first, and one that hangs only costs its time", async () => {
+  const [mute, well, own] = [await startApiserver(true), await startApiserver(), await startApiserver()];
+  serviceIs(own.url);
+  assert.is(await told({ servers: [mute.url, well.url] }), "10.0.0.1:6443");
+  assert.equal([mute.asked.length, well.asked.length, own.asked.length], [1, 1, 0]);
+});
+
+test("the token is read anew each time: the kubelet rotates it", async () => {
+  serviceIs((await startApiserver()).url);
+  tokenIs("old");
+  assert.match(await told(), /answered 403$/);
+  tokenIs("good");
+  assert.is(await told(), "10.0.0.1:6443");
+});
+
+test("no token is told as what it is, and is no secret told", async () => {
+  serviceIs((await startApiserver()).url);
+  tokenIs("hush-hush");
+  assert.not.match(await told(), "hush");
+  rmSync(join(directory, "token"));
+  assert.match(await told(), "token does not exist");
+});
+
+test("a server that another authority signed for is not believed", async () => {
+  serviceIs((await startApiserver()).url);
+  const foreign = join(directory, "foreign.crt");
+  const { createAuthority } = await import("../../src/pki/pki.ts");
+  const { wallClock } = await import("../../src/base/clock.ts");
+  writeFileSync(foreign, (await createAuthority({ name: "foreign", clock: wallClock })).certificate);
+  const access = { from: "leases", servers: [], caFile: foreign, serverName: undefined } as const;
+  const outcome = await within(10_000, "an answer", new InClusterSource(() => access, directory).ask());
+  assert.match(
+    outcome instanceof Failure ? outcome.message : "",
+    /cannot be asked: .*(signature|verify|issuer)/,
+  );
+});
+
+test("a look that is given up ends at once", async () => {
+  serviceIs((await startApiserver(true)).url);
+  const source = sourceOf();
+  const asked = source.ask();
+  setTimeout(() => source.giveUp(), 50);
+  const startedAt = performance.now();
+  assert.instance(await within(20_000, "the end", asked), Failure);
+  assert.ok(performance.now() - startedAt < 1500);
+});
+
+test.run();

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { sourceOf } from "../../src/discovery/discover.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("health/discover");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-discover-"));
+test.after(() => rmSync(directory, { recursive: true, force: true }));
+
+const parts = { clock: wallClock, access: () => ({ servers: [], caFile: "", serverName: undefined }) };
+
+test("a name's addresses are the backends, each at the port", async () => {
+  const source = sourceOf({ from: "dns", name: "localhost", port: 6443, intervalMs: 1000 }, parts);
+  const found = await within(20_000, "an answer", source.ask());
+  assert.not.instance(found, Failure);
+  if (found instanceof Failure) return;
+  assert.ok(found.some(({ name, host }) => name === "127.0.0.1:6443" && host === "127.0.0.1"));
+  assert.ok(found.every(({ port, isEncrypted }) => port === 6443 && isEncrypted));
+});
+
+test("a name that is unknown is a Failure that says so", async () => {
+  const source = sourceOf({ from: "dns", name: "nowhere.invalid", port: 1, intervalMs: 1000 }, parts);
+  const found = await within(30_000, "an answer", source.ask());
+  assert.match(found instanceof Failure ? found.message : "", /^Cannot resolve: .*nowhere\.invalid/);
+});
+
+test("a file is read, watched, and missed", async () => {
+  const file = join(directory, "backends.yaml");
+  const source = sourceOf({ from: "file", file, intervalMs: 1000 }, parts);
+  const missing = await source.ask();
+  assert.match(missing instanceof Failure ? missing.message : "", 'backends.yaml" does not exist');
+  const changed = Promise.withResolvers<undefined>();
+  const stop = source.watch?.(() => changed.resolve(undefined));
+  writeFileSync(file, "- {name: cp-1, url: 'https://10.0.0.1:6443'}\n");
+  await within(20_000, "the change", changed.promise);
+  stop?.();
+  assert.equal(await source.ask(), [{ name: "cp-1", host: "10.0.0.1", port: 6443, isEncrypted: true }]);
+});
+
+test("in a pod Kubernetes is asked without a child, of whatever is known now", async () => {
+  const source = sourceOf({ from: "endpointslice", kubeconfigFile: undefined, intervalMs: 1000 }, parts);
+  assert.is(source.from, "endpointslice");
+  const outcome = await within(20_000, "an answer", source.ask());
+  assert.match(outcome instanceof Failure ? outcome.message : "", "service account's token");
+  source.stop();
+});
+
+test("Kubernetes is asked by a child, which is not there before it is asked", () => {
+  const source = sourceOf({ from: "leases", kubeconfigFile: "absent", intervalMs: 1000 }, parts);
+  assert.is(source.from, "leases");
+  source.stop();
+});
+
+test.run();

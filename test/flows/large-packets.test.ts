@@ -1,0 +1,210 @@
+/** A backend's large packets are lost and its small ones pass (path MTU): heads and PINGs come, bodies do not. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/core/field.ts";
+import { type Asked, type Ear, PlayedPath } from "../support/path.ts";
+
+const test = suite("proxy/large-packets");
+
+const json = new Field("content-type", "application/json");
+const body = JSON.stringify({ kind: "Pod", text: "x".repeat(2000) });
+const stepMs = 25;
+
+const isWatch = ({ request }: Asked): boolean => request.path.includes("watch=");
+
+/** Answers as Go does: a head in a packet of its own, and the body behind it. */
+function answering(path: PlayedPath): (ms: number) => void {
+  const seen = new Map<string, number>();
+  const step = (): void => {
+    path.clock.advance(stepMs);
+    const heads = [...path.played].flatMap(([name, backend]) => {
+      const from = seen.get(name) ?? 0;
+      seen.set(name, backend.asked.length);
+      return backend.asked.slice(from).filter(({ resetCode }) => resetCode === undefined);
+    });
+    for (const asked of heads) asked.side?.sendHeaders([new Field(":status", "200"), json], false);
+    path.settle();
+    for (const asked of heads) if (asked.resetCode === undefined && !isWatch(asked)) asked.say(body, true);
+    path.settle();
+  };
+  return (ms) => {
+    for (let at = 0; at < ms; at += stepMs) step();
+  };
+}
+
+type Question = { readonly ear: Ear; readonly at: number; endedAt: number };
+
+/** 20 GETs a second for so long from the hole's beginning on, and what came of them. */
+function play(hurt: (path: PlayedPath) => void): {
+  readonly path: PlayedPath;
+  readonly gets: Question[];
+  readonly holeAt: number;
+} {
+  const path = new PlayedPath(["a", "b"], { isProbed: true });
+  const run = answering(path);
+  run(2000);
+  const clients = Array.from({ length: 6 }, () => path.client());
+  for (const client of clients) client.ask("GET", "/api/v1/namespaces/d/pods/p");
+  run(1000);
+  hurt(path);
+  const holeAt = path.clock.now();
+  const gets: Question[] = [];
+  for (let count = 0; count < 260; count += 1) {
+    const client = clients[count % clients.length];
+    const at = path.clock.now();
+    if (client !== undefined && count < 200)
+      gets.push({ ear: client.ask("GET", "/api/v1/namespaces/d/pods/p"), at, endedAt: Number.NaN });
+    run(50);
+    for (const get of gets) if (get.ear.isEnded && Number.isNaN(get.endedAt)) get.endedAt = path.clock.now();
+  }
+  return { path, gets, holeAt };
+}
+
+const slowest = (gets: readonly Question[]): number =>
+  Math.max(
+    ...gets.map(({ at, endedAt }) => (Number.isNaN(endedAt) ? Number.POSITIVE_INFINITY : endedAt - at)),
+  );
+
+test("handshakes come through: suspect within 1.5 s, no GET is cut, and those after it take no time", () => {
+  const { path, gets, holeAt } = play((played) => played.backend("a").loseLarge(600));
+  assert.equal(gets.filter(({ ear }) => ear.resetCode !== undefined || ear.body !== body).length, 0);
+  assert.ok(slowest(gets) <= 2500, `the slowest took ${slowest(gets)} ms`);
+  const [told] = path.entries.flatMap((entry) =>
+    entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
+  );
+  assert.equal([told?.backend, told?.detector], ["a", "packets"]);
+  assert.match(told?.reason ?? "", /large packets from or to it are lost: path MTU\?/);
+  const at = (path.changes.find(({ to }) => to === "suspect")?.at ?? Number.POSITIVE_INFINITY) - holeAt;
+  assert.ok(at <= 1500, `suspect after ${at} ms`);
+  const later = gets.filter((get) => get.at > holeAt + at);
+  assert.ok(later.length > 100 && slowest(later) <= 100, `later ones took ${slowest(later)} ms`);
+  const isBack = path.changes.some((change) => change.to === "ready" && change.at > holeAt);
+  assert.not(isBack, "its large packets are still lost");
+  path.backend("a").passLarge();
+  path.clock.advance(5000);
+  assert.is(path.backends.views.find(({ name }) => name === "a")?.state, "ready");
+});
+
+test("handshakes do not, and nothing is under way: the same reason, when two probes in a row got no answer", () => {
+  const path = new PlayedPath(["a", "b"], { isProbed: true });
+  path.clock.advance(2000);
+  path.backend("a").loseLarge(600);
+  path.backend("a").losesHandshakes = true;
+  path.clock.advance(4000);
+  const [told] = path.entries.flatMap((entry) =>
+    entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
+  );
+  assert.equal([told?.backend, told?.detector], ["a", "packets"]);
+});
+
+test("watches of a backend that loses large packets go on elsewhere", () => {
+  const path = new PlayedPath(["a", "b"], { isProbed: true });
+  const run = answering(path);
+  run(2000);
+  const clients = Array.from({ length: 6 }, () => path.client());
+  const pods = "/api/v1/namespaces/d/pods";
+  for (const client of clients) client.ask("GET", `${pods}/p`);
+  run(1000);
+  const watches = clients.map((client) =>
+    client.ask("GET", `${pods}?watch=true&resourceVersion=100&allowWatchBookmarks=true`),
+  );
+  run(100);
+  const watchesOf = (name: string): number => path.backend(name).asked.filter(isWatch).length;
+  const [onA, onB] = [watchesOf("a"), watchesOf("b")];
+  assert.ok(onA > 0 && onA + onB === watches.length);
+  path.backend("a").loseLarge(600);
+  for (let count = 0; count < 40; count += 1) {
+    clients[count % clients.length]?.ask("GET", `${pods}/p`);
+    run(50);
+  }
+  assert.is(watchesOf("b"), watches.length, "each has a stream at the other backend");
+  assert.equal(
+    watches.map(({ resetCode }) => resetCode),
+    watches.map(() => undefined),
+  );
+});
+
+test("one connection in a hole of its own, a lossy path and one that comes and goes are no path MTU", () => {
+  const hurts: readonly ((path: PlayedPath, at: number) => void)[] = [
+    (path, at) => at === 0 && path.backend("a").sessions.at(-1)?.cable.blackHole(),
+    (path, at) => {
+      // Packets of one connection after another are late by what the kernel takes to send them twice more.
+      const { sessions } = path.backend("a");
+      const release = sessions[at % sessions.length]?.cable.hold();
+      if (release !== undefined) path.clock.after(600, release);
+    },
+    (path, at) => {
+      if (at % 40 !== 0) return;
+      const backend = path.backend("a");
+      const releases = backend.sessions.map(({ cable }) => cable.hold());
+      backend.isMute = true;
+      path.clock.after(1000, () => {
+        backend.isMute = false;
+        for (const release of releases) release();
+      });
+    },
+  ];
+  for (const hurt of hurts) {
+    let at = 0;
+    const path = new PlayedPath(["a", "b"], { isProbed: true });
+    const run = answering(path);
+    run(2000);
+    const clients = Array.from({ length: 6 }, () => path.client());
+    for (; at < 200; at += 1) {
+      hurt(path, at);
+      clients[at % clients.length]?.ask("GET", "/api/v1/namespaces/d/pods/p");
+      run(50);
+    }
+    const detectors = path.entries.flatMap((entry) =>
+      entry.kind === "backend.changed" ? [entry.detector] : [],
+    );
+    assert.not(detectors.includes("packets"), hurt.toString());
+  }
+});
+
+test("handshakes do not: the same, and the backend is suspect for its large packets", () => {
+  const { path, gets, holeAt } = play(({ played }) => {
+    const a = played.get("a");
+    a?.loseLarge(600);
+    if (a !== undefined) a.losesHandshakes = true;
+  });
+  assert.equal(gets.filter(({ ear }) => ear.resetCode !== undefined || ear.body !== body).length, 0);
+  assert.ok(slowest(gets) <= 2500, `the slowest took ${slowest(gets)} ms`);
+  const told = path.entries.flatMap((entry) =>
+    entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
+  );
+  assert.is(told[0]?.detector, "packets");
+  assert.match(told[0]?.reason ?? "", /large packets from or to it are lost: path MTU\?/);
+  assert.ok((path.changes.find(({ to }) => to === "suspect")?.at ?? Infinity) - holeAt <= 1500);
+});
+
+test("a head without a body is shown when a later PING has come back, and kept from nobody for long", () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
+  path.clock.advance(2000);
+  const ear = path.client().ask("GET", "/apis/slow.example/v1/stream");
+  path.settle();
+  path.backend("a").last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  path.settle();
+  assert.is(ear.status, "", "its way may be cut behind it");
+  path.clock.advance(550);
+  assert.is(ear.status, "200");
+  path.backend("a").last.say("late", true);
+  path.clock.advance(50);
+  assert.equal([ear.body, ear.isEnded], ["late", true]);
+});
+
+test("a backend that breaks its answer off behind the head is heard with both", () => {
+  const path = new PlayedPath(["a", "b"], { isProbed: true });
+  path.clock.advance(2000);
+  const ear = path.client().ask("GET", "/api/v1/namespaces/d/pods/p");
+  path.settle();
+  const [asked] = [...path.played.values()].flatMap((backend) => backend.asked);
+  asked?.side?.sendHeaders([new Field(":status", "200"), json], false);
+  path.settle();
+  asked?.fail();
+  path.settle();
+  assert.is(ear.status, "200");
+  assert.ok(ear.resetCode !== undefined);
+});
+
+test.run();

@@ -1,0 +1,51 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
+import { HeaderBlock } from "../../../src/h2/frame/header-block.ts";
+
+const test = suite("h2/header-block");
+
+const isCalm = (error: unknown): boolean =>
+  error instanceof ProtocolError && error.code === errorCode.ENHANCE_YOUR_CALM && error.scope === "session";
+
+function opened(first = "a"): HeaderBlock {
+  const block = new HeaderBlock();
+  block.open(5, Buffer.from(first), 0, first.length);
+  return block;
+}
+
+test("pieces are joined in order, and the next block starts anew", () => {
+  const block = opened("ab");
+  assert.is(block.id, 5);
+  block.append(Buffer.from("xcdx"), 1, 3);
+  assert.is(block.take().toString(), "abcd");
+  assert.is(block.id, 0);
+  block.open(7, Buffer.from("z"), 0, 1);
+  assert.is(block.take().toString(), "z");
+});
+
+test("pieces are copies: the chunk they came in may be overwritten", () => {
+  const chunk = Buffer.from("ab");
+  const block = new HeaderBlock();
+  block.open(1, chunk, 0, 1);
+  block.append(chunk, 1, 2);
+  chunk.fill(0);
+  assert.is(block.take().toString(), "ab");
+});
+
+test("eight CONTINUATION frames pass, the ninth does not, be they empty or not (A5)", () => {
+  for (const octets of [0, 1]) {
+    const block = opened();
+    for (let at = 0; at < limits.continuationFrames; at++) block.append(Buffer.from("b"), 0, octets);
+    assert.throws(() => block.append(Buffer.from("b"), 0, octets), isCalm);
+  }
+});
+
+test("144 KiB pass, one octet more does not (A5)", () => {
+  const block = opened("");
+  block.append(Buffer.alloc(limits.headerBlockBytes), 0, limits.headerBlockBytes);
+  assert.throws(() => block.append(Buffer.alloc(1), 0, 1), isCalm);
+});
+
+test.run();

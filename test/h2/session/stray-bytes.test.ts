@@ -1,0 +1,30 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { StrayBytes } from "../../../src/h2/session/stray-bytes.ts";
+
+const test = suite("h2/stray-bytes");
+
+test("what was under way is forgiven to its last octet, and one more is not", () => {
+  const stray = new StrayBytes();
+  stray.forgive(100);
+  stray.forgive(50);
+  stray.take(150);
+  assert.throws(() => stray.take(1), /closed stream/);
+});
+
+test("a window that is below zero forgives nothing", () => {
+  const stray = new StrayBytes();
+  stray.forgive(-100);
+  stray.take(0);
+  assert.throws(() => stray.take(1));
+});
+
+test("what is forgiven is bounded, so that it cannot be hoarded", () => {
+  const stray = new StrayBytes();
+  for (let count = 0; count < 1000; count += 1) stray.forgive(limits.streamWindowMostBytes);
+  stray.take(limits.strayBytes);
+  assert.throws(() => stray.take(1));
+});
+
+test.run();

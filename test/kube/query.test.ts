@@ -1,0 +1,59 @@
+import * as fc from "fast-check";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { firstValue, flagIn, unescape } from "../../src/kube/query.ts";
+import { goParseQuery } from "../support/request-info.ts";
+
+const test = suite("watch/query");
+
+test("escapes become the octets they name, and a broken one spoils the text", () => {
+  assert.is(unescape("/api/v1", "+"), "/api/v1");
+  assert.is(unescape("%2fa%2Fb%25%00%ff", "+"), "/a/b%\0\xff");
+  for (const broken of ["%", "a%", "%4", "%zz", "%4g", "%%41", "%41%4", "% 1", "%+1", "%\xff1"])
+    assert.is(unescape(broken, "+"), undefined, broken);
+});
+
+test("a plus is a blank in a query only, and an escaped plus stays a plus", () => {
+  assert.is(unescape("a+b%2bc", "+"), "a+b+c");
+  assert.is(unescape("a+b%2bc", " "), "a b+c");
+  assert.is(unescape("a+b", " "), "a b");
+});
+
+test("of several values the first counts, even if empty (row 23)", () => {
+  assert.is(firstValue("watch=1&watch=0", "watch"), "1");
+  assert.is(firstValue("limit=5&watch&watch=1", "watch"), "");
+  assert.is(firstValue("watch==", "watch"), "=");
+});
+
+test("pairs that the apiserver skips do not count as the first", () => {
+  assert.is(firstValue("watch=%&watch=a;b&watch;=c&watch=d", "watch"), "d");
+  assert.is(firstValue("watch=%zz", "watch"), undefined);
+});
+
+test("a key is compared after its escapes are undone, and with its case", () => {
+  assert.is(firstValue("%77%61tch=1", "watch"), "1");
+  for (const query of ["Watch=1", "watchx=1", "watc=1", "wat+ch=1", "watch%3D1", "=watch", "%77atc%6", ""])
+    assert.is(firstValue(query, "watch"), undefined, query);
+});
+
+test("a flag is set by anything but 0 and false, in any case, as Go folds it", () => {
+  for (const value of ["", "=", "=1", "=no", "=TRUE", "=00", "=false%20", "=+", "=f"])
+    assert.is(flagIn(`a=b&watch${value}`, "watch"), true, value);
+  for (const value of ["=0", "=false", "=FALSE", "=%66alse", "=fal%C5%BFe", "=0&watch=1"])
+    assert.is(flagIn(`watch${value}`, "watch"), false, value);
+  for (const query of ["", "Watch=1", "watching=1", "watch;=1", "watch=%zz"])
+    assert.is(flagIn(query, "watch"), undefined, query);
+});
+
+test("it reads random queries as net/url does", () => {
+  const piece = fc.constantFrom(..."watch=&;%+0 7f61".split(""), "watch", "watch=", "&watch=", "%77", "%61");
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
+      const query = pieces.join("");
+      assert.is(firstValue(query, "watch"), goParseQuery(query).get("watch")?.[0], query);
+    }),
+    { numRuns: 20_000 },
+  );
+});
+
+test.run();

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { ChildSource } from "../../../src/discovery/discover-kubernetes.ts";
+import type { Found, Question } from "../../../src/discovery/discovered.ts";
+import { endApiservers, startApiserver } from "../../support/discoverable.ts";
+import { testPki } from "../../support/pki.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("health/discover-child");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-ask-"));
+const caFile = join(directory, "ca.crt");
+const sources: ChildSource[] = [];
+test.after(() => {
+  for (const source of sources) source.stop();
+  endApiservers();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function kubeconfig(server: string, token = "good"): Promise<string> {
+  const { authority } = await testPki();
+  writeFileSync(caFile, authority.certificate);
+  const file = join(directory, `kubeconfig-${token}`);
+  const named = { clusters: [{ name: "c", cluster: { server, "certificate-authority": caFile } }] };
+  const rest = {
+    users: [{ name: "u", user: { token } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+  };
+  writeFileSync(
+    file,
+    JSON.stringify({ apiVersion: "v1", kind: "Config", "current-context": "x", ...named, ...rest }),
+  );
+  return file;
+}
+
+/** What the child says to one question, as names or as its complaint. */
+async function told(question: Partial<Question>): Promise<string> {
+  const source = new ChildSource(() => ({
+    from: "endpointslice",
+    kubeconfigFile: "absent",
+    servers: [],
+    caFile,
+    serverName: "kubernetes.default.svc",
+    ...question,
+  }));
+  sources.push(source);
+  const outcome: readonly Found[] | Failure = await within(20_000, "an answer", source.ask());
+  source.stop();
+  return outcome instanceof Failure ? outcome.message : outcome.map(({ name }) => name).join();
+}
+
+test("the kubeconfig's server is asked for slices or for leases", async () => {
+  const { url, asked } = await startApiserver();
+  const kubeconfigFile = await kubeconfig(url);
+  assert.is(await told({ kubeconfigFile }), "10.0.0.1:6443");
+  assert.is(await told({ kubeconfigFile, from: "leases" }), "10.0.0.2:6443");
+  assert.match(
+    asked[0] ?? "",
+    "/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name",
+  );
+  assert.match(
+    asked[1] ?? "",
+    "/namespaces/kube-system/leases?labelSelector=apiserver.kubernetes.io%2Fidentity",
+  );
+});
+
+test("known backends are asked first, and one that hangs only costs its time", async () => {
+  const [mute, well, own] = [await startApiserver(true), await startApiserver(), await startApiserver()];
+  const kubeconfigFile = await kubeconfig(own.url);
+  assert.is(await told({ kubeconfigFile, servers: [mute.url, well.url] }), "10.0.0.1:6443");
+  assert.equal([mute.asked.length, well.asked.length, own.asked.length], [1, 1, 0]);
+});
+
+test("when nobody answers, each server's reason is told, and no secret", async () => {
+  const { url } = await startApiserver();
+  const kubeconfigFile = await kubeconfig(url, "wrong");
+  // Nobody listens on port 2, which is none of those that fetch will not dial.
+  const complaint = await told({ kubeconfigFile, servers: ["https://127.0.0.1:2"] });
+  assert.match(complaint, /^https:\/\/127\.0\.0\.1:2: connect ECONNREFUSED/);
+  assert.match(complaint, `${url}: answered 403`);
+  assert.not.match(complaint, "wrong");
+});
+
+test("a server of another authority or name is not believed", async () => {
+  const { url } = await startApiserver();
+  const kubeconfigFile = await kubeconfig("https://127.0.0.1:2");
+  const complaint = await told({ kubeconfigFile, servers: [url], serverName: "elsewhere.test" });
+  assert.match(complaint, /elsewhere\.test/);
+});
+
+test("a kubeconfig that is not there is told", async () => {
+  assert.match(await told({ kubeconfigFile: join(directory, "absent") }), "absent");
+});
+
+test.run();

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { ChildSource } from "../../../src/discovery/discover-kubernetes.ts";
+import type { Found } from "../../../src/discovery/discovered.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("health/discover-kubernetes");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-child-"));
+const sources: ChildSource[] = [];
+test.after(() => {
+  for (const source of sources) source.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** A child that runs `code` for each question. */
+function played(name: string, code: string): ChildSource {
+  const file = join(directory, `${name}.mjs`);
+  writeFileSync(file, `process.on("disconnect", () => process.exit());\n${code}`);
+  const question = {
+    from: "leases",
+    kubeconfigFile: "k",
+    servers: [],
+    caFile: "ca",
+    serverName: undefined,
+  } as const;
+  const source = new ChildSource(() => question, file);
+  sources.push(source);
+  return source;
+}
+
+const answerOf = (source: ChildSource): Promise<readonly Found[] | Failure> =>
+  within(10_000, "an answer", source.ask());
+
+function messageIn(outcome: readonly Found[] | Failure): string {
+  return outcome instanceof Failure ? outcome.message : JSON.stringify(outcome);
+}
+
+test("one child answers question after question, and noise between them is no answer", async () => {
+  const source = played(
+    "good",
+    `process.on("message", ({ id, from }) => {
+      process.send("noise");
+      process.send({ id: id - 1, addresses: [] });
+      process.send({ id, addresses: [{ host: "10.0.0." + id, port: process.pid % 1000 + 1 }] });
+    });`,
+  );
+  const [first, second] = [await answerOf(source), await answerOf(source)];
+  assert.match(messageIn(first), '"host":"10.0.0.1"');
+  assert.match(messageIn(second), '"host":"10.0.0.2"');
+  const portIn = (outcome: readonly Found[] | Failure): number | undefined =>
+    outcome instanceof Failure ? undefined : outcome[0]?.port;
+  assert.is(portIn(first), portIn(second));
+});
+
+test("a child that dies is one failed look with its last words, and the next look has another", async () => {
+  const source = played(
+    "dying",
+    `process.on("message", ({ id }) => {
+      if (id === 1) throw new TypeError("what is this");
+      process.send({ id, addresses: [{ host: "10.0.0.1", port: 1 }] });
+    });`,
+  );
+  assert.match(messageIn(await answerOf(source)), /^The discovery child ended with 1: .*what is this/);
+  assert.match(messageIn(await answerOf(source)), "10.0.0.1");
+});
+
+test("a child that hangs is ended when it is given up", async () => {
+  const source = played("hanging", `process.on("message", () => { for (;;); });`);
+  const answer = answerOf(source);
+  setTimeout(() => source.giveUp(), 300);
+  assert.match(messageIn(await answer), "ended with SIGKILL");
+});
+
+test("a child that is not there is a failed look", async () => {
+  const source = new ChildSource(
+    () => ({ from: "leases", kubeconfigFile: "k", servers: [], caFile: "ca", serverName: undefined }),
+    join(directory, "absent.mjs"),
+  );
+  sources.push(source);
+  assert.match(messageIn(await answerOf(source)), /^The discovery child /);
+});
+
+test.run();

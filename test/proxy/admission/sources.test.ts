@@ -1,0 +1,34 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Sources } from "../../../src/proxy/admission/sources.ts";
+
+const test = suite("proxy/sources");
+
+test("an address has its number, and others are not felt by it", () => {
+  const sources = new Sources(2);
+  const leave = sources.take("10.0.0.1");
+  assert.ok(leave !== undefined && sources.take("10.0.0.1") !== undefined);
+  assert.is(sources.take("10.0.0.1"), undefined);
+  assert.ok(sources.take("10.0.0.2"));
+  leave();
+  leave();
+  assert.ok(sources.take("10.0.0.1"));
+  assert.is(sources.take("10.0.0.1"), undefined, "one place was given back twice");
+});
+
+test("IPv6 hosts have a /64 each", () => {
+  const sources = new Sources(1);
+  assert.ok(sources.take("2001:db8::1"));
+  assert.is(sources.take("2001:db8:0:0:ffff::9"), undefined);
+  assert.ok(sources.take("2001:db8:0:1::1"));
+});
+
+test("nothing is kept of who has left", () => {
+  const sources = new Sources(10);
+  const leaving = Array.from({ length: 1000 }, (_, at) => sources.take(`10.0.${at >> 8}.${at & 0xff}`));
+  assert.is(sources.size, 1000);
+  for (const leave of leaving) leave?.();
+  assert.is(sources.size, 0);
+});
+
+test.run();

@@ -1,0 +1,226 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { type ClusterConfig, type Config, parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
+import { Journal } from "../../../src/events/journal.ts";
+import { BackendSet } from "../../../src/proxy/cluster/backend-set.ts";
+import { manualClock } from "../../support/clock.ts";
+import { startProxy, type TestProxy } from "../../support/proxy.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite<{ proxy: TestProxy }>("proxy/backend-set");
+
+test.before.each(async (context) => {
+  context.proxy = await startProxy({ backends: 2 });
+});
+test.after.each(async ({ proxy }) => {
+  await proxy.stop();
+});
+
+/** The proxy's own configuration with other lines under `upstream`. */
+function configOf(proxy: TestProxy, upstream: string): ClusterConfig {
+  const config = wholeOf(proxy, upstream);
+  return { ...config, upstream: config.upstreams[0] };
+}
+
+function wholeOf({ directory, port, plainPort }: TestProxy, upstream: string): Config {
+  const file = join(directory, "watchkeeper.yaml");
+  const text = readFileSync(file, "utf8")
+    .replace("127.0.0.1:0", `127.0.0.1:${port}`)
+    .replace("127.0.0.1:0", `127.0.0.1:${plainPort}`)
+    .replace(/ {2}backends:\n(?: {4}-.*\n)+/, `  ${upstream}\n`);
+  const config = parseConfig(text, file);
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  return config;
+}
+
+/** A set on a clock that stands still: what is not read at the start is not read at all. */
+function setOf(config: ClusterConfig, ready: readonly string[] = [], prefix = "") {
+  const told: (readonly string[])[] = [];
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const set = BackendSet.of(config, {
+    clock,
+    journal,
+    prefix,
+    onChange: (names) => void told.push(names),
+    isReady: (name) => ready.includes(name),
+    answers: (name) => ready.includes(name),
+  });
+  if (set instanceof Failure) throw new Error(set.message);
+  return { set, told, clock };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function list(proxy: TestProxy, entries: readonly (readonly [string, string])[]): void {
+  const lines = entries.map(([name, url]) => `- {name: ${name}, url: "${url}"}\n`);
+  writeFileSync(join(proxy.directory, "list.yaml"), lines.join(""));
+}
+
+test("those listed are there at once, those found come with the answer", async ({ proxy }) => {
+  list(proxy, [
+    ["b", "https://10.0.0.2:6443"],
+    ["same", "https://10.0.0.1:6443"],
+  ]);
+  const config = configOf(
+    proxy,
+    "backends: [{name: a, url: 'https://10.0.0.1:6443'}]\n  discovery: {from: file, file: list.yaml}",
+  );
+  const { set, told } = setOf(config);
+  set.start();
+  await turn();
+  assert.equal(told, [["a"], ["a", "b"]]);
+  assert.is(set.addressOf("b").tls?.serverName, "10.0.0.2");
+  assert.is(set.addressOf("gone").port, 0);
+  assert.is(set.record?.found, 2);
+  set.stop();
+});
+
+test("a fallback serves until somebody else does, and again when nobody does", async ({ proxy }) => {
+  list(proxy, [["b", "https://10.0.0.2:6443"]]);
+  const config = configOf(
+    proxy,
+    "discovery: {from: file, file: list.yaml, fallback: {name: service, url: 'https://10.96.0.1'}}",
+  );
+  const ready = ["service"];
+  const { set, told, clock } = setOf(config, ready);
+  set.start();
+  await turn();
+  assert.equal(told, [["service"], ["service", "b"]]);
+  ready.push("b");
+  clock.advance(1000);
+  assert.equal(told.slice(2), [["b"]]);
+  clock.advance(5000);
+  assert.is(told.length, 3);
+  ready.length = 0;
+  clock.advance(1000);
+  assert.equal(told.slice(3), [["service", "b"]]);
+  set.stop();
+  ready.push("b");
+  clock.advance(5000);
+  assert.is(told.length, 4);
+});
+
+test("the certificate of what DNS found carries the name, not the address", async ({ proxy }) => {
+  const { set, told } = setOf(configOf(proxy, "discovery: {from: dns, name: localhost, port: 6443}"));
+  set.start();
+  for (let turns = 0; told.length < 2 && turns < 1000; turns += 1) await turn();
+  assert.ok(told[1]?.includes("127.0.0.1:6443"));
+  const { host, tls } = set.addressOf("127.0.0.1:6443");
+  assert.equal([host, tls?.serverName], ["127.0.0.1", "localhost"]);
+  set.stop();
+});
+
+test("our own listener is no backend, whoever says so", async ({ proxy }) => {
+  const own = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  const here =
+    own.find(({ address }) => address.includes(".") && address !== "127.0.0.1")?.address ?? "127.0.0.2";
+  list(proxy, [
+    ["ourselves", `https://${here}:${proxy.port}`],
+    ["loop", `https://127.0.0.1:${proxy.plainPort}`],
+    ["other", `https://10.9.9.9:${proxy.port}`],
+  ]);
+  const config = configOf(proxy, "discovery: {from: file, file: list.yaml}");
+  const [first, ...others] = config.listeners;
+  const listeners = [
+    { ...first, address: { host: "0.0.0.0", port: proxy.port } },
+    ...others,
+  ] as Config["listeners"];
+  const { set, told } = setOf({ ...config, listeners });
+  set.start();
+  await turn();
+  assert.equal(told.at(-1), ["other"]);
+  set.stop();
+  // As a static pod beside its apiserver, which has the same port on the node's own address.
+  const beside = setOf(config);
+  beside.set.start();
+  await turn();
+  assert.equal(beside.told.at(-1), ["other", "ourselves"]);
+  beside.set.stop();
+});
+
+test("another source keeps what the last one found until it answers itself", async ({ proxy }) => {
+  list(proxy, [["b", "https://10.0.0.2:6443"]]);
+  const { set, told } = setOf(configOf(proxy, "discovery: {from: file, file: list.yaml}"));
+  set.start();
+  await turn();
+  const take = await set.prepare(configOf(proxy, "discovery: {from: file, file: absent.yaml}"));
+  assert.not.instance(take, Failure);
+  if (take instanceof Failure) return;
+  take();
+  await turn();
+  assert.equal(told.at(-1), ["b"]);
+  const takeNone = await set.prepare(configOf(proxy, "backends: [{name: a, url: 'https://10.0.0.1'}]"));
+  if (!(takeNone instanceof Failure)) takeNone();
+  assert.equal([told.at(-1), set.record], [["a"], undefined]);
+});
+
+async function askedBackend({ url, ca }: TestProxy): Promise<string> {
+  const session = http2.connect(url, { ca });
+  session.on("error", () => {});
+  const chunks: Buffer[] = [];
+  for await (const chunk of session.request({ ":path": "/api" })) chunks.push(chunk as Buffer);
+  session.close();
+  return Buffer.concat(chunks).toString().slice(0, 1);
+}
+
+test("a backend that is found serves, and one that is gone does not, while the others stay", async ({
+  proxy,
+}) => {
+  const [a, b] = proxy.backends;
+  if (a === undefined || b === undefined) throw new Error("Two backends were asked for");
+  list(proxy, [["b", `https://localhost:${b.port}`]]);
+  assert.equal(await proxy.running.reload(wholeOf(proxy, "discovery: {from: file, file: list.yaml}")), []);
+  // Until the file is read, what was listed stays; then a, which is neither listed nor found, leaves.
+  await within(
+    3000,
+    "b alone",
+    until(async () => (await askedBackend(proxy)) === "b"),
+  );
+  list(proxy, [
+    ["a", `https://localhost:${a.port}`],
+    ["b", `https://localhost:${b.port}`],
+  ]);
+  await within(
+    5000,
+    "a and b",
+    until(async () => (await askedBackend(proxy)) === "a"),
+  );
+  const closed = proxy.entries.filter((entry) => entry.kind === "lane.closed" && entry.backend === "b");
+  assert.is(closed.length, 0);
+  const changes = proxy.entries.filter((entry) => entry.kind === "discovery.changed");
+  assert.equal(changes.at(-1), { kind: "discovery.changed", from: "file", added: ["a"], removed: [] });
+});
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+test("an authority that is missing refuses the whole configuration", ({ proxy }) => {
+  const config = configOf(proxy, "backends: [{name: a, url: 'https://10.0.0.1'}]");
+  const tls = {
+    caFile: join(proxy.directory, "absent.crt"),
+    reloadIntervalMs: 10_000,
+    serverName: undefined,
+    frontProxy: undefined,
+    impersonator: undefined,
+  };
+  const parts = {
+    clock: manualClock(),
+    journal: new Journal(manualClock()),
+    prefix: "",
+    onChange() {},
+    isReady: () => false,
+    answers: () => false,
+  };
+  const outcome = BackendSet.of({ ...config, upstream: { ...config.upstream, tls } }, parts);
+  assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
+});
+
+test.run();

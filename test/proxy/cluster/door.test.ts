@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import type { AdminConfig } from "../../../src/config/admin.ts";
+import { Journal } from "../../../src/events/journal.ts";
+import { closeDoor, doorCertificates, doorOf } from "../../../src/proxy/cluster/door.ts";
+import { testPki } from "../../support/pki.ts";
+
+const test = suite("proxy/door");
+
+const directory = mkdtempSync(join(tmpdir(), "watchkeeper-door-"));
+test.after(() => rmSync(directory, { recursive: true, force: true }));
+
+const place = { host: "127.0.0.1", port: 0 };
+const open: AdminConfig = {
+  address: place,
+  metricsAddress: place,
+  operations: "on",
+  authorization: undefined,
+  tls: undefined,
+};
+
+test("an API without either has a door that stands open", async () => {
+  const door = await doorOf(open, { journal: new Journal(wallClock), clusterOf: () => undefined });
+  assert.equal(door, { tls: undefined, reviewer: undefined, audiences: [] });
+  assert.equal(doorCertificates(door), []);
+  closeDoor(door);
+});
+
+test("its certificate is listed once it is good, and a bad one is told and waited for", async () => {
+  const { serving } = await testPki();
+  const [certFile, keyFile] = [join(directory, "a.crt"), join(directory, "a.key")];
+  const journal = new Journal(wallClock);
+  const told: string[] = [];
+  journal.subscribe(({ kind }) => told.push(kind));
+  const config = { ...open, tls: { certFile, keyFile, reloadIntervalMs: 100 } };
+  const door = await doorOf(config, { journal, clusterOf: () => undefined });
+  assert.equal([told, doorCertificates(door)], [["certificate.refused"], []]);
+  writeFileSync(certFile, serving.certificate);
+  writeFileSync(keyFile, serving.key);
+  await door.tls?.certificate.reload();
+  assert.equal(
+    doorCertificates(door).map(({ purpose, name }) => [purpose, name]),
+    [["serving", "admin"]],
+  );
+  closeDoor(door);
+});
+
+test("a cluster that a reload has taken away is asked no more", async () => {
+  const authorization = { upstream: "eu", kubeconfigFile: undefined, audiences: ["watchkeeper"] };
+  const asked: string[] = [];
+  const clusterOf = (name: string): undefined => void asked.push(name);
+  const door = await doorOf({ ...open, authorization }, { journal: new Journal(wallClock), clusterOf });
+  const outcome = await door.reviewer?.ask({ kind: "TokenReview", path: "/x", body: {} });
+  assert.instance(outcome, Failure);
+  assert.equal([asked, door.audiences], [["eu"], ["watchkeeper"]]);
+  closeDoor(door);
+});
+
+test.run();

@@ -1,0 +1,161 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import type { IdentityPolicy } from "../../../src/config/config.ts";
+import type { HeaderNames } from "../../../src/config/upstream.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import {
+  type Identity,
+  identityOf,
+  leavesAt,
+  nobody,
+  type Shown,
+} from "../../../src/proxy/identity/identity.ts";
+import { shownBy, usualNames } from "../../support/certificate.ts";
+
+const test = suite("proxy/identity");
+
+const frontProxy = { clientCerts: "front-proxy", names: usualNames } as const;
+
+function said(identity: Identity): string[] {
+  if (identity.kind === "none") return ["nobody"];
+  if (identity.kind === "refused") return [identity.failure.code, String(identity.mayUseBearer)];
+  return identity.fields.map(({ name, value }) => `${name}: ${value}`);
+}
+
+const alice = await shownBy({ name: "alice", groups: ["devs", "a, b", "", "devs"] });
+
+function dropped(identity: Identity, names: readonly string[]): string[] {
+  if (identity.kind !== "vouched") return [];
+  return names.filter((name) => identity.drops(new Field(name, "x")));
+}
+
+test("a certificate becomes X-Remote-*, one field for each group, commas and all", () => {
+  assert.equal(said(identityOf(alice, frontProxy)), [
+    "x-remote-user: alice",
+    "x-remote-group: devs",
+    "x-remote-group: a, b",
+    "x-remote-group: devs",
+    `x-remote-extra-authentication.kubernetes.io%2fcredential-id: X509SHA256=${alice.fingerprint}`,
+  ]);
+});
+
+test("or Impersonate-*, where our own credential may", () => {
+  assert.equal(said(identityOf(alice, { clientCerts: "impersonate" })), [
+    "impersonate-user: alice",
+    "impersonate-group: devs",
+    "impersonate-group: a, b",
+    "impersonate-group: devs",
+  ]);
+});
+
+test("who is impersonated has the groups of the certificate and no other, also by a service account's name", async () => {
+  const shown = async (name: string, groups: readonly string[] = []): Promise<string[]> =>
+    said(identityOf(await shownBy({ name, groups }), { clientCerts: "impersonate" }));
+  const account = "system:serviceaccount:kube-system:admin";
+  // Left out, the apiserver would add system:serviceaccounts and system:serviceaccounts:kube-system.
+  assert.equal(await shown(account), [
+    `impersonate-user: ${account}`,
+    "impersonate-group: system:authenticated",
+  ]);
+  assert.equal(await shown(account, [""]), await shown(account));
+  assert.equal(await shown(account, ["a"]), [`impersonate-user: ${account}`, "impersonate-group: a"]);
+  assert.equal(await shown("system:node:n"), ["impersonate-user: system:node:n"]);
+  // Whom it would take for somebody who has shown nothing.
+  assert.equal(await shown("system:anonymous", ["a"]), ["unauthenticated", "true"]);
+  const asserted = said(identityOf(await shownBy({ name: account }), frontProxy));
+  assert.equal(asserted.slice(0, 1), [`x-remote-user: ${account}`]);
+  assert.not.ok(asserted.some((field) => field.startsWith("x-remote-group")));
+});
+
+test("or nothing at all, where our own credential is lent: nothing else counts, and the apiserver judges the rest", () => {
+  const identity = identityOf(alice, { clientCerts: "lend" });
+  assert.equal(said(identity), []);
+  assert.equal(dropped(identity, ["authorization", "x-remote-user", "X_Remote_Group", "impersonate-user"]), [
+    "authorization",
+    "x-remote-user",
+  ]);
+  assert.ok(identity.kind === "vouched" && !identity.isPresumptuous(new Field("impersonate-user", "x")));
+  const strange = identityOf({ ...alice, problem: "unable to verify" }, { clientCerts: "lend" });
+  assert.equal(said(strange), ["unauthenticated", "true"]);
+});
+
+test("under the names that the apiserver was told, the first of each", () => {
+  const names: HeaderNames = {
+    user: ["x-user", "x-other-user"],
+    uid: ["x-uid"],
+    group: ["x-group"],
+    extraPrefix: ["x-more-"],
+  };
+  const identity = identityOf(alice, { clientCerts: "front-proxy", names });
+  assert.equal(said(identity).slice(0, 2), ["x-user: alice", "x-group: devs"]);
+  const sent = [
+    "x-user",
+    "x_user",
+    "x-other_user",
+    "x-uid",
+    "x_group",
+    "x-more-a",
+    "x_more_a",
+    "x-remote-user",
+  ];
+  assert.equal(dropped(identity, [...sent, "x-users"]), sent);
+});
+
+test("what could pass for an identity is dropped in any spelling, and nothing else is", () => {
+  const forged = [
+    "x-remote-user",
+    "x_remote_user",
+    "x-remote_group",
+    "x_remote-extra-scopes",
+    "x-remote-uid",
+    // Whatever a field name may have besides letters and digits (RFC 9110 §5.6.2).
+    ...Array.from("!#$%&'*+-.^_`|~", (mark) => `x${mark}remote${mark}user`),
+  ];
+  const honest = ["x-remote", "x-remotes", "accept", "x-forwarded-for", "user-agent", "remote-user"];
+  for (const policy of [frontProxy, { clientCerts: "impersonate" }] as const satisfies IdentityPolicy[])
+    assert.equal(dropped(identityOf(alice, policy), [...forged, ...honest, "authorization"]), [
+      ...forged,
+      "authorization",
+    ]);
+});
+
+test("who asks to be somebody else is judged by the apiserver, or by nobody", () => {
+  const names = ["impersonate-user", "impersonate_group", "impersonate-extra-a"];
+  const count = (policy: IdentityPolicy): number => {
+    const identity = identityOf(alice, policy);
+    if (identity.kind !== "vouched") return -1;
+    return names.filter((name) => identity.isPresumptuous(new Field(name, "x"))).length;
+  };
+  assert.equal([count(frontProxy), count({ clientCerts: "impersonate" })], [0, 3]);
+});
+
+test("a certificate that does not hold leaves the bearer to count; one without a name is none", async () => {
+  const problem = "unable to get local issuer certificate";
+  assert.equal(said(identityOf({ ...alice, problem }, frontProxy)), ["unauthenticated", "true"]);
+  assert.equal(said(identityOf(await shownBy({ name: "" }), frontProxy)), ["nobody"]);
+  assert.equal(said(identityOf(undefined, frontProxy)), ["nobody"]);
+  assert.equal(said(identityOf(alice, { clientCerts: "reject" })), ["client-certificate", "false"]);
+});
+
+test("a name that no header field can carry is refused, never mended", async () => {
+  const shown = (name: string, groups: readonly string[] = []): Promise<Shown> => shownBy({ name, groups });
+  for (const odd of ["a\nx-remote-group: system:masters", "a\0", " admin", "admin ", "\u007f"]) {
+    assert.equal(said(identityOf(await shown(odd), frontProxy)), ["unauthenticated", "true"]);
+    assert.equal(said(identityOf(await shown("a", ["b", odd]), frontProxy)), ["unauthenticated", "true"]);
+  }
+  // Octets of UTF-8, as latin1.
+  assert.is(said(identityOf(await shown("Zoë"), frontProxy))[0], "x-remote-user: Zo\xc3\xab");
+});
+
+test("who has a certificate is sent away while it still holds; who came later than that, when it ends", () => {
+  const identity = identityOf(alice, frontProxy);
+  const { notAfter } = alice;
+  const early = notAfter - limits.certificateLeaveMs;
+  assert.is(leavesAt(identity, early - 1), early);
+  assert.is(leavesAt(identity, early), notAfter);
+  assert.is(leavesAt(nobody, 0), Number.POSITIVE_INFINITY);
+  assert.is(leavesAt(identityOf(alice, { clientCerts: "reject" }), 0), Number.POSITIVE_INFINITY);
+});
+
+test.run();

@@ -1,0 +1,72 @@
+import { duplexPair } from "node:stream";
+import tls from "node:tls";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
+import type { Shown } from "../../../src/proxy/identity/identity.ts";
+import { shownOn } from "../../../src/proxy/identity/shown.ts";
+import { testPki } from "../../support/pki.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("proxy/shown");
+
+const { authority, serving } = await testPki();
+
+/** What a server of ours knows of a client that shows this pair. */
+async function shown(pair: Pair | undefined, ca = authority.certificate): Promise<Shown | undefined> {
+  const [near, far] = duplexPair();
+  const secureContext = tls.createSecureContext({ cert: serving.certificate, key: serving.key, ca });
+  const server = new tls.TLSSocket(near, {
+    isServer: true,
+    secureContext,
+    requestCert: true,
+    rejectUnauthorized: false,
+  });
+  const own = pair === undefined ? {} : { cert: pair.certificate, key: pair.key };
+  const client = tls.connect({ socket: far, rejectUnauthorized: false, ...own });
+  await within(20_000, "the handshake", new Promise((resolve) => server.once("secure", resolve)));
+  const outcome = shownOn(server);
+  client.destroy();
+  server.destroy();
+  return outcome;
+}
+
+const alice = authority.issue({ name: "alice", usage: "client" });
+
+test("who shows nothing has shown nothing", async () => {
+  assert.is(await shown(undefined), undefined);
+});
+
+test("a certificate of the authority's is one, by its fingerprint and its end", async () => {
+  const outcome = await shown(alice);
+  assert.is(outcome?.problem, undefined);
+  assert.match(outcome?.fingerprint ?? "", /^[0-9a-f]{64}$/);
+  assert.ok((outcome?.notAfter ?? 0) > Date.now());
+});
+
+test("a stranger's, an expired one and a server's are none, and it is said why", async () => {
+  const other = await createAuthority({ name: "watchkeeper test", clock: wallClock });
+  assert.is((await shown(alice, other.certificate))?.problem, "unable to verify the first certificate");
+  const past = authority.issue({ name: "alice", usage: "client", notAfter: Date.now() - 1000 });
+  assert.match((await shown(past))?.problem ?? "", "expired");
+  const future = authority.issue({ name: "alice", usage: "client", notBefore: Date.now() + 3_600_000 });
+  assert.match((await shown(future))?.problem ?? "", "not yet valid");
+  assert.match((await shown(serving))?.problem ?? "", "purpose");
+});
+
+test("a socket that cannot say whether it was verified was not", () => {
+  const certificate = { raw: Buffer.alloc(0), fingerprint256: "AA:BB", validToDate: { getTime: () => 1 } };
+  for (const handle of [undefined, {}, { verifyError: 1 }, { verifyError: () => "odd" }]) {
+    const socket = {
+      getPeerX509Certificate: () => certificate,
+      isSessionReused: () => false,
+      _handle: handle,
+    };
+    assert.is(shownOn(socket as never)?.problem, "it could not be verified");
+  }
+  const resumed = { getPeerX509Certificate: () => certificate, isSessionReused: () => true, _handle: {} };
+  assert.is(shownOn(resumed as never)?.problem, "the TLS session was resumed");
+});
+
+test.run();

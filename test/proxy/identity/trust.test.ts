@@ -1,0 +1,115 @@
+import { inspect } from "node:util";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import type { RequestHead } from "../../../src/h2/core/fields.ts";
+import { Trust } from "../../../src/proxy/identity/trust.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("proxy/trust");
+
+function request(token: string): RequestHead {
+  const fields = token === "" ? [] : [new Field("authorization", `Bearer ${token}`)];
+  return { method: "GET", scheme: "https", path: "/", authority: "", contentLength: -1, fields };
+}
+
+const memo = () => ({ value: "", bearer: undefined });
+
+test("a bearer is proven by an answer other than 401, for ten minutes, on every socket", () => {
+  const clock = manualClock();
+  const trust = new Trust(clock);
+  const credential = trust.credentialOf(request("t"), memo());
+  assert.is(trust.classOf(credential), "unproven");
+  trust.learn(credential, 403);
+  assert.is(trust.classOf(trust.credentialOf(request("t"), memo())), "proven");
+  assert.is(trust.classOf(trust.credentialOf(request("other"), memo())), "unproven");
+  clock.advance(limits.provenMs);
+  assert.is(trust.classOf(credential), "unproven");
+});
+
+test("of a bearer beyond 16 KiB nothing is kept with its connection, and it is known again (A26)", () => {
+  const trust = new Trust(manualClock());
+  const [usual, endless] = [memo(), memo()];
+  trust.credentialOf(request("t".repeat(12_000)), usual);
+  assert.is(usual.value.length, "Bearer ".length + 12_000);
+  const long = request("t".repeat(limits.usualHeadBytes));
+  trust.learn(trust.credentialOf(long, endless), 200);
+  assert.is(endless.value, "");
+  assert.is(trust.classOf(trust.credentialOf(long, endless)), "proven");
+});
+
+test("who asked before it was taken, on another socket even, is proven with it, and no more when it is refused", () => {
+  const trust = new Trust(manualClock());
+  const [early, later] = [memo(), memo()];
+  const first = trust.credentialOf(request("t"), early);
+  trust.credentialOf(request("t"), later);
+  trust.learn(first, 200);
+  assert.is(trust.classOf(trust.credentialOf(request("t"), later)), "proven");
+  trust.learn(trust.credentialOf(request("t"), later), 401);
+  assert.is(trust.classOf(trust.credentialOf(request("t"), early)), "unproven");
+});
+
+test("a JWT is proven no longer than it says that it holds, unless a backend takes it long after that: then our clock is wrong", () => {
+  const clock = manualClock();
+  const jwt = (endMs: number): string =>
+    ["{}", JSON.stringify({ exp: (clock.wall() + endMs) / 1000 }), "signature"]
+      .map((part) => Buffer.from(part).toString("base64url"))
+      .join(".");
+  const provenFor = (token: string): number => {
+    const trust = new Trust(clock);
+    const credential = trust.credentialOf(request(token), memo());
+    trust.learn(credential, 200);
+    return (credential?.provenUntil ?? 0) - clock.now();
+  };
+  assert.is(provenFor(jwt(60_000)), 60_000);
+  assert.is(provenFor(jwt(limits.provenMs * 2)), limits.provenMs);
+  assert.is(provenFor(jwt(-1000)), limits.endedBearerMs);
+  assert.is(provenFor(jwt(-3_600_000)), limits.provenMs);
+  assert.is(provenFor("opaque"), limits.provenMs);
+});
+
+test("one 401 takes the proof back", () => {
+  const trust = new Trust(manualClock());
+  const credential = trust.credentialOf(request("t"), memo());
+  trust.learn(credential, 200);
+  trust.learn(credential, 401);
+  assert.is(trust.classOf(credential), "unproven");
+});
+
+test("the anonymous are never proven", () => {
+  const trust = new Trust(manualClock());
+  const credential = trust.credentialOf(request(""), memo());
+  trust.learn(credential, 200);
+  assert.is(trust.classOf(credential), "unproven");
+});
+
+test("it remembers a bounded number of bearers, and none of them readable", () => {
+  const trust = new Trust(manualClock());
+  const first = trust.credentialOf(request("very-secret"), memo());
+  trust.learn(first, 200);
+  assert.not.match(inspect(trust, { depth: 9, showHidden: true }), "very-secret");
+  for (let index = 0; index < limits.bearers; index += 1)
+    trust.learn(trust.credentialOf(request(String(index)), memo()), 200);
+  assert.is(trust.classOf(trust.credentialOf(request("very-secret"), memo())), "unproven");
+});
+
+test("what the apiserver does not read as a bearer is anonymous to it, and so to us", () => {
+  const trust = new Trust(manualClock());
+  for (const value of ["Basic dTpw", "Bearer", "Bearer  t", "token"]) {
+    const fields = [new Field("authorization", value)];
+    const credential = trust.credentialOf({ ...request(""), fields }, memo());
+    trust.learn(credential, 403);
+    assert.is(trust.classOf(credential), "unproven", value);
+  }
+});
+
+test("bearers that nobody accepted push out none that was (A43)", () => {
+  const trust = new Trust(manualClock());
+  trust.learn(trust.credentialOf(request("good"), memo()), 200);
+  for (let index = 0; index < 2 * limits.bearers; index += 1)
+    trust.learn(trust.credentialOf(request(String(index)), memo()), 401);
+  assert.is(trust.classOf(trust.credentialOf(request("good"), memo())), "proven");
+});
+
+test.run();

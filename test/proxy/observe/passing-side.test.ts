@@ -1,0 +1,29 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../../src/h2/core/field.ts";
+import type { Side } from "../../../src/h2/core/side.ts";
+import { PassingSide } from "../../../src/proxy/observe/passing-side.ts";
+
+const test = suite("proxy/passing-side");
+
+test("whatever one is told the other is", () => {
+  const told: unknown[] = [];
+  const down: Side = {
+    sendHeaders: (fields, end) => told.push([fields[0]?.value, end]),
+    sendData: (bytes, start, end, endStream) => told.push([bytes.toString("latin1", start, end), endStream]),
+    reset: (code) => told.push(["reset", code]),
+    grant: (count) => told.push(["grant", count]),
+    closeAfter: () => told.push(["closeAfter"]),
+    queuedBytes: 7,
+  };
+  const side = new PassingSide(down);
+  side.sendHeaders([new Field(":status", "200")], false);
+  side.sendData(Buffer.from("abc"), 1, 3, true);
+  side.reset(8);
+  side.grant(3);
+  side.closeAfter();
+  assert.equal(told, [["200", false], ["bc", true], ["reset", 8], ["grant", 3], ["closeAfter"]]);
+  assert.is(side.queuedBytes, 7);
+});
+
+test.run();

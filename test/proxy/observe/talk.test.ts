@@ -1,0 +1,161 @@
+/** Through the whole path, as clients and backends meet there. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import type { Entry } from "../../../src/events/journal.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import type { Caller } from "../../../src/ledger/caller.ts";
+import type { Lock } from "../../../src/ledger/lock.ts";
+import { noSubject } from "../../../src/ledger/subject.ts";
+import { jwt } from "../../support/jwt.ts";
+import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/talk");
+
+const leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
+
+class Scene {
+  readonly path = new PlayedPath(["a"]);
+
+  /** Asks with this program and token, with or without a body, and is answered. */
+  ask(
+    client: PlayedClient,
+    what: string,
+    { agent = "manager/v1", token = "t", body = "", status = 200 } = {},
+  ): void {
+    const [method = "", target = ""] = what.split(" ");
+    const fields = [bearer(token), new Field("user-agent", agent)];
+    const ear = client.ask(method, target, fields, body === "");
+    if (body !== "") ear.say(body, true);
+    this.path.settle();
+    this.path.backend("a").last.answer(status, "{}");
+    this.path.settle();
+  }
+
+  renew(client: PlayedClient, holder: string, token = "t"): void {
+    const spec = {
+      holderIdentity: holder,
+      leaseDurationSeconds: 15,
+      renewTime: "2026-11-22T00:00:00.000000Z",
+    };
+    const body = JSON.stringify({ metadata: { name: "leader" }, spec });
+    this.ask(client, `PUT ${leases}/leader`, { body, token });
+  }
+
+  get callers(): readonly Caller[] {
+    return this.path.talk.ledger.all;
+  }
+
+  get lock(): Lock | undefined {
+    return this.path.talk.locks.all[0];
+  }
+
+  judged(): string[] {
+    return this.path.entries
+      .filter((entry): entry is Extract<Entry, { kind: "lock.judged" }> => entry.kind === "lock.judged")
+      .map(({ verdict, detector, client }) => `${verdict} ${detector} ${client}`);
+  }
+}
+
+test("requests, errors and octets are counted for whoever asked", () => {
+  const scene = new Scene();
+  const client = scene.path.client();
+  const token = jwt({ sub: "system:serviceaccount:n:web" });
+  scene.ask(client, "GET /api/v1/pods", { token });
+  scene.ask(client, "GET /api/v1/pods/x", { token, status: 404 });
+  scene.ask(client, "GET /api/v1/pods", { agent: "kubectl/v1.36.1 (linux/amd64)", token: "opaque" });
+  const rows = scene.callers.map(({ subject, agent, address, requests, errors, bytes, active }) => [
+    subject.name,
+    agent,
+    address,
+    requests,
+    errors,
+    bytes,
+    active,
+  ]);
+  assert.equal(rows, [
+    ["system:serviceaccount:n:web", "manager", "10.0.0.9", 2, 1, 4, 0],
+    ["", "kubectl", "10.0.0.9", 1, 0, 2, 0],
+  ]);
+});
+
+test("a token is nowhere in what is kept", () => {
+  const scene = new Scene();
+  const secret = jwt({ sub: "s" });
+  scene.ask(scene.path.client(), "GET /api/v1/pods", { token: secret });
+  const { ledger, locks } = scene.path.talk;
+  assert.not.match(JSON.stringify([ledger.all, locks.all]), secret.split(".")[1] ?? "");
+});
+
+test("whoever was forgotten is found anew when it asks again", () => {
+  const scene = new Scene();
+  const client = scene.path.client();
+  scene.ask(client, "GET /api/v1/pods");
+  const [first] = scene.callers;
+  const { ledger } = scene.path.talk;
+  for (let index = 0; index < limits.callers; index += 1)
+    ledger.of({ subject: noSubject, agent: `f-${index}`, address: "x" }, 0);
+  assert.is(first?.isForgotten, true);
+  scene.ask(client, "GET /api/v1/pods");
+  assert.is(scene.callers.at(-1)?.requests, 1);
+});
+
+test("a lock is known by its renewals, and by who sends them", () => {
+  const scene = new Scene();
+  const client = scene.path.client({ address: "10.0.0.7" });
+  scene.renew(client, "web-0_1");
+  const { lock } = scene;
+  assert.equal([lock?.text, lock?.holder, lock?.durationMs], ["leases n/leader", "web-0_1", 15_000]);
+  assert.is(lock?.renewers[0]?.caller.address, "10.0.0.7");
+  assert.equal(scene.judged(), []);
+});
+
+test("two clients under one name are told to the journal", () => {
+  const scene = new Scene();
+  const [one, other] = [
+    scene.path.client({ address: "10.0.0.1" }),
+    scene.path.client({ address: "10.0.0.2" }),
+  ];
+  for (const client of [one, other, one]) scene.renew(client, "leader");
+  assert.equal(scene.judged(), ["contested alternation 10.0.0.1"]);
+});
+
+test("a renewal that was refused renews nothing; nor does a body that is something else", () => {
+  const scene = new Scene();
+  const client = scene.path.client();
+  scene.ask(client, `PUT ${leases}/leader`, { body: "{}", status: 409 });
+  scene.ask(client, `PUT ${leases}/leader`, { body: "{not json" });
+  scene.ask(client, `POST /api/v1/namespaces/n/configmaps`, { body: '{"data":{}}' });
+  assert.is(scene.lock, undefined);
+});
+
+test("a pod deleted without grace that goes on renewing is a ghost; one that is there again is not", () => {
+  const scene = new Scene();
+  const [admin, holder] = [scene.path.client(), scene.path.client({ address: "10.9.3.7" })];
+  scene.renew(holder, "web-0_1");
+  scene.ask(admin, "DELETE /api/v1/namespaces/n/pods/web-0?gracePeriodSeconds=0");
+  scene.path.clock.advance(2000);
+  scene.renew(holder, "web-0_1");
+  assert.equal(scene.judged(), ["ghost deleted-pod 10.9.3.7"]);
+  scene.ask(admin, "PATCH /api/v1/namespaces/n/pods/web-0/status", { body: "{}" });
+  scene.path.clock.advance(limits.lockToldMs);
+  scene.renew(holder, "web-0_1");
+  assert.is(scene.judged().length, 1);
+  scene.ask(admin, "DELETE /api/v1/namespaces/n/pods/web-0", { body: '{"gracePeriodSeconds":30}' });
+  assert.is(scene.path.talk.locks.pods.deletedAt("n", "web-0"), undefined);
+});
+
+test("many callers that list again what they had watched are a storm; pages of one list are not", () => {
+  const scene = new Scene();
+  const clients = Array.from({ length: limits.stormRelists }, (_, index) =>
+    scene.path.client({ address: `10.0.1.${index}` }),
+  );
+  const stormed = (): number => scene.path.entries.filter(({ kind }) => kind === "relists.stormed").length;
+  for (const client of clients) scene.ask(client, "GET /api/v1/pods?watch=1&resourceVersion=7");
+  for (const client of clients) scene.ask(client, "GET /api/v1/pods?limit=5&continue=abc");
+  assert.is(stormed(), 0);
+  for (const client of clients) scene.ask(client, "GET /api/v1/pods?resourceVersion=0");
+  assert.is(stormed(), 1);
+});
+
+test.run();

@@ -1,0 +1,23 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type LiveHeap, watchLiveHeap } from "../../../src/proxy/overload/live-heap.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("proxy/live-heap");
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+test("each full collection tells which share of the heap's limit is live", async () => {
+  const told = Promise.withResolvers<LiveHeap>();
+  const stop = watchLiveHeap(told.resolve);
+  collect();
+  const { share, residentBytes } = await within(5000, "a collection", told.promise);
+  assert.ok(share > 0 && share < 0.5, String(share));
+  assert.ok(residentBytes > 2 ** 20, String(residentBytes));
+  stop();
+});
+
+test.run();

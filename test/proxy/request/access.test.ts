@@ -1,0 +1,99 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Log } from "../../../src/admin/events/log.ts";
+import type { Entry } from "../../../src/events/journal.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { type AccessLevel, accessTeller } from "../../../src/proxy/request/access.ts";
+import { jwt } from "../../support/jwt.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
+import { PlayedWatch } from "../../support/watch-path.ts";
+
+const test = suite("proxy/access");
+
+/** A read, one that a backend fails, and a watch that moves; then all of them are over. */
+function played(level: AccessLevel): { readonly path: PlayedPath; readonly told: readonly Ended[] } {
+  const path = new PlayedPath(["a", "b"]);
+  path.exchanges.onEnd = accessTeller(level, path.journal);
+  const token = jwt({ sub: "system:serviceaccount:n:web" });
+  const fields = [bearer(token), new Field("user-agent", "kubelet/v1.36 (linux)")];
+  const watch = new PlayedWatch({ path, fields, query: "resourceVersion=7&token=planted-secret" });
+  watch.serve(watch.from, "+8a =9");
+  const { client, from, to } = watch;
+  client.ask("GET", "/api/v1/namespaces/n/secrets/s?token=planted-secret", fields);
+  path.settle();
+  from.last.answer(200, "body-of-a-secret");
+  path.settle();
+  client.ask("GET", "/api/v1/nodes", fields);
+  path.settle();
+  from.last.answer(500, "broken");
+  path.settle();
+  watch.kill(from);
+  watch.serve(to, "+10b");
+  path.clock.advance(5000);
+  watch.ear.stream.reset(8);
+  path.settle();
+  return { path, told: path.entries.filter((entry) => entry.kind === "exchange.ended") };
+}
+
+type Ended = Extract<Entry, { kind: "exchange.ended" }>;
+
+test("each level tells what it says, and off costs nobody anything", () => {
+  const codes = (level: AccessLevel): readonly string[] =>
+    played(level).told.map(({ verb, code }) => `${verb} ${code}`);
+  assert.equal(codes("off"), []);
+  assert.equal(codes("errors"), ["list 500"]);
+  assert.equal(codes("longrunning"), ["list 500", "watch 200"]);
+  assert.equal(codes("all"), ["get 200", "list 500", "watch 200"]);
+  assert.is(accessTeller("off", new PlayedPath(["a"]).journal), undefined);
+});
+
+test("a watch's line says who, what, where it went, how far it came and why it ended", () => {
+  const line = played("longrunning").told.at(-1);
+  assert.ok((line?.durationMs ?? 0) >= 5000);
+  assert.ok((line?.bytes ?? 0) > 100);
+  assert.match(line?.auditId ?? "", /^[\w-]{8,}$/);
+  assert.equal(
+    { ...line, durationMs: 0, bytes: 0, auditId: "" },
+    {
+      kind: "exchange.ended",
+      client: "10.0.0.9",
+      agent: "kubelet",
+      subject: "system:serviceaccount:n:web",
+      verb: "watch",
+      path: "/api/v1/configmaps",
+      resource: "/configmaps",
+      backend: line?.backend,
+      code: 200,
+      end: "client-gone",
+      bytes: 0,
+      events: 3,
+      version: "10",
+      moves: 1,
+      durationMs: 0,
+      auditId: "",
+    },
+  );
+});
+
+test("one line each, and no token, query or body in any (A55)", () => {
+  const { path } = played("all");
+  let text = "";
+  const out = {
+    write(line: string, done: () => void): void {
+      text += line;
+      done();
+    },
+    on(): void {},
+    writableLength: 0,
+  };
+  const log = new Log(path.journal, { out, clock: path.clock, format: "json", accessLog: "all" });
+  const ended = path.entries.filter(({ kind }) => kind === "exchange.ended");
+  for (const entry of ended) path.journal.write(entry);
+  log.stop();
+  assert.is(text.trimEnd().split("\n").length, ended.length);
+  for (const secret of ["planted-secret", "eyJ", "body-of-a-secret", "Bearer"])
+    assert.not.match(text, secret);
+  assert.match(text, '"path":"/api/v1/namespaces/n/secrets/s"');
+});
+
+test.run();

@@ -1,0 +1,92 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { bearer, PlayedPath } from "../../support/path.ts";
+import { PlayedWatch } from "../../support/watch-path.ts";
+
+const test = suite("proxy/exchanges");
+
+test("live exchanges are counted by kind, finished ones by verb, code and backend", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  client.ask("GET", "/api/v1/pods?watch=1");
+  client.ask("GET", "/api/v1/pods");
+  path.settle();
+  assert.equal([path.exchanges.active("watch"), path.exchanges.active("plain")], [1, 1]);
+  path.backend("a").asked[1]?.answer(200);
+  path.settle();
+  assert.equal(path.exchanges.counts, [{ verb: "list", code: 200, backend: "a", count: 1 }]);
+  assert.is(path.exchanges.ends.complete, 1);
+});
+
+test("what watches deliver and how they stand is counted as they go on: a scrape looks at none of them", () => {
+  const watch = new PlayedWatch({ query: "" });
+  const { exchanges } = watch.path;
+  const states = (): unknown => Object.fromEntries(exchanges.watched.states);
+  assert.equal(states(), { opaque: 1 }, "not answered yet");
+  watch.serve(watch.from, "");
+  assert.equal(states(), { opening: 1 });
+  watch.say(watch.from, "+8a");
+  assert.equal(states(), { listing: 1 });
+  watch.say(watch.from, "~9a ~10a ~9a");
+  assert.equal(states(), { live: 1 });
+  const second = watch.client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  watch.path.settle();
+  assert.equal(states(), { live: 1, opaque: 1 });
+  second.stream.reset(8);
+  watch.path.settle();
+  const { events, violations, bytes } = exchanges.watched;
+  assert.equal([events, violations, bytes], [4, 1, watch.ear.body.length]);
+  watch.ear.stream.reset(8);
+  watch.path.settle();
+  const { states: after, ...counted } = exchanges.watched;
+  assert.equal([after.size, counted], [0, { events, bytes, violations }], "counters never fall");
+  assert.is(exchanges.active("watch"), 0);
+});
+
+test("whatever clients and backends invent, the counts stay few (A54)", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  for (let index = 0; index < 1200; index += 1) {
+    client.ask(`M${index}`, "/x");
+    path.settle();
+    path.backend("a").last.answer(200 + (index % 400));
+    path.settle();
+  }
+  assert.ok(path.exchanges.counts.length <= 510, String(path.exchanges.counts.length));
+});
+
+test("counts of backends that are gone become one sum, however many come and go", () => {
+  const names = Array.from({ length: 40 }, (_, index) => `b${index}`);
+  const path = new PlayedPath(names);
+  const client = path.client();
+  for (const name of names) {
+    path.reconcile([name]);
+    path.clock.advance(100);
+    client.ask("GET", "/x", [bearer("t")]);
+    path.settle();
+    path.backend(name).last.answer(200);
+    path.settle();
+  }
+  path.reconcile(["b39"]);
+  assert.equal(path.exchanges.counts, [
+    { verb: "get", code: 200, backend: "other", count: 39 },
+    { verb: "get", code: 200, backend: "b39", count: 1 },
+  ]);
+});
+
+test("who has left with all octets taken is not kept, however many come", () => {
+  const path = new PlayedPath(["a"]);
+  for (let index = 0; index < 200; index += 1) {
+    const ear = path.client().ask("GET", "/x", [bearer("t")]);
+    ear.isReading = false;
+    path.settle();
+    path.backend("a").last.answer(200, "x".repeat(300_000));
+    path.settle();
+    assert.is(path.exchanges.holders.length, 1);
+    ear.stream.reset(8);
+    path.settle();
+  }
+  assert.is(path.exchanges.holders.length, 0);
+});
+
+test.run();

@@ -1,0 +1,74 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { ListAsk, type ListAskParts } from "../../../src/proxy/request/list-ask.ts";
+import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { manualClock } from "../../support/clock.ts";
+import { orderOf } from "../../support/leg-owner.ts";
+import { json, listOf, ok } from "../../support/watch-path.ts";
+
+const test = suite("proxy/list-ask");
+
+type Answer = Parameters<ListAskParts["tell"]>[0];
+
+function asked() {
+  const clock = manualClock();
+  const told: Answer[] = [];
+  const faults: unknown[] = [];
+  const ask = new ListAsk("a", {
+    clock,
+    order: orderOf(),
+    laneKey: () => laneKey("proven", "plain"),
+    tell: (answer) => void told.push(answer),
+    faulted: (error) => void faults.push(error),
+  });
+  const feed = (text: string, end = false): void =>
+    ask.legData(ask.leg, Buffer.from(text), 0, text.length, end);
+  return { clock, told, faults, ask, feed };
+}
+
+const status = (code: number): Field[] => [new Field(":status", String(code)), json];
+
+test("its answer is the version of the list, however it is cut, and is told once", () => {
+  const { clock, told, ask, feed } = asked();
+  clock.advance(30);
+  ask.legHeaders(ask.leg, status(103), false);
+  ask.legHeaders(ask.leg, ok, false);
+  for (const octet of listOf("20")) feed(octet);
+  assert.equal(told, []);
+  feed("", true);
+  assert.equal(told, [{ status: 200, version: "20", ms: 30 }]);
+  ask.legGone();
+  clock.advance(limits.progressAnswerMs);
+  assert.is(told.length, 1);
+});
+
+test("a refusal is told by its status, an end without an answer as 0", () => {
+  const refused = asked();
+  refused.ask.legHeaders(refused.ask.leg, status(403), false);
+  assert.equal(refused.told, [{ status: 403, version: "", ms: 0 }]);
+  const empty = asked();
+  empty.ask.legHeaders(empty.ask.leg, ok, true);
+  assert.equal(empty.told, [{ status: 200, version: "", ms: 0 }]);
+  for (const end of ["legGone", "legRefused", "legSuspected"] as const) {
+    const gone = asked();
+    gone.ask[end]();
+    assert.equal(gone.told, [{ status: 0, version: "", ms: 0 }]);
+  }
+  const late = asked();
+  late.clock.advance(limits.progressAnswerMs);
+  assert.equal(late.told, [{ status: 0, version: "", ms: limits.progressAnswerMs }]);
+});
+
+test("a body that is no list has no version; a fault of ours ends it", () => {
+  const { told, ask, feed } = asked();
+  ask.legHeaders(ask.leg, ok, false);
+  feed('{"kind":"Status"}', true);
+  assert.equal(told, [{ status: 200, version: "", ms: 0 }]);
+  const faulty = asked();
+  faulty.ask.legFaulted(new Error("played"));
+  assert.equal([faulty.told.length, faulty.faults.length], [1, 1]);
+});
+
+test.run();

@@ -1,0 +1,73 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import type { Side } from "../../../src/h2/core/side.ts";
+import { RequestBody } from "../../../src/proxy/request/request-body.ts";
+
+const test = suite("proxy/request-body");
+
+function recorder(): { side: Side; said: string[] } {
+  const said: string[] = [];
+  const side: Side = {
+    sendHeaders: (fields, end) => said.push(`${fields[0]?.name} ${end}`),
+    sendData: (bytes, start, end, isLast) => said.push(`${bytes.toString("latin1", start, end)} ${isLast}`),
+    reset() {},
+    grant() {},
+    queuedBytes: 0,
+  };
+  return { side, said };
+}
+
+const add = (body: RequestBody, text: string): void => body.keep(Buffer.from(text), 0, text.length);
+
+test("what came before there was a lane goes up in one piece, with its end or its trailers", () => {
+  const body = new RequestBody(new Buffered(1e9));
+  add(body, "one ");
+  add(body, "two");
+  const first = recorder();
+  body.sendTo(first.side);
+  body.isOver = true;
+  const second = recorder();
+  body.sendTo(second.side);
+  body.endWith([new Field("x-sum", "7")]);
+  const third = recorder();
+  body.sendTo(third.side);
+  assert.equal(
+    [first.said, second.said, third.said],
+    [["one two false"], ["one two true"], ["one two false", "x-sum true"]],
+  );
+});
+
+test("an empty body that is over is sent as its end, one that is not as nothing", () => {
+  const body = new RequestBody(new Buffered(1e9));
+  const { side, said } = recorder();
+  body.sendTo(side);
+  body.isOver = true;
+  body.sendTo(side);
+  assert.equal(said, [" true"]);
+});
+
+test("a short body is kept after it went, a long one is not, and what is kept is accounted for", () => {
+  const buffered = new Buffered(1e9);
+  const body = new RequestBody(buffered);
+  const chunk = Buffer.alloc(limits.repeatableBodyBytes);
+  body.keepForAgain(chunk, 0, chunk.length);
+  assert.equal([body.isRepeatable, buffered.bytes], [true, chunk.length]);
+  body.keepForAgain(chunk, 0, 1);
+  assert.equal([body.isRepeatable, body.length, buffered.bytes], [false, 0, 0]);
+  body.keepForAgain(chunk, 0, 1);
+  assert.is(body.length, 0);
+});
+
+test("a long body that waited for a lane is sent whole, and not kept after that", () => {
+  const body = new RequestBody(new Buffered(1e9));
+  add(body, "x".repeat(limits.repeatableBodyBytes + 1));
+  const { side, said } = recorder();
+  body.sendTo(side);
+  assert.is(said[0]?.length, limits.repeatableBodyBytes + 1 + " false".length);
+  assert.is(body.isRepeatable, false);
+});
+
+test.run();

@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { Failure } from "../../../src/base/failure.ts";
+import { type ClusterConfig, parseConfig } from "../../../src/config/config.ts";
+import { isProblems } from "../../../src/config/problem.ts";
+import { Journal } from "../../../src/events/journal.ts";
+import type { Pair } from "../../../src/pki/pki.ts";
+import { Credentials } from "../../../src/proxy/tls/credentials.ts";
+import { testPki } from "../../support/pki.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("proxy/credentials");
+
+const { authority } = await testPki();
+const first = authority.issue({ name: "front-proxy-client", usage: "client" });
+const second = authority.issue({ name: "front-proxy-client", usage: "client" });
+
+let directory = "";
+let credentials: Credentials;
+let swapped: string[] = [];
+let onSwap = (): void => {};
+test.before.each(() => {
+  directory = mkdtempSync(join(tmpdir(), "credentials-"));
+  swapped = [];
+  onSwap = () => {};
+  credentials = new Credentials({
+    clock: wallClock,
+    journal: new Journal(wallClock),
+    prefix: "",
+    onSwap: (trust) => {
+      swapped.push(trust);
+      onSwap();
+    },
+    ready: () => [],
+  });
+});
+test.after.each(() => {
+  credentials.stop();
+  rmSync(directory, { recursive: true });
+});
+
+function put(name: string, { certificate, key }: Pair): void {
+  writeFileSync(join(directory, `${name}.crt`), certificate);
+  writeFileSync(join(directory, `${name}.key`), key);
+}
+
+function configOf(tls: string): ClusterConfig {
+  const text = `apiVersion: watchkeeper.dev/v1alpha1
+kind: WatchkeeperConfiguration
+listeners: [{name: kube, address: "127.0.0.1:0"}]
+upstream:
+  backends: [{name: a, url: "https://10.0.0.1"}]
+  tls: {caFile: ca.crt${tls}}`;
+  const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  return { ...config, upstream: config.upstreams[0] };
+}
+
+const pairOf = (name: string): string =>
+  `{certFile: ${name}.crt, keyFile: ${name}.key, reloadInterval: 100ms}`;
+const both = (): ClusterConfig =>
+  configOf(`, frontProxy: ${pairOf("front")}, impersonator: ${pairOf("other")}`);
+
+async function take(config: ClusterConfig): Promise<void> {
+  const commit = await credentials.prepare(config);
+  if (commit instanceof Failure) throw new Error(commit.message);
+  commit();
+}
+
+test("each class that we vouch for has its own certificate, and nobody else any", async () => {
+  put("front", first);
+  put("other", second);
+  await take(both());
+  assert.match(first.certificate, credentials.pairFor("front-proxy")?.chain.trim() ?? "none");
+  assert.match(second.certificate, credentials.pairFor("impersonate")?.chain.trim() ?? "none");
+  for (const trust of ["proven", "unproven", "private", undefined] as const)
+    assert.is(credentials.pairFor(trust), undefined);
+  assert.equal(
+    credentials.certificates.map(({ name }) => name),
+    ["front-proxy", "impersonator"],
+  );
+});
+
+test("a renewed pair takes the old one's place by itself, and who shows the old one is told", async () => {
+  put("front", first);
+  await take(configOf(`, frontProxy: ${pairOf("front")}`));
+  const told = new Promise<void>((resolve) => {
+    onSwap = resolve;
+  });
+  put("front", second);
+  await within(20_000, "the swap", told);
+  assert.match(second.certificate, credentials.pairFor("front-proxy")?.chain.trim() ?? "none");
+  assert.equal(swapped, ["front-proxy"]);
+});
+
+test("one bad pair takes neither, and the last good ones stay", async () => {
+  put("front", first);
+  await take(configOf(`, frontProxy: ${pairOf("front")}`));
+  put("other", { ...second, key: first.key });
+  const outcome = await credentials.prepare(both());
+  assert.match(outcome instanceof Failure ? outcome.message : "", "other.crt");
+  assert.match(first.certificate, credentials.pairFor("front-proxy")?.chain.trim() ?? "none");
+  assert.is(credentials.pairFor("impersonate"), undefined);
+});
+
+test("what the configuration names no more stays for those who travel under it", async () => {
+  put("front", first);
+  await take(configOf(`, frontProxy: ${pairOf("front")}`));
+  await take(configOf(""));
+  assert.is.not(credentials.pairFor("front-proxy"), undefined);
+});
+
+test.run();

@@ -1,0 +1,54 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { HandshakeQueue } from "../../../src/proxy/tls/handshake-queue.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("proxy/handshake-queue");
+
+/** A clock whose turns are taken one by one. */
+function stepped() {
+  const due: (() => void)[] = [];
+  const clock = { ...manualClock(), soon: (run: () => void) => void due.push(run) };
+  const turn = (): void => {
+    for (const run of due.splice(0)) run();
+  };
+  return { queue: new HandshakeQueue(clock), turn };
+}
+
+test("a few begin at once, and as many more in each turn of the loop (A51)", () => {
+  const { queue, turn } = stepped();
+  let begun = 0;
+  for (let count = 0; count < 100; count += 1) queue.enter("a", () => (begun += 1));
+  for (let turns = 1; turns <= 25; turns += 1) {
+    assert.is(begun, turns * limits.handshakesPerTurn);
+    turn();
+  }
+  assert.is(queue.size, 0);
+  turn();
+  queue.enter("a", () => (begun += 1));
+  assert.is(begun, 101);
+});
+
+test("sources take turns: who comes alone waits for no flood (A51's honest twin)", () => {
+  const { queue, turn } = stepped();
+  let isServed = false;
+  for (let count = 0; count < 1000; count += 1) queue.enter("flood", () => {});
+  queue.enter("alone", () => (isServed = true));
+  turn();
+  assert.ok(isServed);
+});
+
+test("who goes while waiting is forgotten, and costs no turn", () => {
+  const { queue, turn } = stepped();
+  const begun: number[] = [];
+  const leave = Array.from({ length: 20 }, (_, at) => queue.enter("a", () => begun.push(at)));
+  for (const one of leave) one();
+  assert.is(queue.size, 0);
+  turn();
+  turn();
+  queue.enter("a", () => begun.push(20));
+  assert.equal(begun, [0, 1, 2, 3, 20]);
+});
+
+test.run();

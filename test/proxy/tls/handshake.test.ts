@@ -1,0 +1,87 @@
+import { duplexPair } from "node:stream";
+import tls from "node:tls";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { type Shaken, shakeHands } from "../../../src/proxy/tls/handshake.ts";
+import type { Host, Hosts } from "../../../src/proxy/tls/hosts.ts";
+import { serverContext } from "../../../src/proxy/tls/server-context.ts";
+import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
+import { manualClock } from "../../support/clock.ts";
+import { testPki } from "../../support/pki.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("proxy/handshake");
+
+const { authority, serving } = await testPki();
+const pair = checkPair(serving.certificate, serving.key, wallClock.wall());
+const plain = { clientCa: undefined, wholeOnly: false };
+const context = "code" in pair ? undefined : serverContext(pair, plain);
+
+/** Two hosts; the second has no good certificate. */
+function hosts(): Hosts {
+  const host = (name: string): Host => ({
+    name,
+    names: [],
+    upstream: "",
+    policy: { clientCerts: "reject" },
+    realm: "",
+    context: () => (name === "good" && context !== undefined && !("code" in context) ? context : undefined),
+  });
+  const face: Pick<Hosts, "default" | "find"> = {
+    default: host("good"),
+    find: (name) => host(name === "bad.test" ? "bad" : "good"),
+  };
+  return face as Hosts;
+}
+
+type Outcome = Shaken | "failed" | "closed";
+
+/** What becomes of a client that shakes hands so. */
+function shaken(options: tls.ConnectionOptions, clock = manualClock(), speaks = true): Promise<Outcome> {
+  const [near, far] = duplexPair();
+  return new Promise((resolve) => {
+    shakeHands(near as never, hosts(), clock, { done: resolve, failed: () => resolve("failed") });
+    near.once("close", () => setTimeout(resolve, 50, "closed"));
+    if (!speaks) return;
+    const client = tls.connect({
+      socket: far,
+      ca: authority.certificate,
+      servername: "localhost",
+      ...options,
+    });
+    client.on("error", () => {});
+  });
+}
+
+test("ALPN says what is spoken, and a host is found by its name", async () => {
+  for (const [protocols, alpn] of [
+    [["h2", "http/1.1"], "h2"],
+    [["http/1.1"], "http/1.1"],
+    [[], "http/1.1"],
+  ] as const) {
+    const outcome = await within(20_000, "a handshake", shaken({ ALPNProtocols: [...protocols] }));
+    assert.equal(typeof outcome === "string" ? outcome : [outcome.alpn, outcome.host.name], [alpn, "good"]);
+  }
+});
+
+test("a certificate that nobody asked for is refused by name, not by a broken handshake", async () => {
+  const own = authority.issue({ name: "alice", usage: "client" });
+  const outcome = await within(20_000, "a handshake", shaken({ cert: own.certificate, key: own.key }));
+  assert.is(typeof outcome === "string" ? outcome : outcome.identity.kind, "refused");
+});
+
+test("a host without a good certificate refuses its own clients, and is counted", async () => {
+  const outcome = await within(20_000, "the refusal", shaken({ servername: "bad.test" }));
+  assert.is(outcome, "failed");
+});
+
+test("who does not finish is let go", async () => {
+  const clock = manualClock();
+  const outcome = shaken({}, clock, false);
+  clock.advance(limits.handshakeMs);
+  assert.is(await within(20_000, "the end", outcome), "closed");
+});
+
+test.run();

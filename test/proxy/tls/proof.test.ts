@@ -1,0 +1,109 @@
+import net from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import type { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
+import type { BackendAddress } from "../../../src/proxy/net/connect.ts";
+import { proveAuthority, provePair } from "../../../src/proxy/tls/proof.ts";
+import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
+import { manualClock } from "../../support/clock.ts";
+import { frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
+import { testPki } from "../../support/pki.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("proxy/proof");
+
+const { authority } = await testPki();
+const pki = await frontProxyPki();
+const other = await createAuthority({ name: "other cluster", clock: wallClock });
+const field = "X-Remote-User: watchkeeper-probe";
+
+let judge: JudgingBackend;
+test.before(async () => {
+  judge = await startJudge("judge", pki);
+});
+test.after(() => judge.stop());
+
+function at(port: number, name = "judge"): BackendAddress {
+  return {
+    name,
+    host: "127.0.0.1",
+    port,
+    tls: { ca: authority.certificate, serverName: "localhost" },
+  };
+}
+
+function trusted(ca: string, ready: readonly BackendAddress[]): Promise<Failure | undefined> {
+  return within(20_000, "a word", proveAuthority(ca, ready, wallClock));
+}
+
+function taken(pair: Pair, ready: readonly BackendAddress[]): Promise<Failure | undefined> {
+  const checked = checkPair(pair.certificate, pair.key, wallClock.wall());
+  if ("code" in checked) throw new Error(checked.message);
+  return within(20_000, "a word", provePair(checked, { ready, field }, wallClock));
+}
+
+test("a CA to which a backend's certificate leads will do, another cluster's will not", async () => {
+  assert.is(await trusted(authority.certificate, [at(judge.port)]), undefined);
+  assert.is(await trusted(other.certificate + authority.certificate, [at(judge.port)]), undefined);
+  const failure = await trusted(other.certificate, [at(judge.port)]);
+  assert.match(failure?.message ?? "", 'the certificate of "CN=other cluster" would not do: backend judge');
+});
+
+test("one backend that it suits is enough: authorities change one apiserver after the other", async () => {
+  const strange = await startStranger();
+  const both = [at(judge.port), at(strange.port, "strange")];
+  assert.is(await trusted(authority.certificate, both), undefined);
+  assert.is(await trusted(other.certificate, both), undefined);
+  strange.stop();
+});
+
+/** A backend that another authority has signed. */
+async function startStranger(): Promise<{ readonly port: number; stop(): void }> {
+  const { createServer } = await import("node:tls");
+  const pair = other.issue({ name: "strange", hosts: ["localhost"] });
+  const server = createServer({ cert: pair.certificate, key: pair.key });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    port: typeof address === "object" ? (address?.port ?? 0) : 0,
+    stop: () => void server.close(),
+  };
+}
+
+test("nobody there, nobody asked and no TLS say nothing against it", async () => {
+  assert.is(await trusted(other.certificate, []), undefined);
+  assert.is(await trusted(other.certificate, [at(1)]), undefined);
+  assert.is(await trusted(other.certificate, [{ ...at(1), tls: undefined }]), undefined);
+});
+
+test("a backend that keeps silent says nothing against it either, after a while", async () => {
+  const mute = net.createServer(() => {});
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  const { port } = mute.address() as net.AddressInfo;
+  const clock = manualClock();
+  const word = proveAuthority(other.certificate, [at(port)], clock);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  clock.advance(limits.proofMs);
+  assert.is(await within(20_000, "a word", word), undefined);
+  mute.close();
+});
+
+test("a certificate that the backend takes for the front proxy's will do", async () => {
+  assert.is(await taken(pki.pair, [at(judge.port)]), undefined);
+});
+
+test("one of another authority is answered 401, and will not", async () => {
+  const pair = other.issue({ name: "front-proxy-client", usage: "client" });
+  const failure = await taken(pair, [at(judge.port)]);
+  assert.match(
+    failure?.message ?? "",
+    'the certificate of "CN=front-proxy-client" would not do: backend judge does not take it (HTTP/1.1 401',
+  );
+  assert.is(await taken(pair, [at(1)]), undefined);
+});
+
+test.run();

@@ -1,0 +1,105 @@
+import net from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { Client } from "../../../src/proxy/context/client.ts";
+import { Hold } from "../../../src/proxy/request/hold.ts";
+import { type DialUpgradeParts, dialUpgrade } from "../../../src/proxy/tunnel/dial-upgrade.ts";
+import { manualClock } from "../../support/clock.ts";
+import { anyone } from "../../support/h1.ts";
+import { PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/dial-upgrade");
+
+/** Nobody has a tunnel. */
+const beside: Pick<DialUpgradeParts, "tunnels" | "hold"> = {
+  tunnels: () => 0,
+  hold: new Hold(manualClock()),
+};
+
+const refused = new Failure("backend-refused", "backend", "connect ECONNREFUSED");
+
+test("a backend that cannot be dialled costs nothing: the next one is asked, and the client is bound to it", async () => {
+  const path = new PlayedPath(["a", "b"]);
+  const { backends, upstreams } = path;
+  const asked: string[] = [];
+  const socket = new net.Socket();
+  const connect = (backend: string): Promise<net.Socket | Failure> => {
+    asked.push(backend);
+    return Promise.resolve(asked.length === 1 ? refused : socket);
+  };
+  const client = anyone();
+  const dialed = await dialUpgrade(client, { ...beside, backends, upstreams, connect });
+  assert.is(asked.length, 2);
+  assert.ok(!(dialed instanceof Failure) && dialed.socket === socket && dialed.backend === asked[1]);
+  assert.is(client.backend, asked[1]);
+});
+
+test("when none can be dialled the last reason is told", async () => {
+  const path = new PlayedPath(["a", "b"]);
+  const { backends, upstreams } = path;
+  const outcome = await dialUpgrade(anyone(), {
+    ...beside,
+    backends,
+    upstreams,
+    connect: () => Promise.resolve(refused),
+  });
+  assert.is(outcome, refused);
+});
+
+test("tunnels count as load", async () => {
+  const path = new PlayedPath(["a", "b"]);
+  const { backends, upstreams } = path;
+  const dialed = await dialUpgrade(anyone(), {
+    ...beside,
+    tunnels: (backend) => (backend === "a" ? 1 : 0),
+    backends,
+    upstreams,
+    connect: () => Promise.resolve(new net.Socket()),
+  });
+  assert.is(dialed instanceof Failure ? dialed.message : dialed.backend, "b");
+});
+
+test("the backend is told whose connection it is, for one that asks for a PROXY header", async () => {
+  const path = new PlayedPath(["a"]);
+  const { backends, upstreams } = path;
+  const ends = {
+    source: { address: "192.0.2.1", port: 1 },
+    destination: { address: "192.0.2.9", port: 443 },
+  };
+  const { address, port, listener, alpn, isTls, isTrustedForwarder } = anyone();
+  const client = new Client({ address, port, listener, alpn, isTls, isTrustedForwarder, ends });
+  const told: unknown[] = [];
+  await dialUpgrade(client, {
+    ...beside,
+    backends,
+    upstreams,
+    connect(_backend, _withinMs, of) {
+      told.push(of.ends);
+      return Promise.resolve(new net.Socket());
+    },
+  });
+  assert.equal(told, [ends]);
+});
+
+test("the socket shares its backend's fate: over when that is dead and silent", async () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
+  const { backends, upstreams } = path;
+  const dialed = await dialUpgrade(anyone(), {
+    ...beside,
+    backends,
+    upstreams,
+    connect: () => Promise.resolve(new net.Socket()),
+  });
+  let isDead = false;
+  if (!(dialed instanceof Failure)) dialed.onDead(() => (isDead = true));
+  path.clock.advance(1000);
+  path.backend("a").blackHole();
+  // It is the only one: that nobody answers may be our own network's fault for so long (D14).
+  path.clock.advance(9900);
+  assert.not(isDead);
+  path.clock.advance(1600);
+  assert.ok(isDead);
+});
+
+test.run();

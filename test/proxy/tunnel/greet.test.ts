@@ -1,0 +1,32 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { until } from "../../support/h1.ts";
+import { hello } from "../../support/hello.ts";
+import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
+
+const test = suite("proxy/greet");
+
+let scene: ScriptedPassthrough;
+test.after.each(() => scene.close());
+
+test("each connection goes to the cluster that its server's name stands for, and to none of another's backends", async () => {
+  const routes = [
+    { serverNames: ["eu.test"], upstream: "eu", backends: [] },
+    { serverNames: ["us.test"], upstream: "us", backends: ["a"] },
+  ];
+  scene = await startPassthrough(["a", "b"], routes);
+  for (const serverName of ["eu.test", "us.test", "eu.test"])
+    (await scene.connect()).send(hello({ serverName }));
+  await until("three of them", () => scene.led.length === 3);
+  assert.equal(scene.led.toSorted(), ["eu", "eu", "us"]);
+});
+
+test("a name that stands for none is refused before any cluster hears of it", async () => {
+  scene = await startPassthrough(["a"], [{ serverNames: ["eu.test"], upstream: "eu", backends: [] }]);
+  const client = await scene.connect();
+  client.send(hello({ serverName: "other.test" }));
+  await client.expect("\x15\x03\x03\0\x02\x02\x70");
+  assert.equal(scene.led, []);
+});
+
+test.run();

@@ -1,0 +1,151 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { HungTunnels } from "../../../src/proxy/tunnel/hung-tunnels.ts";
+import { type ManualClock, manualClock } from "../../support/clock.ts";
+
+const test = suite("proxy/hung-tunnels");
+
+const well = (): boolean => true;
+
+type Played = {
+  readonly clock: ManualClock;
+  readonly hung: HungTunnels;
+  readonly counts: Map<string, number>;
+  reads: number;
+  /** So many seconds of looks. */
+  look(times: number): Promise<void>;
+};
+
+function play(): Played {
+  const clock = manualClock();
+  const counts = new Map<string, number>();
+  const read = (): Promise<ReadonlyMap<string, number>> => {
+    played.reads += 1;
+    return Promise.resolve(counts);
+  };
+  const played: Played = {
+    clock,
+    counts,
+    hung: new HungTunnels({ clock, read }),
+    reads: 0,
+    async look(times) {
+      for (let time = 0; time < times; time += 1) {
+        clock.advance(limits.socketTableMs);
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+  return played;
+}
+
+test("a tunnel whose socket gets nothing through ends, by either leg, and the others go on", async () => {
+  const { hung, counts, look } = play();
+  const ended: string[] = [];
+  for (const name of ["a", "b", "c"])
+    hung.watch({ down: `${name}-down`, up: `${name}-up` }, well, () => ended.push(name));
+  counts.set("a-up", limits.hungRetransmits);
+  counts.set("b-down", limits.hungClientRetransmits);
+  await look(limits.hungLooks + 3);
+  assert.equal(ended, ["a", "b"]);
+});
+
+test("a short hole, and one that heals just after the last try, cost nothing", async () => {
+  const { hung, counts, look } = play();
+  hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("it lives"));
+  for (let hole = 0; hole < 3; hole += 1) {
+    for (const count of [2, limits.hungRetransmits - 1, limits.hungRetransmits]) {
+      counts.set("a", count);
+      await look(1);
+    }
+    counts.clear();
+    await look(1);
+  }
+});
+
+test("a client's network that is away for 25 s costs no tunnel with output under way, as on a direct connection", async () => {
+  const { hung, counts, look } = play();
+  let ended = 0;
+  hung.watch({ down: "down", up: "up" }, well, () => {
+    ended += 1;
+  });
+  for (let count = 1; count < limits.hungClientRetransmits; count += 1) {
+    counts.set("down", count);
+    await look(4);
+  }
+  assert.is(ended, 0);
+});
+
+test("a hole of all is not the tunnel's: it lives until its kernel has tried twice in vain since the backend is back", async () => {
+  const { hung, counts, look } = play();
+  let isWell = true;
+  let ended = 0;
+  hung.watch(
+    { down: "down", up: "up" },
+    () => isWell,
+    () => {
+      ended += 1;
+    },
+  );
+  isWell = false;
+  for (let count = 1; count <= 6; count += 1) {
+    counts.set("up", count);
+    await look(2);
+  }
+  isWell = true;
+  // 9 s of hole: the next try is made 3.6 s after it.
+  for (const count of [6, 6, 6, 6, 7, 7, 7]) {
+    counts.set("up", count);
+    await look(1);
+  }
+  assert.is(ended, 0);
+  counts.set("up", 8);
+  await look(limits.hungLooks);
+  assert.is(ended, 1);
+});
+
+test("what got through forgets the hole of all", async () => {
+  const { hung, counts, look } = play();
+  let isWell = false;
+  let ended = 0;
+  hung.watch(
+    { down: "down", up: "up" },
+    () => isWell,
+    () => {
+      ended += 1;
+    },
+  );
+  counts.set("up", 6);
+  await look(1);
+  isWell = true;
+  counts.clear();
+  await look(1);
+  counts.set("up", limits.hungRetransmits);
+  await look(limits.hungLooks);
+  assert.is(ended, 1);
+});
+
+test("nobody looks while there is no tunnel, and one that is over is not told", async () => {
+  const played = play();
+  await played.look(5);
+  assert.is(played.reads, 0);
+  const undo = played.hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("it is over"));
+  played.counts.set("a", 10);
+  await played.look(1);
+  undo();
+  await played.look(10);
+  assert.ok(played.reads <= 2);
+});
+
+test("a table that cannot be read says nothing against anyone, for four hours", async () => {
+  const clock = manualClock();
+  const hung = new HungTunnels({ clock, read: () => Promise.reject(new Error("EACCES")) });
+  hung.watch({ down: "b", up: "a" }, well, () => assert.unreachable("nobody knows"));
+  for (let second = 0; second < 4 * 3600; second += 1) {
+    clock.advance(limits.socketTableMs);
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+});
+
+test.run();

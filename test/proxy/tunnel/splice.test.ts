@@ -1,0 +1,191 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { times } from "../../support/attack.ts";
+import type { RawPeer } from "../../support/raw.ts";
+import { exec, type ScriptedSplice, spdy, startSplice, switched } from "../../support/splice.ts";
+
+const test = suite("proxy/splice");
+
+let splice: ScriptedSplice;
+test.before.each(async () => {
+  splice = await startSplice();
+});
+test.after.each(() => splice.close());
+
+test("SPDY by POST goes up with every field as it came, repeated ones apart", async () => {
+  const client = await splice.connect();
+  client.send(
+    exec(
+      "POST",
+      "User-Agent: kubectl",
+      "Content-Length: 0",
+      "Connection: Upgrade",
+      "Upgrade: SPDY/3.1",
+      "X-Stream-Protocol-Version: v4.channel.k8s.io",
+      "Impersonate-Group: a",
+      "X-Stream-Protocol-Version: v3.channel.k8s.io",
+      "Impersonate-Group: b,c",
+      "Authorization: Bearer t",
+      "X-Remote-User: someone",
+    ),
+  );
+  const backend = await splice.backend();
+  const head = await backend.expect("\r\n\r\n");
+  assert.equal(head.split("\r\n"), [
+    "POST /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1",
+    "host: api",
+    "user-agent: kubectl",
+    "content-length: 0",
+    "x-stream-protocol-version: v4.channel.k8s.io",
+    "impersonate-group: a",
+    "x-stream-protocol-version: v3.channel.k8s.io",
+    "impersonate-group: b,c",
+    "authorization: Bearer t",
+    "x-remote-user: someone",
+    "x-forwarded-for: 192.0.2.1",
+    "connection: Upgrade",
+    "upgrade: SPDY/3.1",
+    "",
+    "",
+  ]);
+});
+
+for (const [method, protocol] of [
+  ["GET", "websocket"],
+  ["GET", "WebSocket"],
+  ["GET", "SPDY/3.1"],
+  ["POST", "SPDY/3.1"],
+] as const) {
+  test(`${method} with Upgrade: ${protocol} becomes a tunnel`, async () => {
+    const client = await splice.connect();
+    client.send(exec(method, "connection: keep-alive, UPGRADE", `upgrade: ${protocol}`));
+    const backend = await splice.backend();
+    await backend.expect(`upgrade: ${protocol}\r\n\r\n`);
+    const answer = `HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUPGRADE: ${protocol}\r\nX-Odd: 1\r\nX-Odd: 2\r\n\r\n`;
+    backend.send(answer);
+    assert.is(await client.expect("\r\n\r\n"), answer);
+    client.send("up\0\xff");
+    await backend.expect("up\0\xff");
+    backend.send("down\r\n\0");
+    await client.expect("down\r\n\0");
+  });
+}
+
+async function opened(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
+  const client = await splice.connect();
+  client.send(spdy);
+  const backend = await splice.backend();
+  await backend.expect("\r\n\r\n");
+  backend.send(switched);
+  await client.expect(switched);
+  return { client, backend };
+}
+
+test("a backend that is proven dead ends its tunnels cleanly, with what was said", async () => {
+  const { client, backend } = await opened();
+  backend.send("said");
+  await client.expect("said");
+  splice.die();
+  assert.is(await client.ended(), "");
+  await backend.ended();
+  assert.ok(splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend dead"));
+});
+
+test("a tunnel on whose own sockets nothing gets through ends as cleanly, though its backend is well", async () => {
+  const { client, backend } = await opened();
+  backend.send("said");
+  await client.expect("said");
+  splice.stick();
+  assert.is(await client.ended(), "");
+  await backend.ended();
+  assert.ok(
+    splice.entries.some(
+      (entry) => entry.kind === "tunnel.ended" && entry.reason === "nothing gets through on its connection",
+    ),
+  );
+});
+
+test("where memory is short a tunnel ends in order, and one that waits for its answer is broken off (A26)", async () => {
+  const { client, backend } = await opened();
+  const waiting = await splice.connect();
+  waiting.send(spdy);
+  const silent = await splice.backend();
+  await silent.expect("\r\n\r\n");
+  const live = splice.splices.live;
+  assert.equal(
+    live.map(({ order }) => order),
+    times(2, () => ({ kind: "long-running", at: splice.clock.now(), auditId: "id" })),
+  );
+  for (const one of live) one.cut();
+  assert.is(await client.ended(), "");
+  await backend.ended();
+  assert.is(await waiting.closed(), "");
+  await silent.ended();
+  assert.equal(splice.splices.live, []);
+  assert.ok(
+    splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "memory is short"),
+  );
+});
+
+test("a drain's last act cuts the tunnels that are left", async () => {
+  const { client, backend } = await opened();
+  assert.is(splice.splices.openCount, 1);
+  splice.splices.cut();
+  await client.ended();
+  await backend.ended();
+  assert.is(splice.splices.openCount, 0);
+});
+
+test("no backend, or one that is lost before it answers, is told to the client", async () => {
+  const early = await splice.connect();
+  splice.failure = new Failure("backend-refused", "backend", "Nobody listens");
+  early.send(spdy);
+  assert.match(await early.ended(), /^HTTP\/1.1 503 .*connection: close\r\n\r\nNobody listens$/s);
+  splice.failure = undefined;
+  for (const lose of ["end", "resetAndDestroy"] as const) {
+    const client = await splice.connect();
+    client.send(spdy);
+    const backend = await splice.backend();
+    await backend.expect("\r\n\r\n");
+    backend.socket[lose]();
+    assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+  }
+  const client = await splice.connect();
+  client.send(spdy);
+  await (await splice.backend()).expect("\r\n\r\n");
+  splice.die();
+  assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+});
+
+test("the journal names a refused Upgrade by its audit id, as it names every other exchange", async () => {
+  const client = await splice.connect();
+  splice.failure = new Failure("no-backend", "proxy", "Nobody is ready");
+  client.send(spdy);
+  await client.ended();
+  assert.equal(
+    splice.entries.filter(({ kind }) => kind === "exchange.failed"),
+    [
+      {
+        kind: "exchange.failed",
+        code: "no-backend",
+        origin: "proxy",
+        message: "Nobody is ready",
+        auditId: "id",
+      },
+    ],
+  );
+});
+
+test("a client that leaves before the answer takes the backend's socket with it", async () => {
+  for (const leave of ["end", "destroy"] as const) {
+    const client = await splice.connect();
+    client.send(spdy);
+    const backend = await splice.backend();
+    await backend.expect("\r\n\r\n");
+    client.socket[leave]();
+    await backend.ended();
+  }
+});
+
+test.run();

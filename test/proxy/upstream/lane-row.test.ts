@@ -1,0 +1,153 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { identityOf } from "../../../src/proxy/identity/identity.ts";
+import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { refuse } from "../../../src/proxy/upstream/lane-row.ts";
+import { shownBy, usualNames } from "../../support/certificate.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/lane-row");
+
+const shown = await shownBy({ name: "alice", groups: ["devs"] });
+const lasting = { ...shown, notAfter: Number.MAX_SAFE_INTEGER };
+const vouched = identityOf(lasting, { clientCerts: "front-proxy", names: usualNames });
+const impersonated = identityOf(lasting, { clientCerts: "impersonate" });
+const json = new Field("content-type", "application/json");
+const target = "/api/v1/pods?watch=1&resourceVersion=5";
+
+/** Rows with their lanes that take requests, and streams on all of them. */
+function rows(path: PlayedPath): string[] {
+  return (path.upstreams.lanesOf("a")?.rows ?? [])
+    .filter(({ lanes }) => lanes.length > 0)
+    .map(({ key, lanes }) => {
+      const taking = lanes.filter(({ isRetiring }) => !isRetiring).length;
+      return `${key.name}: ${taking} of ${lanes.length}, ${lanes.reduce((sum, lane) => sum + lane.openCount, 0)}`;
+    });
+}
+
+test("those for whom we vouch, those for whom we impersonate, the anonymous and all others never meet on a lane (D9)", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  for (const identity of [vouched, impersonated]) path.client({ identity }).ask("GET", "/api");
+  path.client().ask("GET", "/api", [bearer("t")]);
+  path.client().ask("GET", "/api");
+  path.settle();
+  assert.equal(rows(path), [
+    "front-proxy plain: 1 of 1, 1",
+    "impersonate plain: 1 of 1, 1",
+    "unproven plain: 1 of 1, 1",
+    "unproven plain rejected: 1 of 1, 1",
+  ]);
+});
+
+test("nor where every client has lanes of its own", () => {
+  const path = new PlayedPath(["a"], { warm: 0, sharing: "none" });
+  const client = path.client({ identity: vouched });
+  client.ask("GET", "/api");
+  path.client({ identity: vouched }).ask("GET", "/api");
+  path.settle();
+  assert.equal(rows(path), ["front-proxy plain 1: 1 of 1, 1", "front-proxy plain 2: 1 of 1, 1"]);
+});
+
+test("A44: a renewed certificate has a lane before the old one's takes nobody; its watch lives on there", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  const client = path.client({ identity: vouched });
+  const watch = client.ask("GET", target);
+  path.settle();
+  path.backend("a").last.side?.sendHeaders([new Field(":status", "200"), json], false);
+  path.settle();
+  path.upstreams.renew("front-proxy");
+  assert.equal(rows(path), ["front-proxy long: 2 of 2, 1"]);
+  const between = client.ask("GET", target);
+  path.settle();
+  assert.equal(rows(path), ["front-proxy long: 1 of 2, 2"]);
+  const later = client.ask("GET", target);
+  path.settle();
+  assert.equal([watch.isEnded, between.resetCode, later.resetCode], [false, undefined, undefined]);
+  assert.is(path.backend("a").asked.length, 3);
+});
+
+test("while the new lane cannot be opened the old one serves", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  const client = path.client({ identity: vouched });
+  client.ask("GET", target);
+  path.settle();
+  path.backend("a").isDown = true;
+  path.upstreams.renew("front-proxy");
+  path.clock.advance(1000);
+  client.ask("GET", target);
+  path.settle();
+  assert.is(path.backend("a").asked.length, 2);
+  path.backend("a").isDown = false;
+  path.clock.advance(limits.redialMostMs);
+  assert.equal(rows(path), ["front-proxy long: 1 of 2, 2"]);
+});
+
+test("lanes of other classes do not care", () => {
+  const path = new PlayedPath(["a"]);
+  path.upstreams.renew("front-proxy");
+  path.settle();
+  assert.equal(rows(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
+});
+
+test("who waits in a row that gets no lane is told so once", () => {
+  const key = laneKey("proven", "plain");
+  const told: string[] = [];
+  const waiter = {
+    key,
+    wanted: () => key,
+    ready() {},
+    suspected() {},
+    refused: ({ message }: Failure) => told.push(message),
+  };
+  const row = { key, lanes: [], waiting: new Map([[waiter, 0]]) };
+  refuse(row, new Failure("backend-refused", "backend", "gone"));
+  refuse(row, new Failure("backend-refused", "backend", "gone again"));
+  assert.equal(told, ["gone"]);
+});
+
+test("lanes that a burst has opened close within 5 s of it, down to the warm ones and one more for each row", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  path.backend("a").last.answer(200);
+  path.settle();
+  for (let crowd = 0; crowd < 5; crowd += 1) {
+    const client = path.client();
+    for (let index = 0; index < 90; index += 1) client.ask("GET", "/api", [bearer("t")]);
+  }
+  path.clock.advance(1000);
+  for (const asked of path.backend("a").asked.slice(1)) asked.answer(200);
+  path.settle();
+  assert.ok(rows(path).includes("proven plain: 6 of 6, 0"), rows(path).join());
+  path.clock.advance(5000);
+  assert.equal(rows(path), [
+    "proven plain: 1 of 1, 0",
+    "proven long: 1 of 1, 0",
+    "unproven plain: 1 of 1, 0",
+  ]);
+});
+
+test("a stall of ours refuses none of those who wait for a lane (F11)", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  path.backend("a").maxStreams = 0;
+  const heard: string[] = [];
+  const key = laneKey("proven", "plain");
+  path.upstreams.lanesOf("a")?.wait({
+    key,
+    wanted: () => key,
+    ready: () => heard.push("ready"),
+    suspected() {},
+    refused: ({ code }) => heard.push(code),
+  });
+  path.clock.advance(1000);
+  path.clock.stall(2 * limits.laneWaitMs);
+  path.clock.advance(500);
+  assert.equal(heard, []);
+  path.clock.advance(limits.laneWaitMs);
+  assert.equal(heard, ["overload"]);
+});
+
+test.run();

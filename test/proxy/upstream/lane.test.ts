@@ -1,0 +1,136 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { Turn } from "../../../src/h2/core/turn.ts";
+import { Lane } from "../../../src/proxy/upstream/lane.ts";
+import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { manualClock } from "../../support/clock.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/lane");
+
+/** A new client each time: what is spent is the lane's budget, not the client's. */
+function resetOne(path: PlayedPath): number | undefined {
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  ear.stream.reset(8);
+  path.settle();
+  return path.backend("a").last.resetCode;
+}
+
+test("beyond its budget of resets a lane takes no new streams: all are reset at once, and what else is on it lives on (A1, D17)", () => {
+  const path = new PlayedPath(["a"]);
+  const backend = path.backend("a");
+  const bystander = path.client().ask("GET", "/slow", [bearer("t")]);
+  path.settle();
+  const slow = backend.last;
+  const dials = backend.sessions.length;
+  for (let index = 0; index < limits.laneResetBurst; index += 1) assert.is(resetOne(path), 8);
+  assert.is(backend.sessions.length, dials);
+  for (let index = 0; index < 50; index += 1) assert.is(resetOne(path), 8);
+  assert.is(backend.sessions.length, dials + 1, "the next requests have a lane of their own");
+  slow.answer(200, "slow");
+  path.settle();
+  assert.equal([bystander.status, bystander.body], ["200", "slow"]);
+  path.clock.advance(3000);
+  assert.is(path.backends.views[0]?.state, "ready");
+  assert.is(path.exchanges.size, 0);
+});
+
+test("a backend that allows few streams bears few resets as well", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  const backend = path.backend("a");
+  backend.maxStreams = 5;
+  for (let index = 0; index < 11; index += 1) resetOne(path);
+  assert.is(backend.sessions.length, 1);
+  resetOne(path);
+  assert.is(backend.sessions.length, 2);
+});
+
+test("a backend that answers our GOAWAY with its own, as Go's server does, is not going", () => {
+  const path = new PlayedPath(["a"]);
+  const backend = path.backend("a");
+  const hanging = ["/api", "/api/v1/pods?watch=1"].map((target) =>
+    path.client().ask("GET", target, [bearer("t")]),
+  );
+  path.settle();
+  for (const { lanes } of path.upstreams.lanesOf("a")?.rows ?? []) for (const lane of lanes) lane.yield();
+  path.settle();
+  for (const { session } of backend.sessions) session.goAway();
+  path.settle();
+  assert.is(path.backends.views[0]?.state, "ready");
+  for (const asked of backend.asked) asked.answer(200, "late");
+  path.settle();
+  assert.equal(
+    hanging.map(({ status }) => status),
+    ["200", "200"],
+  );
+});
+
+test("a PING's round trip is measured", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(600);
+  assert.is(path.upstreams.lanesOf("a")?.rtt.quantile(0.99), 0.1);
+});
+
+test("a dial that gets no SETTINGS in time is a refusal", () => {
+  const path = new PlayedPath([]);
+  const mute = path.client();
+  mute.ask("GET", "/x");
+  path.settle();
+  const late = new PlayedPath(["a"]);
+  late.backend("a").isMute = true;
+  for (const { cable } of late.backend("a").sessions) cable.blackHole();
+  const ear = late.client().ask("GET", "/x");
+  late.clock.advance(limits.dialMs + 250 + 10_000);
+  assert.is(ear.status, "503");
+});
+
+/** A lane whose backend says nothing but an empty SETTINGS frame. */
+function openLane() {
+  const clock = manualClock();
+  const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
+  const owner = { opened() {}, changed() {}, heard() {}, ponged() {}, faulted() {}, closed() {} };
+  const parts = { clock, turn: new Turn(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
+  const names = { key: laneKey("proven", "plain"), number: 7, mostStreams: 80 };
+  const lane = new Lane({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
+  lane.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+  return { clock, lane, wire };
+}
+
+test("a PING behind a backlog that gets less is no silence; behind one that stands still it is", () => {
+  const { clock, lane, wire } = openLane();
+  const tick = (): void => lane.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
+  for (let round = 0; round < 20; round += 1) {
+    tick();
+    assert.is(lane.silentSince, clock.now(), `after ${clock.now()} ms`);
+    wire.waitingBytes -= 10_000;
+    clock.advance(250);
+  }
+  tick();
+  const stoodAt = clock.now();
+  clock.advance(1000);
+  tick();
+  assert.is(lane.silentSince, stoodAt);
+});
+
+test("whoever has had a stream opened on it is asked out of turn, once", () => {
+  const { clock, lane } = openLane();
+  const beat = { isTurn: false, isLate: false, dialMs: limits.dialMs };
+  const nobody = { headers() {}, data() {}, reset() {}, sent() {} };
+  lane.tick(beat);
+  assert.is(lane.silentSince, undefined);
+  lane.open([new Field(":method", "GET")], true, nobody);
+  lane.tick(beat);
+  const askedAt = clock.now();
+  assert.is(lane.silentSince, askedAt);
+  // The answer to PING number 1.
+  lane.receive(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
+  clock.advance(250);
+  lane.tick(beat);
+  assert.is(lane.silentSince, undefined);
+});
+
+test.run();

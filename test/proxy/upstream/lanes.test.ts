@@ -1,0 +1,495 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import type { Lane } from "../../../src/proxy/upstream/lane.ts";
+import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import type { Waiter } from "../../../src/proxy/upstream/lane-row.ts";
+import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/lanes");
+
+function lanesOf(path: PlayedPath): string[] {
+  return (path.upstreams.lanesOf("a")?.rows ?? []).flatMap((row) =>
+    row.lanes.map((lane) => lane.name.replace(/-\d+$/, "")),
+  );
+}
+
+/** A client whose token a backend has taken. */
+function proven(path: PlayedPath, token: string): PlayedClient {
+  const client = path.client();
+  client.ask("GET", "/api", [bearer(token)]);
+  path.settle();
+  path.backend("a").last.answer(200);
+  path.settle();
+  return client;
+}
+
+test("lanes are open before the first request", () => {
+  assert.equal(lanesOf(new PlayedPath(["a"])), ["proven-plain", "proven-long"]);
+});
+
+test("an unknown bearer travels apart until a backend took it; a 401 sends it back (D2)", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  assert.ok(lanesOf(path).includes("unproven-plain"));
+  const laneOfNext = (): string => {
+    const before = path.backend("a").sessions.map(({ session }) => session.openCount);
+    client.ask("GET", "/api", [bearer("t")]);
+    path.settle();
+    const after = path.backend("a").sessions.map(({ session }) => session.openCount);
+    return lanesOf(path)[after.findIndex((count, index) => count > (before[index] ?? 0))] ?? "";
+  };
+  assert.is(laneOfNext(), "proven-plain");
+  path.backend("a").last.answer(401);
+  path.settle();
+  assert.is(laneOfNext(), "unproven-plain");
+});
+
+test("short requests and watches never share a lane", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  client.ask("GET", "/api/v1/pods", [bearer("t")]);
+  path.settle();
+  const counts = (path.upstreams.lanesOf("a")?.rows ?? []).map((row) => [
+    row.key.kind,
+    row.lanes.reduce((sum, lane) => sum + lane.openCount, 0),
+  ]);
+  assert.equal(counts.slice(0, 2), [
+    ["plain", 1],
+    ["long", 1],
+  ]);
+});
+
+test("81 watches take a second lane, which was dialled before it was needed", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  for (let index = 0; index < 90; index += 1) client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  assert.is(path.backend("a").asked.length, 91);
+  assert.is(lanesOf(path).filter((name) => name === "proven-long").length, 2);
+});
+
+test("a dead backend is dialled again, with no warm lanes configured too", () => {
+  const path = new PlayedPath(["a"], { warm: 0, down: ["a"] });
+  const refused = path.client().ask("GET", "/api");
+  path.clock.advance(limits.holdMs);
+  assert.is(refused.status, "503");
+  path.backend("a").isDown = false;
+  path.clock.advance(2_000);
+  path.client().ask("GET", "/api");
+  path.settle();
+  assert.is(path.backend("a").asked.length, 1);
+});
+
+test("a lane takes no more streams than its backend allows", () => {
+  const path = new PlayedPath([]);
+  assert.equal(path.backends.views, []);
+  const small = new PlayedPath(["a"]);
+  small.backend("a").maxStreams = 3;
+  for (let index = 0; index < 7; index += 1) small.client().ask("GET", "/api", [bearer(`new-${index}`)]);
+  small.settle();
+  const lanes = small.upstreams.lanesOf("a")?.rows.find((row) => row.key.trust === "unproven")?.lanes ?? [];
+  assert.equal(
+    lanes.map((lane) => lane.openCount),
+    [3, 3, 1],
+  );
+});
+
+test("a silent lane makes its backend suspect, then dies, and its requests go on", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  const [first, second] = ["a", "b"].toSorted(
+    (x, y) => path.backend(y).asked.length - path.backend(x).asked.length,
+  );
+  for (const { cable } of path.backend(first ?? "").sessions) cable.blackHole();
+  path.backend(first ?? "").isDown = true;
+  path.clock.advance(900);
+  assert.is(path.backends.views.find((view) => view.name === first)?.state, "suspect");
+  path.clock.advance(1800);
+  path.settle();
+  assert.is(path.backends.views.find((view) => view.name === first)?.state, "dead");
+  path.backend(second ?? "").last.answer(200, "ok");
+  path.settle();
+  assert.is(ear.body, "ok");
+});
+
+test("a hole under one lane makes that lane silent, not its backend suspect, and new requests use another (D6)", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  client.ask("GET", "/slow", [bearer("t")]);
+  path.settle();
+  path
+    .backend("a")
+    .sessions.find(({ session }) => session.openCount > 0)
+    ?.cable.blackHole();
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "ready");
+  const ear = client.ask("GET", "/next", [bearer("t")]);
+  path.clock.advance(300);
+  path.backend("a").last.answer(200, "by another lane");
+  path.settle();
+  assert.is(ear.body, "by another lane");
+});
+
+test("a lane that answers again after a silence is passed over for a while, where another has room", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  const ask = (): void => {
+    client.ask("GET", "/x", [bearer("t")]);
+    path.settle();
+  };
+  ask();
+  const hurt = path.backend("a").sessions.find(({ session }) => session.openCount > 0);
+  const letGo = hurt?.cable.hold();
+  path.clock.advance(1000);
+  letGo?.();
+  path.clock.advance(250);
+  const before = hurt?.session.openCount;
+  ask();
+  assert.is(hurt?.session.openCount, before, "another was dialled meanwhile");
+  path.clock.advance(limits.shakyLaneMs);
+  ask();
+  assert.is(hurt?.session.openCount, (before ?? 0) + 1);
+});
+
+test("time during which our own loop stood still is charged to nobody (F11)", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(1000);
+  path.clock.stall(5000);
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "ready");
+  assert.is(lanesOf(path).length, 2);
+});
+
+test("a backend that comes back is dialled within a second and taken again", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").kill();
+  path.settle();
+  assert.is(path.backends.views[0]?.state, "dead");
+  path.clock.advance(5000);
+  path.backend("a").isDown = false;
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "ready");
+});
+
+test("GOAWAY retires a lane: what it has goes on, what is new travels on another", () => {
+  const path = new PlayedPath(["a"]);
+  const client = proven(path, "t");
+  const watch = client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  const served = path.backend("a").last;
+  path
+    .backend("a")
+    .sessions.find(({ session }) => session.openCount > 0)
+    ?.session.goAway();
+  path.settle();
+  const later = client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.clock.advance(300);
+  path.backend("a").last.answer(200, "later");
+  served.answer(200, "served");
+  path.settle();
+  assert.equal([watch.body, later.body], ["served", "later"]);
+});
+
+test("a removed backend that hangs is found out: who waits on it hears within seconds", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  const write = client.ask("DELETE", "/api/v1/namespaces/n/pods/p", [bearer("t")]);
+  path.settle();
+  const name = ["a", "b"].find((one) => path.backend(one).asked.length > 0) ?? "";
+  for (const { cable } of path.backend(name).sessions) cable.blackHole();
+  path.reconcile(["a", "b"].filter((one) => one !== name));
+  path.clock.advance(3000);
+  assert.is(write.status, "502");
+  assert.is(path.exchanges.size, 0);
+});
+
+test("sharing none gives every client lanes of its own", () => {
+  const path = new PlayedPath(["a"], { sharing: "none" });
+  for (const token of ["t", "u"]) path.client().ask("GET", "/api", [bearer(token)]);
+  path.settle();
+  assert.is(lanesOf(path).filter((name) => name.startsWith("private")).length, 2);
+});
+
+test("lanes beyond the warm ones go after a minute without a stream", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("GET", "/api");
+  path.settle();
+  path.backend("a").last.answer(200);
+  path.clock.advance(62_000);
+  assert.equal(lanesOf(path), ["proven-plain", "proven-long"]);
+});
+
+test("a warm lane is replaced before its apiserver ends it: 90 s without a stream, PING or not", () => {
+  const path = new PlayedPath(["a"]);
+  for (let second = 0; second < 300; second += 1) {
+    path.clock.advance(1_000);
+    path.settle();
+    for (const { lanes } of path.upstreams.lanesOf("a")?.rows ?? []) {
+      assert.ok(lanes.some((lane) => lane.room > 0));
+      assert.ok(lanes.every((lane) => path.clock.now() - lane.idleSince < 90_000));
+    }
+  }
+});
+
+test("a client that hangs up while it waits leaves no trace", () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  path.settle();
+  const ear = client.ask("GET", "/api");
+  ear.stream.reset(8);
+  path.settle();
+  assert.is(path.exchanges.size, 0);
+  assert.is(path.backend("a").asked.length, 0);
+});
+
+test("a backend whose PINGs are answered late is ready again as soon as they are", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(300);
+  const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
+  path.clock.advance(1000);
+  assert.is(path.backends.views[0]?.state, "suspect");
+  releases[0]?.();
+  path.clock.advance(100);
+  assert.is(path.backends.views[0]?.state, "ready", "one lane that answers speaks for it");
+  releases[1]?.();
+  path.clock.advance(100);
+  assert.is(path.backends.views[0]?.state, "ready");
+});
+
+test("when the one silent lane of a backend dies, the others speak for it", () => {
+  const path = new PlayedPath(["a"]);
+  path.client().ask("GET", "/api", [bearer("new")]);
+  path.settle();
+  path
+    .backend("a")
+    .sessions.find(({ session }) => session.openCount > 0)
+    ?.cable.blackHole();
+  path.clock.advance(3000);
+  assert.is(path.backends.views[0]?.state, "ready");
+  assert.equal(lanesOf(path).slice(0, 2), ["proven-plain", "proven-long"]);
+});
+
+test("those who wait for a backend that is replaced go to its successor", () => {
+  const path = new PlayedPath(["a"]);
+  path.played.set("b", path.backend("a"));
+  path.backend("a").isMute = true;
+  const write = path.client().ask("POST", "/x", [bearer("t")]);
+  path.settle();
+  path.backend("a").isMute = false;
+  path.reconcile(["b"]);
+  path.settle();
+  path.backend("a").last.answer(201);
+  path.settle();
+  assert.is(write.status, "201");
+});
+
+test("lanes that retire hold up no successor, however many watches they still have", () => {
+  const path = new PlayedPath(["a"]);
+  for (let index = 0; index <= 16; index += 1) {
+    path.client().ask("GET", "/api/v1/pods?watch=1");
+    path.clock.advance(300);
+    assert.is(path.backend("a").asked.length, index + 1);
+    for (const { session } of path.backend("a").sessions) if (session.openCount > 0) session.goAway();
+    path.settle();
+  }
+});
+
+test("when a lane cannot be opened, those who wait for it go to the next backend, whatever other lanes live", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const client = path.client();
+  client.ask("GET", "/bind", [bearer("t")]);
+  path.settle();
+  const [bound, other] = path.backend("a").asked.length > 0 ? ["a", "b"] : ["b", "a"];
+  path.backend(bound).last.answer(200);
+  path.settle();
+  path.backend(bound).isDown = true;
+  client.ask("POST", "/long/proxy", [bearer("new")]);
+  client.ask("GET", "/api/v1/pods?watch=1", [bearer("new")]);
+  path.settle();
+  assert.is(path.backends.views.find(({ name }) => name === bound)?.state, "ready");
+  assert.is(path.backend(other).asked.length, 1);
+});
+
+test("who waits for an unproven lane takes a proven one as soon as its bearer is", () => {
+  const path = new PlayedPath(["a"]);
+  const trusting = path.client();
+  trusting.ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  const first = path.backend("a").last;
+  path.backend("a").maxStreams = 0;
+  const watch = path.client().ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.clock.advance(1000);
+  assert.is(path.backend("a").asked.length, 1);
+  first.answer(200);
+  path.clock.advance(1000);
+  assert.is(path.backend("a").asked.length, 2);
+  path.backend("a").last.answer(200);
+  path.settle();
+  assert.is(watch.status, "200");
+});
+
+test("nobody waits for a lane for ever: after its attempts it is refused, with Retry-After if it is safe", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").maxStreams = 0;
+  const late = path.client().ask("GET", "/api/v1/pods?watch=1");
+  path.clock.advance(limits.laneWaitMs);
+  assert.is(late.status, "");
+  path.clock.advance(limits.attempts * limits.laneWaitMs);
+  assert.equal([late.status, late.heads[0]?.some(({ name }) => name === "retry-after")], ["429", true]);
+});
+
+test("beyond ten thousand who wait for a lane the next one is told to come back", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  path.backend("a").isMute = true;
+  const lanes = path.upstreams.lanesOf("a");
+  const key = laneKey("unproven", "plain");
+  const refused: string[] = [];
+  const waiter = (): Waiter => ({
+    key,
+    wanted: () => key,
+    ready() {},
+    suspected() {},
+    refused: ({ code }) => refused.push(code),
+  });
+  for (let index = 0; index < limits.waitingExchanges; index += 1) lanes?.wait(waiter());
+  assert.equal(refused, []);
+  lanes?.wait(waiter());
+  assert.equal(refused, ["overload"]);
+});
+
+test("dials of a backend that is down come further and further apart, up to half a second", () => {
+  const path = new PlayedPath(["a"]);
+  const dials: number[] = [];
+  path.backend("a").kill();
+  const { connect } = PlayedBackend.prototype;
+  path.backend("a").connect = function dial(owner): ReturnType<typeof connect> {
+    dials.push(path.clock.now());
+    return connect.call(this, owner);
+  };
+  path.clock.advance(5000);
+  const times = [...new Set(dials)];
+  const apart = times.slice(1).map((at, index) => Math.round(at - (times[index] ?? 0)));
+  assert.equal(apart.slice(0, 5), [
+    limits.redialFirstMs * 2,
+    400,
+    limits.redialMostMs,
+    limits.redialMostMs,
+    limits.redialMostMs,
+  ]);
+});
+
+test("a dial into a hole that has healed is begun again when a newer socket is answered, a fresh one is let be", () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.clock.advance(3000);
+  const lanes = path.upstreams.lanesOf("a");
+  const opening = (): readonly Lane[] =>
+    lanes?.rows.flatMap((row) => row.lanes.filter((lane) => lane.isOpening)) ?? [];
+  const aged = opening().filter((lane) => path.clock.now() - lane.dialledAt >= limits.hurriedDialMs);
+  assert.ok(aged.length > 0);
+  path.backend("a").isMute = false;
+  lanes?.hurry(1);
+  assert.ok(aged.every((lane) => !lane.isOpening));
+  const fresh = opening();
+  lanes?.hurry(1);
+  assert.equal(opening(), fresh);
+  path.clock.advance(100);
+  assert.is(path.backends.views[0]?.state === "dead", false);
+});
+
+test("a dial that we gave up ourselves says nothing of the backend", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.clock.advance(3000);
+  const told: string[] = [];
+  path.journal.subscribe((entry) => {
+    if (entry.kind === "backend.changed") told.push(`${entry.to}: ${entry.reason}`);
+  });
+  // The first of several sockets that wait is answered; it was begun before the lanes were dialled.
+  path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
+  path.upstreams.lanesOf("a")?.hurry(1);
+  path.settle();
+  assert.equal(
+    told.filter((text) => text.includes("Dialled again")),
+    [],
+  );
+});
+
+test("clients with lanes of their own leave nothing behind, even if they never got one", () => {
+  const path = new PlayedPath(["a"], { sharing: "none" });
+  for (let index = 0; index < 2 * limits.dialsPerSecond; index += 1) {
+    const client = path.client();
+    client.ask("GET", "/api", [bearer("t")]);
+    path.settle();
+    client.cable.cut("gone");
+    path.settle();
+  }
+  const rows = (): number =>
+    (path.upstreams.lanesOf("a")?.rows ?? []).filter(({ key }) => key.owner !== "").length;
+  path.clock.advance(2 * limits.idleLaneMs);
+  assert.is(rows(), 0);
+});
+
+test("a lane whose handshake is slow is not given up for a probe that is as slow", () => {
+  const path = new PlayedPath(["a"]);
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.clock.advance(3_000);
+  const lanes = path.upstreams.lanesOf("a");
+  const opening = (): readonly Lane[] =>
+    lanes?.rows.flatMap((row) => row.lanes.filter((lane) => lane.isOpening)) ?? [];
+  const before = opening();
+  const oldest = Math.max(...before.map((lane) => path.clock.now() - lane.dialledAt));
+  lanes?.hurry(oldest / 3 + 1);
+  assert.equal(opening(), before);
+});
+
+test("those who wait for a dial that we begin anew wait on", () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(1_000);
+  path.backend("a").kill();
+  path.backend("a").isDown = false;
+  path.backend("a").isMute = true;
+  path.settle();
+  const ear = path.client().ask("GET", "/api", [bearer("t")]);
+  path.clock.advance(limits.hurriedDialMs + 200);
+  path.backend("a").isMute = false;
+  path.upstreams.lanesOf("a")?.hurry(1);
+  path.settle();
+  path.backend("a").last.answer(200, "x");
+  path.settle();
+  assert.is(ear.status, "200");
+});
+
+test("warm lanes that the budget held back come as soon as there is some", () => {
+  const path = new PlayedPath(["a"]);
+  const warm = lanesOf(path);
+  path.clock.advance(5000);
+  for (const { cable } of path.backend("a").sessions) cable.cut("reset");
+  path.clock.advance(limits.redialFirstMs - 1);
+  for (let index = 0; index < 3 * limits.dialsPerSecond; index += 1) {
+    const key = laneKey("private", "plain", `client-${index}`);
+    path.upstreams.lanesOf("a")?.wait({
+      key,
+      wanted: () => key,
+      ready() {},
+      suspected() {},
+      refused() {},
+    });
+  }
+  path.clock.advance(5000);
+  assert.equal(
+    lanesOf(path).filter((name) => warm.includes(name)),
+    warm,
+  );
+});
+
+test.run();

@@ -1,0 +1,78 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { isRefusal, isShutdown, Refusal } from "../../../src/proxy/upstream/refusal.ts";
+
+const test = suite("proxy/refusal");
+
+const head = [new Field(":status", "503")];
+
+/** What it says when it is taken after all. */
+function told(refusal: Refusal): string[] {
+  const heard: string[] = [];
+  refusal.tell({
+    headers: (fields, end) => heard.push(`${fields[0]?.value} ${end}`),
+    data: (body, end) => heard.push(`${body.toString()} ${end}`),
+  });
+  return heard;
+}
+
+test("a refusal is told as it came: its head, what there is of its body, its end", () => {
+  assert.equal(told(new Refusal(head, true, new Buffered(1000))), ["503 true"]);
+  const buffered = new Buffered(1000);
+  const refusal = new Refusal(head, false, buffered);
+  refusal.keep(Buffer.from("not "), 0, 4, false);
+  refusal.keep(Buffer.from("now"), 0, 3, false);
+  assert.equal([refusal.heldBytes, buffered.bytes], [7, 7]);
+  assert.equal(told(refusal), ["503 false", "not now false"]);
+  assert.is(buffered.bytes, 0);
+});
+
+test("an end without octets and trailers are told too", () => {
+  const ended = new Refusal(head, false, new Buffered(1000));
+  ended.keep(Buffer.from("x"), 0, 1, false);
+  ended.keep(Buffer.alloc(0), 0, 0, true);
+  assert.equal(told(ended), ["503 false", "x true"]);
+  const trailed = new Refusal(head, false, new Buffered(1000));
+  trailed.endWith([new Field("x-sum", "7")]);
+  assert.equal(told(trailed), ["503 false", "7 true"]);
+});
+
+test("what is forgotten is held no longer", () => {
+  const buffered = new Buffered(1000);
+  const refusal = new Refusal(head, false, buffered);
+  refusal.keep(Buffer.from("x"), 0, 1, true);
+  refusal.forget();
+  assert.is(buffered.bytes, 0);
+});
+
+test("429 and 5xx refuse; any other answer is as good as the next one's", () => {
+  assert.equal([200, 301, 401, 404, 410, 429, 500, 503].filter(isRefusal), [429, 500, 503]);
+});
+
+/** As `http.Error` or a filter of k8s.io/apiserver writes it, but for one field. */
+function answer(status: string, type: string, without = ""): Field[] {
+  const fields = [
+    new Field("retry-after", "1"),
+    new Field("content-type", type),
+    new Field("x-content-type-options", "nosniff"),
+  ];
+  return [new Field(":status", status), ...fields.filter(({ name }) => name !== without)];
+}
+
+test("the 503 of an apiserver's last moments is told by its fields", () => {
+  assert.ok(isShutdown(answer("503", "application/json"), false));
+  assert.not.ok(isShutdown(answer("503", "text/plain; charset=utf-8"), false));
+  for (const name of ["retry-after", "x-content-type-options"])
+    assert.not.ok(isShutdown(answer("503", "application/json", name), true), name);
+  assert.not.ok(isShutdown(answer("500", "application/json"), true));
+});
+
+test("a 429 is a shutdown only where the backend is known to be going: an overloaded one writes the same", () => {
+  assert.ok(isShutdown(answer("429", "text/plain; charset=utf-8"), true));
+  assert.not.ok(isShutdown(answer("429", "text/plain; charset=utf-8"), false));
+  assert.not.ok(isShutdown(answer("429", "application/json"), true));
+});
+
+test.run();

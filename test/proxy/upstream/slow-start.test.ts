@@ -1,0 +1,90 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { choose } from "../../../src/proxy/upstream/choose.ts";
+import { SlowStart, shareAfter } from "../../../src/proxy/upstream/slow-start.ts";
+import { manualClock } from "../../support/clock.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/slow-start");
+
+test("it counts for more with each second, and for a whole one at last", () => {
+  assert.is(shareAfter(0), limits.slowStartLeast);
+  assert.is(shareAfter(15_000), 0.5);
+  assert.is(shareAfter(30_000), 1);
+  assert.is(shareAfter(1e9), 1);
+});
+
+test("only a backend that had lost its clients begins anew: a false alarm costs nothing", () => {
+  const clock = manualClock();
+  const slowStart = new SlowStart(clock);
+  const judged = (state: "ready" | "suspect" | "dead" | "draining"): boolean =>
+    slowStart.judged({ name: "a", state });
+  assert.ok(judged("ready"), "it has come");
+  clock.advance(30_000);
+  assert.not(judged("suspect"));
+  assert.not(judged("ready"));
+  assert.is(slowStart.shareOf("a"), 1);
+  // On its way back from the dead it is suspect for a while.
+  for (const lost of ["dead", "draining"] as const) {
+    assert.not(judged(lost));
+    assert.not(judged("suspect"));
+    assert.ok(judged("ready"), "it has returned");
+    assert.is(slowStart.shareOf("a"), limits.slowStartLeast, lost);
+    clock.advance(30_000);
+    assert.is(slowStart.shareOf("a"), 1);
+  }
+  slowStart.reconcile([]);
+  assert.is(slowStart.shareOf("a"), limits.slowStartLeast);
+});
+
+test("5,000 clients that come at once do not all go to the one that has just come back", () => {
+  const clock = manualClock();
+  const slowStart = new SlowStart(clock);
+  const streams = new Map([
+    ["a", 5000],
+    ["b", 0],
+  ]);
+  slowStart.judged({ name: "a", state: "ready" });
+  clock.advance(60_000);
+  slowStart.judged({ name: "b", state: "ready" });
+  const views = ["a", "b"].map((name) => ({ name, state: "ready", since: 0 }) as const);
+  const loads = (name: string): number => ((streams.get(name) ?? 0) + 1) / slowStart.shareOf(name);
+  const taken: number[] = [];
+  for (const second of [1, 2, 3]) {
+    clock.advance(1000);
+    for (let client = 0; client < 5000; client += 1) {
+      const name = choose({ views, loads, bound: undefined, tried: [] });
+      if (typeof name === "string") streams.set(name, (streams.get(name) ?? 0) + 1);
+    }
+    taken.push(streams.get("b") ?? 0);
+    assert.ok((streams.get("b") ?? 0) <= (5000 * (second + 1) * second) / 30 + 1, taken.join());
+  }
+});
+
+test("on the path: a backend that comes back gets its part of newcomers, and all of them when it is alone", () => {
+  const path = new PlayedPath(["a", "b"], { down: ["b"] });
+  path.settle();
+  for (let count = 0; count < 40; count += 1)
+    path.client().ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${count}`)]);
+  path.clock.advance(31_000);
+  path.backend("b").isDown = false;
+  path.clock.advance(5000);
+  assert.is(path.backends.views.find(({ name }) => name === "b")?.state, "ready");
+  for (let count = 0; count < 40; count += 1) {
+    path.client().ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${count}`)]);
+    path.settle();
+  }
+  const [onA, onB] = [path.upstreams.loadOf("a"), path.upstreams.loadOf("b")];
+  assert.is(onA + onB, 80);
+  // 5 s of 30 are a sixth: without the ramp it would have 40.
+  assert.ok(onB >= 5 && onB <= 15, `${onB} on b`);
+  path.backend("a").kill();
+  path.settle();
+  const lonely = path.client();
+  lonely.ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  assert.is(lonely.downstream.client.backend, "b");
+});
+
+test.run();

@@ -1,0 +1,268 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { Renewals, type RenewalsParts } from "../../../src/watch/detectors/renewals.ts";
+import { countedClock } from "../../support/clock.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
+import { blackHole, json, linesOf, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
+
+const test = suite("proxy/renewals");
+
+/** A watch from which its other backend went, and came back with a cache that begins now; etcd is at 20. */
+function returned(query = "resourceVersion=7&allowWatchBookmarks=true") {
+  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), query });
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.to);
+  watch.advance(1000);
+  watch.to.isDown = false;
+  watch.advance(1000);
+  if (watch.from.asked.length > 1) watch.list(watch.from, "20");
+  return watch;
+}
+
+test("a backend has come back: a watch elsewhere is asked for once more where it is, and can go there then", () => {
+  const watch = returned();
+  const list = watch.from.asked[1]?.request;
+  assert.is(list?.path, "/api/v1/configmaps?limit=1", "etcd is asked for progress");
+  assert.is(list?.fields.find(({ name }) => name === "authorization")?.value, "Bearer t");
+  assert.is(watch.from.asked.length, 3);
+  assert.is(watch.queryOf(watch.from), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
+  const renewal = watch.serve(watch.from, "=20");
+  assert.is(renewal.resetCode, errorCode.CANCEL, "it has done what it was for");
+  watch.has("+8a =20");
+  watch.kill(watch.from);
+  assert.match(watch.queryOf(watch.to), "resourceVersion=20&");
+  watch.serve(watch.to, "~21a");
+  watch.has("+8a =20 ~21a");
+  assert.is(watch.path.moves.renewals, 1);
+});
+
+test("a client that did not ask for bookmarks sees nothing of it", () => {
+  const watch = returned("resourceVersion=7");
+  watch.serve(watch.from, "=20");
+  watch.has("+8a");
+  watch.kill(watch.from);
+  assert.match(watch.queryOf(watch.to), "resourceVersion=20&allowWatchBookmarks=true&");
+});
+
+test("nor does one that began with a state, whose own leg has none and is not missed any", () => {
+  const watch = returned("");
+  assert.not.match(watch.from.asked[0]?.request.path ?? "", "allowWatchBookmarks");
+  assert.is(watch.from.asked.length, 1, "it is in its initial events as far as anybody knows");
+  const live = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), query: "" });
+  live.serve(live.from, "+8a ~9a");
+  live.kill(live.to);
+  live.advance(1000);
+  live.to.isDown = false;
+  live.advance(1000);
+  live.list(live.from, "20");
+  live.serve(live.from, "=20");
+  live.advance(limits.hungMs + limits.patrolMs);
+  assert.equal([live.from.asked.length, live.to.asked.length], [3, 0], "silent, and not hung");
+  live.has("+8a ~9a");
+});
+
+test("an event that only the new leg shows goes on, and the first does not repeat it", () => {
+  const watch = returned();
+  watch.serve(watch.from, "~9a");
+  watch.from.asked[0]?.say(linesOf("~9a"));
+  watch.from.asked[0]?.say(linesOf("~10a"));
+  watch.say(watch.from, "~10a =12");
+  watch.has("+8a ~9a ~10a =12");
+});
+
+test("whoever was shown something since is not asked for, nor one without bookmarks", () => {
+  for (const [resource, bookmarks] of [
+    ["/api/v1/namespaces/n/events", "always"],
+    ["/apis/metrics.k8s.io/v1beta1/pods", "always"],
+    ["/api/v1/pods", "as-asked"],
+  ] as const) {
+    const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks }), resource });
+    watch.serve(watch.from, "+8a");
+    watch.kill(watch.to);
+    watch.advance(1000);
+    watch.to.isDown = false;
+    watch.advance(2000);
+    assert.is(watch.from.asked.length, 1, resource);
+  }
+  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }) });
+  watch.serve(watch.from, "+8a");
+  const other = watch.client.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer("t")]);
+  watch.path.settle();
+  watch.serve(watch.from, "+8b");
+  watch.advance(10);
+  watch.path.renewals.returned(watch.to === watch.path.backend("a") ? "a" : "b");
+  watch.say(watch.from, "~9b");
+  watch.advance(1000);
+  assert.is(watch.from.asked.length, 3);
+  assert.match(watch.from.last.request.path, "configmaps");
+  assert.is(other.body, linesOf("+8b ~9b"));
+});
+
+test("a second leg that ends in order, as ours do, is no end of a watch that is older than half an hour", () => {
+  const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
+  watch.serve(watch.from, "+8a");
+  for (let ms = 0; ms < limits.watchServerMs + 60_000; ms += 60_000) {
+    watch.say(watch.from, `=${100 + ms}`);
+    watch.advance(60_000);
+  }
+  watch.path.renewals.returned(watch.to === watch.path.backend("a") ? "a" : "b");
+  watch.advance(1000);
+  watch.list(watch.from, "9000000");
+  assert.match(watch.queryOf(watch.from), "timeoutSeconds=3", "it is asked for once more");
+  const asked = watch.from.asked.length;
+  watch.serve(watch.from);
+  watch.end(watch.from);
+  watch.advance(limits.resumeMs);
+  watch.from.asked[0]?.say(linesOf("~9000000a"));
+  watch.advance(100);
+  assert.match(watch.ear.body, /"9000000"/);
+  assert.equal([watch.ear.isEnded, watch.ear.resetCode], [false, undefined]);
+  assert.is(watch.from.asked.length, asked + 1, "and its cache is looked at");
+});
+
+test("many are asked for one after the other", () => {
+  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  for (let count = 0; count < 39; count += 1)
+    watch.client.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer("t")]);
+  path.settle();
+  for (const asked of watch.from.asked.slice(1)) asked.side?.sendHeaders(ok, false);
+  path.settle();
+  path.clock.advance(10);
+  path.renewals.returned("b");
+  path.clock.advance(3 * limits.renewalPauseMs);
+  const asked = (): number => watch.from.asked.length - 40;
+  assert.is(asked(), 2, "a list of each resource");
+  for (const list of watch.from.asked.slice(40)) list.answer(200, listOf("20"), [json]);
+  path.settle();
+  path.clock.advance(20 * limits.renewalPauseMs);
+  assert.ok(asked() >= 20 && asked() <= 23, String(asked()));
+  path.clock.advance(40 * limits.renewalPauseMs);
+  assert.is(asked(), 42);
+});
+
+test("its backend falls meanwhile: it goes on elsewhere, and not with the leg that was for a bookmark", () => {
+  const watch = returned();
+  watch.serve(watch.from);
+  watch.kill(watch.from);
+  watch.advance(100);
+  assert.match(watch.queryOf(watch.to), "resourceVersion=8&");
+  assert.match(watch.queryOf(watch.to), /timeoutSeconds=359\d$/);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("the first leg alone is lost: the watch is asked for anew, for all of its time", () => {
+  const watch = returned();
+  const first = watch.from.asked[0];
+  const renewal = watch.serve(watch.from);
+  first?.fail();
+  watch.path.settle();
+  assert.is(renewal.resetCode, errorCode.CANCEL);
+  const asked = [...watch.from.asked.slice(3), ...watch.to.asked];
+  assert.is(asked.length, 1);
+  assert.match(asked[0]?.request.path ?? "", /timeoutSeconds=359\d$/);
+});
+
+test("its backend falls silent meanwhile: a shadow is more urgent", () => {
+  const watch = returned();
+  watch.serve(watch.from);
+  blackHole(watch.from);
+  watch.advance(1500);
+  assert.is(watch.to.asked.length, 1);
+  watch.serve(watch.to, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("no bookmark comes: after its time nothing is left of it", () => {
+  const watch = returned();
+  watch.serve(watch.from);
+  watch.end(watch.from);
+  watch.from.asked[0]?.say(linesOf("~9a"));
+  watch.path.settle();
+  watch.has("+8a ~9a");
+  assert.is(watch.from.asked.length, 3);
+});
+
+test("a cache that lists anew shows by its refusal: watches of that resource elsewhere are asked for, if they are older", () => {
+  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  const ask = (resource: string, version: number): void => {
+    watch.client.ask("GET", `/api/v1/${resource}?watch=true&resourceVersion=${version}`, [bearer("t")]);
+    path.settle();
+    watch.serve(watch.from);
+  };
+  ask("configmaps", 20);
+  ask("pods", 5);
+  assert.is(watch.from.asked.length, 3);
+  // Another client's watch is lost at b, which has nothing from before 15.
+  const other = new PlayedWatch({ path, client: path.client(), query: "resourceVersion=9" });
+  const message = "too old resource version: 9 (15)";
+  assert.is(other.from, watch.to);
+  other.serve(other.from);
+  other.from.last.say(`{"type":"ERROR","object":{"kind":"Status","code":410,"message":"${message}"}}\n`);
+  path.settle();
+  const before = watch.from.asked.length;
+  path.clock.advance(limits.standingsMs + 100);
+  assert.is(watch.from.asked.length, before + 1);
+  watch.list(watch.from, "20");
+  assert.is(watch.from.asked.length, before + 2);
+  assert.match(watch.queryOf(watch.from), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
+});
+
+test("a client whose time is nearly over is left alone", () => {
+  const watch = returned("resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=4");
+  assert.is(watch.from.asked.length, 1);
+});
+
+for (const [what, resource, query, count] of [
+  ["a watch that has bookmarks is asked for one", "/api/v1/configmaps", "&allowWatchBookmarks=true", 1],
+  ["a watch of Events has none, and is not", "/api/v1/events", "", 0],
+  ["a watch that is about to end is not", "/api/v1/configmaps", "&timeoutSeconds=2", 0],
+] as const) {
+  test(`when its next backend has forgotten its version, ${what}`, () => {
+    const watch = new PlayedWatch({ resource, query: `resourceVersion=7${query}` });
+    watch.serve(watch.from, "+8a ~9a");
+    const [exchange] = watch.path.exchanges.live;
+    if (exchange?.watching !== undefined) watch.path.renewals.refused(exchange.watching);
+    watch.advance(10);
+    if (count > 0) watch.list(watch.from, "20");
+    assert.is(watch.path.moves.renewals, count);
+  });
+}
+
+test("of 50,000 watches elsewhere the one that was shown something last is the first, and no loop turn is for all of them", () => {
+  const clock = countedClock();
+  const order: number[] = [];
+  const perTurn = new Map<number, number>();
+  const live = Array.from({ length: 50_000 }, (_, index) => {
+    const lastEventAt = (index * 7919) % 50_000;
+    return {
+      isEnded: false,
+      watching: {
+        leg: { backend: index % 2 === 0 ? "a" : "b" },
+        mayHaveTwo: true,
+        progress: { lastEventAt },
+        legs: {
+          isOlderThan(): boolean {
+            order.push(lastEventAt);
+            perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
+            return false;
+          },
+        },
+      },
+    };
+  });
+  const renewals = new Renewals({ clock, exchanges: { live } } as unknown as RenewalsParts);
+  renewals.returned("b");
+  clock.advance(1000);
+  assert.is(order.length, 25_000);
+  assert.ok(order.every((at, index) => index === 0 || at < (order[index - 1] ?? 0)));
+  assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
+});
+
+test.run();

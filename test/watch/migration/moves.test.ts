@@ -1,0 +1,195 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
+import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
+
+const test = suite("proxy/moves");
+
+/** Watches that one backend serves, `count` of them on a few clients. */
+function many(count: number): {
+  path: PlayedPath;
+  from: PlayedBackend;
+  to: PlayedBackend;
+  ended: () => number;
+} {
+  const path = new PlayedPath(["a", "b"]);
+  const { from, to, client } = new PlayedWatch({ path });
+  // Of a bearer that was never accepted only a few requests are asked at once (D15).
+  client.ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  from.asked.pop()?.side?.sendHeaders(ok, true);
+  path.settle();
+  let at = client;
+  const ears = Array.from({ length: count - 1 }, (_, index) => {
+    if (index % 50 === 49) {
+      at = path.client();
+      at.downstream.client.backend = client.downstream.client.backend;
+    }
+    return at.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer("t")]);
+  });
+  for (let turn = 0; turn < 20 && from.asked.length < count; turn += 1) path.clock.advance(50);
+  assert.is(from.asked.length, count);
+  for (const asked of from.asked) {
+    asked.side?.sendHeaders(ok, false);
+    asked.say(linesOf("+8a"));
+  }
+  path.settle();
+  return { path, from, to, ended: () => ears.filter(({ isEnded }) => isEnded).length };
+}
+
+test("a mass of lost watches is moved at a thousand a second, a hundred of them at once (D6)", () => {
+  const { path, from, to, ended } = many(400);
+  from.kill();
+  path.settle();
+  assert.is(path.moves.waiting, 400 - limits.moveBurst);
+  path.clock.advance(100);
+  assert.ok(Math.abs(path.moves.waiting - 200) <= 10, String(path.moves.waiting));
+  path.clock.advance(1000);
+  for (let turn = 0; turn < 20; turn += 1) path.clock.advance(50);
+  assert.equal([path.moves.waiting, to.asked.length, ended()], [0, 400, 0]);
+});
+
+test("a mass of moves is told in one line of the journal", () => {
+  const { path, from, to } = many(100);
+  from.kill();
+  path.settle();
+  for (let turn = 0, served = 0; turn < 20; turn += 1) {
+    path.clock.advance(20);
+    for (; served < to.asked.length; served += 1) to.asked[served]?.side?.sendHeaders(ok, false);
+    path.settle();
+  }
+  path.clock.advance(limits.waveMs);
+  const told = path.entries.filter(({ kind }) => kind === "watches.moved");
+  assert.is(told.length, 1);
+  assert.is(path.moves.moves.get("lost"), 100);
+});
+
+test("watches of a backend that goes leave it at two hundred a second, and lose nothing (W9)", () => {
+  const { path, from, to } = many(100);
+  from.isDown = true;
+  goAway(from);
+  path.clock.advance(250);
+  const moved = to.asked.length;
+  assert.ok(moved >= 40 && moved <= 60, `${moved} of the 50 that are due`);
+  path.clock.advance(750);
+  assert.is(to.asked.length, 100);
+});
+
+test("a backend that is overloaded slows them down", () => {
+  const { path, from, to } = many(300);
+  from.kill();
+  path.settle();
+  to.last.answer(429);
+  path.settle();
+  const before = path.moves.waiting;
+  path.clock.advance(100);
+  assert.ok(before - path.moves.waiting <= 60, String(before - path.moves.waiting));
+});
+
+test("five caches that are being filled slow no watch of another resource down", () => {
+  const { path, from, to } = many(300);
+  from.kill();
+  path.settle();
+  const json = new Field("content-type", "application/json");
+  for (const asked of to.asked.slice(-5)) asked.answer(429, '{"kind":"Status","code":429}', [json]);
+  path.settle();
+  const before = path.moves.waiting;
+  path.clock.advance(100);
+  assert.ok(before - path.moves.waiting >= 90, String(before - path.moves.waiting));
+});
+
+test("a backend that falls lane by lane is asked once, and again only after a pause", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.to);
+  watch.advance(3000);
+  for (let turn = 0; turn < 3; turn += 1) {
+    watch.from.last.side?.reset(errorCode.INTERNAL_ERROR);
+    watch.path.settle();
+  }
+  assert.is(watch.from.asked.length, 1);
+  watch.advance(limits.strandedMs);
+  watch.serve(watch.from, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("a hole under one lane is left for another lane of the same backend", () => {
+  const path = new PlayedPath(["a", "b"], { warm: 2 });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  // Which of its sockets carries the watch is known by what it is asked on.
+  const holes = watch.from.sessions.filter(({ session }) => session.openCount > 0);
+  for (const { cable } of holes) cable.blackHole();
+  watch.advance(750);
+  assert.equal([watch.from.asked.length, watch.to.asked.length], [2, 0]);
+  watch.serve(watch.from, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("where nobody else answers, a new lane to the same backend is dialled", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.kill(watch.to);
+  watch.advance(3000);
+  // Every lane that could carry it, but not the backend: sockets that are opened from now on are well.
+  for (const { session, cable } of watch.from.sessions) if (session.openCount > 0) cable.blackHole();
+  watch.advance(1000);
+  assert.is(watch.from.asked.length, 2);
+  watch.serve(watch.from, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("a shadow that is in doubt itself makes room for another", () => {
+  const path = new PlayedPath(["a", "b", "c"]);
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  blackHole(watch.from);
+  watch.advance(750);
+  const [shadow, third] = [...path.played.values()]
+    .filter((one) => one !== watch.from)
+    .toSorted((x, y) => y.asked.length - x.asked.length);
+  if (shadow === undefined || third === undefined) throw new Error("Three are played");
+  assert.equal([shadow.asked.length, third.asked.length], [1, 0]);
+  blackHole(shadow);
+  watch.advance(1200);
+  assert.is(third.asked.length, 1);
+  watch.serve(third, "~9a");
+  watch.has("+8a ~9a");
+});
+
+test("a lane that goes while its backend stays sends its watches to another lane there", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  const [one] = watch.from.sessions.filter(({ session }) => session.openCount > 0);
+  one?.session.goAway();
+  watch.advance(100);
+  assert.equal([watch.from.asked.length, watch.to.asked.length], [2, 0]);
+  watch.serve(watch.from, "~9a");
+  watch.has("+8a ~9a");
+  assert.is(watch.from.asked[0]?.resetCode, errorCode.CANCEL);
+});
+
+test("however many are refused at once, one timer sets the pace", () => {
+  const { path, from, to } = many(60);
+  const [name = ""] = [...path.played].find(([, one]) => one === to) ?? [];
+  const lanes = path.upstreams.lanesOf(name);
+  if (lanes === undefined) throw new Error("It has lanes");
+  lanes.take = () => undefined;
+  lanes.wait = (waiter) => waiter.refused(new Failure("overload", "proxy", "Full"));
+  path.moves.slowDown();
+  let timers = 0;
+  const { after } = path.clock;
+  path.clock.after = (ms, run) => {
+    if (ms === limits.movePauseMs) timers += 1;
+    return after(ms, run);
+  };
+  from.kill();
+  path.clock.advance(1000);
+  assert.ok(timers <= 1000 / limits.movePauseMs + 1, `${timers} timers in a second`);
+});
+
+test.run();

@@ -1,0 +1,56 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { Waves } from "../../../src/watch/migration/waves.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("proxy/waves");
+
+test("moves of one second are told as one for each way they went", () => {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const waves = new Waves(clock, journal);
+  for (let index = 0; index < 5000; index += 1) waves.add("lost", "a", "b", index);
+  waves.add("lost", "a", "c", 3);
+  waves.add("leaving", "a", "b", 0);
+  clock.advance(limits.waveMs);
+  const moved = { kind: "watches.moved" } as const;
+  assert.equal(entries, [
+    { ...moved, reason: "lost", from: "a", to: "b", count: 5000, slowestMs: 4999 },
+    { ...moved, reason: "lost", from: "a", to: "c", count: 1, slowestMs: 3 },
+    { ...moved, reason: "leaving", from: "a", to: "b", count: 1, slowestMs: 0 },
+  ]);
+  waves.add("lost", "a", "b", 7);
+  clock.advance(limits.waveMs);
+  assert.equal(entries.at(-1), { ...moved, reason: "lost", from: "a", to: "b", count: 1, slowestMs: 7 });
+  clock.advance(10 * limits.waveMs);
+  assert.is(entries.length, 4);
+});
+
+test("so are ends, by their reason and by who served last", () => {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const waves = new Waves(clock, journal);
+  for (let index = 0; index < 30; index += 1)
+    waves.end("initial-events", "a", { resource: "/pods", version: "" });
+  for (const version of ["8", "7"]) waves.end("expired", "b", { resource: "apps/deployments", version });
+  clock.advance(limits.waveMs);
+  assert.equal(entries, [
+    { kind: "watches.ended", reason: "initial-events", from: "a", resource: "/pods", version: "", count: 30 },
+    {
+      kind: "watches.ended",
+      reason: "expired",
+      from: "b",
+      resource: "apps/deployments",
+      version: "7",
+      count: 2,
+    },
+  ]);
+});
+
+test.run();

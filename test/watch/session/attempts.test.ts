@@ -1,0 +1,111 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Attempts } from "../../../src/watch/session/attempts.ts";
+
+const test = suite("watch/attempts");
+
+const second = 1000;
+
+test("three backends are asked, not more", () => {
+  const attempts = new Attempts();
+  assert.equal(
+    [1, 2, 3, 4].map((at) => attempts.mayTry(at)),
+    [true, true, true, false],
+  );
+});
+
+test("one that could not be asked does not count", () => {
+  const attempts = new Attempts();
+  for (let at = 0; at < 20; at += 1) {
+    assert.ok(attempts.mayTry(at));
+    attempts.uncount();
+  }
+  assert.not(attempts.mayTry(15_000), "but its time does");
+});
+
+test("nor do the first three that were lost on their way", () => {
+  const attempts = new Attempts();
+  const tries = [1, 2, 3, 4, 5, 6, 7].map((at) => {
+    const mayTry = attempts.mayTry(at);
+    if (mayTry) attempts.lost();
+    return mayTry;
+  });
+  assert.equal(tries, [true, true, true, true, true, true, false]);
+  attempts.resumed(8);
+  attempts.progressed();
+  assert.ok(attempts.mayTry(9), "of the next loss they do not count again");
+  attempts.lost();
+  assert.equal(
+    [10, 11, 12, 13].map((at) => attempts.mayTry(at)),
+    [true, true, true, false],
+  );
+});
+
+test("nobody is asked when 15 seconds have passed", () => {
+  const attempts = new Attempts();
+  assert.ok(attempts.mayTry(100));
+  assert.is(attempts.leftMs(10_100), 5 * second);
+  assert.ok(attempts.mayTry(15_099));
+  assert.not(attempts.mayTry(15_100));
+});
+
+test("a backend that takes the watch ends the loss, and the next begins anew", () => {
+  const attempts = new Attempts();
+  attempts.expire(0);
+  for (let at = 0; at < 3; at += 1) attempts.mayTry(at);
+  attempts.resumed(3);
+  attempts.progressed();
+  assert.ok(attempts.mayTry(40 * second));
+  assert.is(attempts.leftMs(40 * second), 15 * second);
+  assert.not(attempts.isExpired);
+});
+
+/** A resume at each of these times, with nothing new in between. */
+function fruitless(...times: number[]): Attempts {
+  const attempts = new Attempts();
+  for (const at of times) {
+    assert.ok(attempts.mayTry(at), String(at));
+    attempts.resumed(at);
+  }
+  return attempts;
+}
+
+test("three resumes within a minute from which nothing comes are enough (row 19)", () => {
+  const attempts = fruitless(0, 10 * second, 20 * second);
+  assert.not(attempts.mayTry(30 * second));
+  assert.not(attempts.mayTry(60 * second));
+});
+
+test("one that takes the watch and refuses it in the same breath does not", () => {
+  const attempts = new Attempts();
+  for (const at of [0, 100, 200]) {
+    assert.ok(attempts.mayTry(at));
+    attempts.resumed(at + 50);
+    attempts.expire(at + 60);
+  }
+  assert.not(attempts.mayTry(300));
+  assert.ok(attempts.isExpired);
+});
+
+test("one that held it for more than a second does", () => {
+  const attempts = new Attempts();
+  for (let attempt = 0; attempt < 3; attempt += 1) assert.ok(attempts.mayTry(0));
+  attempts.resumed(0);
+  assert.ok(attempts.mayTry(1001));
+});
+
+test("something new between them makes them none", () => {
+  const attempts = fruitless(0, 10 * second);
+  assert.not(attempts.isFruitful);
+  attempts.progressed();
+  assert.ok(attempts.isFruitful);
+  attempts.resumed(20 * second);
+  assert.ok(attempts.mayTry(30 * second));
+});
+
+test("those of more than a minute ago do not count", () => {
+  assert.ok(fruitless(0, 10 * second, 20 * second).mayTry(61 * second));
+  assert.ok(fruitless(0, 30 * second, 61 * second, 62 * second).mayTry(63 * second));
+});
+
+test.run();

@@ -1,0 +1,379 @@
+import * as fc from "fast-check";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { foreignOrigin, ownOrigin } from "../../../src/kube/api-origin.ts";
+import {
+  type Fate,
+  type Phase,
+  Progress,
+  type ProgressOptions,
+} from "../../../src/watch/session/progress.ts";
+import { Reading } from "../../../src/watch/session/reading.ts";
+import { eventFrom, eventOf } from "../../support/watch-events.ts";
+
+const test = suite("watch/progress");
+
+const exact: ProgressOptions = {
+  start: "exact",
+  version: "7",
+  isRepeating: false,
+  origin: ownOrigin,
+  isInjected: false,
+};
+const state: ProgressOptions = {
+  start: "state",
+  version: "",
+  isRepeating: false,
+  origin: ownOrigin,
+  isInjected: false,
+};
+const now: ProgressOptions = {
+  start: "now",
+  version: "",
+  isRepeating: false,
+  origin: ownOrigin,
+  isInjected: false,
+};
+
+/** Feeds words of watch-events.ts to one leg, the client's own, and tells what became of the last. */
+function fed(
+  options: ProgressOptions,
+  words: string,
+): { progress: Progress; fate: Fate | undefined; leg: Reading } {
+  const progress = new Progress(options);
+  const leg = new Reading(options.version, false);
+  return { progress, leg, fate: feed(progress, leg, words) };
+}
+
+function feed(progress: Progress, leg: Reading, words: string, isMerged = false): Fate | undefined {
+  return words
+    .split(" ")
+    .filter((word) => word !== "")
+    .map((word) => progress.take(eventFrom(word), leg, isMerged, 0))
+    .at(-1);
+}
+
+type Case = readonly [
+  options: ProgressOptions,
+  words: string,
+  fate: Fate,
+  phase: Phase,
+  resume: string | undefined,
+];
+
+/** watch.md §4, row by row; then what follows from it. */
+const table: Readonly<Record<string, Case>> = {
+  "an exact watch is live with its first event": [exact, "+9", "forward", "live", "9"],
+  "an exact watch is live with a bookmark, too": [exact, "=9", "forward", "live", "9"],
+  "a state begins with listing": [state, "+9", "forward", "listing", undefined],
+  "a state that begins with a change is live": [state, "~9", "forward", "live", "9"],
+  "a state that begins with a bookmark is live": [state, "=9$", "forward", "live", "9"],
+  "a watch from now has no initial events, so ADDED makes it live": [now, "+9", "forward", "live", "9"],
+  "listing goes on with every ADDED, in any order": [state, "+9 +3 +5", "forward", "listing", undefined],
+  "a MODIFIED ends the listing": [state, "+9 +3 ~12", "forward", "live", "12"],
+  "a DELETED ends the listing": [state, "+9 +3 -12", "forward", "live", "12"],
+  "the marker ends the listing": [state, "+9 +3 =12$", "forward", "live", "12"],
+  "a newer event moves the cursor": [exact, "+9 ~10", "forward", "live", "10"],
+  "versions are compared as numbers": [exact, "+9 ~10 ~99 ~100", "forward", "live", "100"],
+  "a bookmark of the cursor's version is repeated to the client": [exact, "~9 =9 =9", "forward", "live", "9"],
+  "a newer bookmark moves the cursor": [exact, "~9 =12", "forward", "live", "12"],
+  "an older event goes on and leaves the watch where it is (001)": [
+    exact,
+    "~9 -8",
+    "forward",
+    "live",
+    undefined,
+  ],
+  "an event of a bookmark's version comes too late": [exact, "=9 ~9", "forward", "live", undefined],
+  "an event of the requested version means that the server ignored it": [
+    exact,
+    "+7",
+    "forward",
+    "live",
+    undefined,
+  ],
+  "an older bookmark would lead the client back: it is dropped": [exact, "~9 =8", "drop", "live", "9"],
+  "once out of order it is never resumable again": [exact, "~9 -8 ~10 =11", "forward", "live", undefined],
+  "an event without a version goes on, and nobody knows where it stands": [
+    exact,
+    "~9 ~",
+    "forward",
+    "live",
+    undefined,
+  ],
+  "a listing of objects without versions stays one": [state, "+", "forward", "listing", undefined],
+  "an ERROR goes on, and ends the watch": [exact, "~9 !410", "forward", "ended", undefined],
+  "an ERROR as the first answer to the client is its own": [exact, "!500", "forward", "ended", undefined],
+  "but for a version that another cache may know": [exact, "!410", "refused", "opening", "7"],
+  "of events no other does": [{ ...exact, isRepeating: true }, "!410", "forward", "ended", undefined],
+  "nor of a state": [state, "!410", "forward", "ended", undefined],
+};
+
+for (const [title, [options, words, fate, phase, resume]] of Object.entries(table)) {
+  test(title, () => {
+    const seen = fed(options, words);
+    assert.equal([seen.fate, seen.progress.phase, seen.progress.resumeVersion], [fate, phase, resume]);
+  });
+}
+
+test("before anything came, only an exact watch can be resumed", () => {
+  const seen = [exact, state, now].map((options) => new Progress(options).resumeVersion);
+  assert.equal(seen, ["7", undefined, undefined]);
+});
+
+test("an older event is counted, and the cursor never goes back (001, row 12)", () => {
+  const { progress } = fed(exact, "~9 -8 -3 =2 ~11");
+  assert.equal([progress.cursor, progress.violations], ["11", 3]);
+});
+
+test("bookmarks that we asked for are kept from the client, and still prove the version", () => {
+  const { progress, fate } = fed({ ...exact, isInjected: true }, "~9 =12 =12");
+  assert.equal([fate, progress.resumeVersion, progress.events], ["drop", "12", 1]);
+});
+
+test("of another server's events nothing is believed, and all go on", () => {
+  for (const words of ["+9 +3", "~9 ~8 =7 ~9", "~5 ~"]) {
+    const { progress, fate } = fed({ ...exact, origin: foreignOrigin }, words);
+    assert.equal(
+      [fate, progress.phase, progress.resumeVersion, progress.violations],
+      ["forward", "live", undefined, 0],
+    );
+  }
+  assert.is(new Progress({ ...exact, origin: foreignOrigin }).resumeVersion, undefined);
+});
+
+test("what is not understood is opaque, and stays so", () => {
+  const { progress } = fed(exact, "~9");
+  progress.lose();
+  assert.equal([progress.phase, progress.resumeVersion], ["opaque", undefined]);
+  const over = fed(exact, "!500").progress;
+  over.lose();
+  assert.is(over.phase, "ended");
+});
+
+test("the count of events starts anew behind the initial ones, as client-go's does", () => {
+  const { progress } = fed(state, "+5 +3 =9$");
+  assert.equal([progress.events, progress.liveEvents], [3, 0]);
+  progress.take(eventFrom("~10"), new Reading("", false), false, 50);
+  assert.equal([progress.events, progress.liveEvents, progress.lastEventAt], [4, 1, 50]);
+});
+
+// --- events, whose versions repeat (watch.md §5.3) ---
+
+const events: ProgressOptions = { ...exact, isRepeating: true };
+
+const repeats: Readonly<
+  Record<string, readonly [options: ProgressOptions, words: string, resume: string | undefined]>
+> = {
+  "a fresh watch is resumed where it was asked from": [events, "", "7"],
+  "the open version is asked for again": [events, "+9a", "7"],
+  "so is a batch": [events, "+9a -12a -12b -12c", "9"],
+  "a bookmark proves a version complete": [events, "+9a =9", "9"],
+  "and the version below the next event is its own": [events, "+9a =10 +12a", "10"],
+  "with no version below the first it cannot be resumed": [
+    { ...state, isRepeating: true },
+    "+5a ~9a",
+    undefined,
+  ],
+  "until there is a second": [{ ...state, isRepeating: true }, "+5a ~9a ~11a", "9"],
+  "a stream that shows two events of one version is one of these from then on": [exact, "~9 -10 -10", "9"],
+};
+
+for (const [title, [options, words, resume]] of Object.entries(repeats)) {
+  test(`where versions repeat: ${title}`, () => {
+    assert.is(fed(options, words).progress.resumeVersion, resume);
+  });
+}
+
+test("of a batch that is asked for again, what was delivered is dropped and the rest goes on (row 5)", () => {
+  const { progress } = fed(events, "+9a -12a -12b");
+  const again = new Reading("9", true);
+  const fates = ["-12a", "-12b", "-12c", "-12d", "+13a"].map((word) => feed(progress, again, word));
+  assert.equal(fates, ["drop", "drop", "forward", "forward", "forward"]);
+  assert.is(progress.resumeVersion, "12");
+});
+
+test("a batch that is not the one delivered is no answer", () => {
+  for (const [words, at] of [
+    ["-12b -12a", 1],
+    ["-12a -12c", 1],
+    ["-12a +13a", 1],
+    ["+13a", 0],
+    ["-12a =13", 1],
+  ] as const) {
+    const { progress } = fed(events, "+9a -12a -12b");
+    const again = new Reading("9", true);
+    const fates = words.split(" ").map((word) => feed(progress, again, word));
+    assert.is(fates[at], "broken", words);
+  }
+});
+
+// --- a leg of our own asking (§5.2) ---
+
+test("a resumed leg goes on behind its version", () => {
+  const { progress } = fed(exact, "~9");
+  assert.is(feed(progress, new Reading("9", true), "~10 ~11"), "forward");
+  assert.equal([progress.cursor, progress.resumeVersion], ["11", "11"]);
+});
+
+test("a leg that shows what it was not asked for is broken: the version was ignored (row 14)", () => {
+  for (const word of ["+9", "+3", "-8"]) {
+    const { progress } = fed(exact, "~9");
+    assert.is(feed(progress, new Reading("9", true), word), "broken", word);
+    assert.is(progress.resumeVersion, "9");
+  }
+});
+
+test("an ERROR instead of the first event is a refusal, and none of the client's business (row 17, 24)", () => {
+  const { progress } = fed(exact, "~9");
+  assert.is(feed(progress, new Reading("9", true), "!410"), "refused");
+  assert.equal([progress.phase, progress.resumeVersion], ["live", "9"]);
+});
+
+test("an ERROR later on is the client's, as it would be on one leg", () => {
+  const { progress } = fed(exact, "~9");
+  assert.is(feed(progress, new Reading("9", true), "~10 !500"), "forward");
+  assert.is(progress.phase, "ended");
+});
+
+// --- two legs (§5.6) ---
+
+test("of two legs the first to advance wins, and each event goes on once", () => {
+  const { progress, leg } = fed(exact, "~9");
+  const shadow = new Reading("9", true);
+  const order: readonly (readonly [Reading, string, Fate])[] = [
+    [shadow, "~10", "forward"],
+    [shadow, "=11", "forward"],
+    [leg, "~10", "drop"],
+    [leg, "=11", "drop"],
+    [leg, "~12", "forward"],
+    [shadow, "~12", "drop"],
+    [shadow, "~14", "forward"],
+  ];
+  for (const [reading, word, fate] of order) assert.is(feed(progress, reading, word, true), fate, word);
+  assert.is(progress.cursor, "14");
+  assert.is(feed(progress, leg, "~14 =15"), "forward", "and either can go on alone");
+});
+
+test("a leg that passes what the other delivered without showing it has a gap", () => {
+  const { progress, leg } = fed(exact, "~9");
+  const shadow = new Reading("9", true);
+  feed(progress, leg, "~10", true);
+  assert.is(feed(progress, shadow, "~12", true), "broken");
+  const other = new Reading("9", true);
+  assert.is(feed(progress, other, "=12", true), "broken");
+  assert.is(feed(progress, leg, "~12", true), "forward");
+});
+
+test("a batch that comes on two legs goes on once, whoever is ahead", () => {
+  const { progress, leg } = fed(events, "+9a");
+  const shadow = new Reading("7", true);
+  assert.is(feed(progress, shadow, "+9a", true), "drop");
+  const order: readonly (readonly [Reading, string, Fate])[] = [
+    [shadow, "-12a", "forward"],
+    [leg, "-12a", "drop"],
+    [leg, "-12b", "forward"],
+    [leg, "-12c", "forward"],
+    [shadow, "-12b", "drop"],
+    [shadow, "-12c", "drop"],
+    [shadow, "-12d", "forward"],
+  ];
+  for (const [reading, word, fate] of order) assert.is(feed(progress, reading, word, true), fate, word);
+});
+
+test("of two legs one that is out of order, without a version or in error is let go", () => {
+  for (const word of ["~8", "~", "!500"]) {
+    const { progress } = fed(exact, "~9");
+    const shadow = new Reading("9", true);
+    feed(progress, shadow, "~10", true);
+    const fate = progress.take(word === "~" ? eventOf("MODIFIED") : eventFrom(word), shadow, true, 0);
+    assert.is(fate, word === "!500" ? "refused" : "broken", word);
+    assert.is(progress.resumeVersion, "10");
+  }
+});
+
+/** What matches one watch, in order, with some versions of several events; and bookmarks in between. */
+function historyOf(gaps: readonly number[], hasBatches: boolean): string[] {
+  let version = 7;
+  return gaps.flatMap((gap, index) => {
+    version += gap + 1;
+    const batch = hasBatches && gap === 0 ? ["a", "b", "c"] : ["a"];
+    const bookmark = index % 3 === 2 ? [`=${version}`] : [];
+    return [...batch.map((name) => `-${version}${name}`), ...bookmark];
+  });
+}
+
+/** A backend's answer to a watch from `version`: what is newer, and bookmarks only behind it. */
+function answerTo(version: string, history: readonly string[]): string[] {
+  return history.filter((word) => Number.parseInt(word.slice(1), 10) > Number(version));
+}
+
+test("cut anywhere, any number of times, with shadows or without: every event arrives once and in order", () => {
+  const gap = fc.integer({ min: 0, max: 3 });
+  const step = fc.constantFrom("first", "second", "cut", "shadow", "clear");
+  fc.assert(
+    fc.property(
+      fc.array(gap, { maxLength: 12 }),
+      fc.boolean(),
+      fc.array(step, { maxLength: 80 }),
+      (gaps, hasBatches, steps) => {
+        const history = historyOf(gaps, hasBatches);
+        const progress = new Progress(hasBatches ? events : exact);
+        const seen: string[] = [];
+        const legOf = (version: string, isOurs: boolean) => ({
+          reading: new Reading(version, isOurs),
+          words: answerTo(version, history),
+        });
+        let legs = [legOf("7", false)];
+        const resumed = () => legOf(progress.resumeVersion ?? "", true);
+        const read = (index: number): void => {
+          const leg = legs[index];
+          const word = leg?.words.shift();
+          if (leg === undefined || word === undefined) return;
+          const fate = progress.take(eventFrom(word), leg.reading, legs.length > 1, 0);
+          assert.ok(fate === "forward" || fate === "drop", `${fate}: ${word}`);
+          if (fate === "forward" && !word.startsWith("=")) seen.push(word);
+        };
+        for (const name of steps) {
+          if (name === "first" || name === "second") read(name === "first" ? 0 : 1);
+          else if (name === "cut") legs = legs.length > 1 ? legs.slice(1) : [resumed()];
+          else if (name === "shadow" && legs.length === 1) legs.push(resumed());
+          else if (name === "clear") legs = legs.slice(0, 1);
+        }
+        while (legs.some(({ words }) => words.length > 0)) for (const index of legs.keys()) read(index);
+        assert.equal(
+          seen,
+          history.filter((word) => !word.startsWith("=")),
+        );
+      },
+    ),
+    { numRuns: 5000 },
+  );
+});
+
+test("where a marker is awaited nothing else ends the initial events", () => {
+  const { progress, leg } = fed({ ...state, awaitsMarker: true }, "+3a ~12b -13c =14");
+  assert.equal([progress.phase, progress.resumeVersion], ["listing", undefined]);
+  assert.is(feed(progress, leg, "=15$"), "forward");
+  assert.equal([progress.phase, progress.resumeVersion], ["live", "15"]);
+});
+
+test("counted among others: what it had before counts too, and its phase only until it is counted out", () => {
+  const tally = {
+    events: 1,
+    violations: 2,
+    phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
+  };
+  const { progress, leg } = fed(state, "+5a +6b");
+  progress.countIn(tally);
+  assert.equal([tally.events, tally.phases.listing], [3, 1]);
+  feed(progress, leg, "~9a ~8b");
+  assert.equal([tally.events, tally.violations], [1 + progress.events, 2 + progress.violations]);
+  assert.equal(tally.phases, { opening: 1, listing: 0, live: 4, opaque: 0, ended: 0 });
+  progress.countOut();
+  progress.lose();
+  progress.countOut();
+  assert.equal(tally.phases, { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 });
+});
+
+test.run();

@@ -1,0 +1,93 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { Leg } from "../../../src/proxy/upstream/leg.ts";
+import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import type { Fate } from "../../../src/watch/session/progress.ts";
+import { type Passed, WatchLeg } from "../../../src/watch/session/watch-leg.ts";
+import { legOwner } from "../../support/leg-owner.ts";
+import { lineOf, linesOf } from "../../support/watch-path.ts";
+
+const test = suite("proxy/watch-leg");
+
+type Played = { side: WatchLeg; sent: string[]; say(text: string): Passed };
+
+/** A leg whose events have these fates, by version; what goes on is noted. */
+function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Played {
+  const sent: string[] = [];
+  const owner = legOwner({ laneKey: () => laneKey("proven", "long") });
+  const taker = {
+    take: ({ version }: { version: string }): Fate => fates[version] ?? "forward",
+    mayGoOn: () => mayGoOn,
+    forward(bytes: Buffer, start: number, end: number) {
+      sent.push(bytes.toString("latin1", start, end));
+    },
+    release: (held: Buffer) => void sent.push(held.toString("latin1")),
+  };
+  const side = new WatchLeg(new Leg("a", owner), taker, new Buffered(1e9));
+  side.accept(new JsonEvents(false), 0);
+  const say = (text: string): Passed => side.pass(Buffer.from(text), 0, text.length);
+  return { side, sent, say };
+}
+
+test("what came together and goes on is sent together, as it lies", () => {
+  const { say, sent } = played();
+  const text = linesOf("+1a +2b +3c");
+  assert.is(say(text), "all");
+  assert.equal(sent, [text]);
+});
+
+test("what is dropped takes nothing with it, at whatever octet it was cut (row 8, 9)", () => {
+  const words = ["+1a", "=2", "+3c", "=4", "=5", "+6d"];
+  const text = words.map(lineOf).join("");
+  for (let cut = 0; cut <= text.length; cut += 1) {
+    const { say, sent, side } = played({ "2": "drop", "4": "drop", "5": "drop" });
+    say(text.slice(0, cut));
+    say(text.slice(cut));
+    assert.is(sent.join(""), linesOf("+1a +3c +6d"), `cut at ${cut}`);
+    assert.is(side.heldBytes, 0);
+  }
+});
+
+test("behind an event that is refused nothing is read", () => {
+  for (const fate of ["refused", "broken"] as const) {
+    const { say, sent } = played({ "2": fate });
+    assert.is(say(linesOf("+1a ~2b ~3c")), fate);
+    assert.is(sent.join(""), lineOf("+1a"));
+  }
+});
+
+test("bytes that are no events go on as they come, if they are the client's, and then all of them do", () => {
+  const { say, sent } = played();
+  assert.is(say(`${lineOf("+1a")}<html`), "opaque");
+  assert.is(say(">"), "all");
+  assert.is(sent.join(""), `${lineOf("+1a")}<html>`);
+  const other = played({}, false);
+  assert.is(other.say("<html"), "opaque");
+  assert.equal(other.sent, []);
+});
+
+test("half an event is held, counted, and forgotten with its leg", () => {
+  const { say, side, sent } = played();
+  say(lineOf("+1a").slice(0, 12));
+  assert.equal([side.heldBytes, sent], [12, []]);
+  side.cancel();
+  assert.is(side.heldBytes, 0);
+});
+
+test("before its answer is taken nothing of it goes on", () => {
+  const sent: string[] = [];
+  const owner = legOwner({ laneKey: () => laneKey("proven", "long") });
+  const taker = {
+    take: (): Fate => "forward",
+    mayGoOn: () => true,
+    forward: () => void sent.push("x"),
+    release() {},
+  };
+  const side = new WatchLeg(new Leg("a", owner), taker, new Buffered(1e9));
+  assert.is(side.pass(Buffer.from("x"), 0, 1), "all");
+  assert.equal([sent, side.isAccepted], [[], false]);
+});
+
+test.run();

@@ -1,0 +1,205 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../../src/h2/core/field.ts";
+import { Origins, ownOrigin } from "../../../src/kube/api-origin.ts";
+import { classify } from "../../../src/kube/request-info.ts";
+import { watchRequestOf } from "../../../src/kube/watch-request.ts";
+import { Client } from "../../../src/proxy/context/client.ts";
+import type { Order } from "../../../src/proxy/context/order.ts";
+import {
+  answerOf,
+  firstFields,
+  listOrder,
+  mayHaveBookmarks,
+  orderAt,
+  resourceOf,
+  timesOf,
+  type WatchOrder,
+  watchOrderOf,
+  withBookmarks,
+} from "../../../src/watch/session/watch-order.ts";
+import { orderOf } from "../../support/leg-owner.ts";
+
+const test = suite("proxy/watch-order");
+
+const target = "/api/v1/pods?watch=1&resourceVersion=7&labelSelector=a%3Db";
+
+function watchOf(fields: readonly Field[]): Order {
+  const client = new Client({
+    address: "10.0.0.9",
+    port: 1,
+    listener: "kube",
+    alpn: "h2",
+    isTls: true,
+    isTrustedForwarder: false,
+  });
+  return orderOf({ client, kind: "watch", verb: "watch", fields, auditId: "x" });
+}
+
+function asked(more: Partial<WatchOrder> = {}): WatchOrder {
+  return {
+    request: watchRequestOf(target),
+    target,
+    isRepeating: false,
+    origin: ownOrigin,
+    isInjected: false,
+    recall: undefined,
+    resource: "/pods",
+    isWhole: false,
+    scope: "",
+    at: 0,
+    ...more,
+  };
+}
+
+test("a list for its version only has the watch's identity, and neither its form nor its packing", () => {
+  const fields = [
+    new Field(":path", target),
+    new Field("accept", "application/vnd.kubernetes.protobuf;stream=watch"),
+    new Field("accept-encoding", "gzip"),
+    new Field("authorization", "Bearer t"),
+    new Field("impersonate-user", "jane"),
+  ];
+  const order = listOrder(watchOf(fields), asked());
+  const told = order?.fields.map(({ name, value }) => `${name}: ${value}`);
+  assert.equal(told, [
+    ":path: /api/v1/pods?labelSelector=a%3Db&limit=1",
+    "authorization: Bearer t",
+    "impersonate-user: jane",
+    "accept: application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+  ]);
+  assert.is(listOrder(watchOf(fields), asked({ target: "/api/v1/watch/pods" })), undefined);
+});
+
+const times = { ageMs: 0, leftMs: 9000, liveMs: 0 };
+
+test("a watch is asked for elsewhere with its own fields, in their order, but for the path (row 15)", () => {
+  const fields = [
+    new Field(":method", "GET"),
+    new Field(":path", target),
+    new Field("authorization", "Bearer t"),
+    new Field("impersonate-user", "jane"),
+    new Field("accept", "application/json;as=Table;g=meta.k8s.io;v=v1"),
+    new Field("audit-id", "x"),
+  ];
+  const order = orderAt(watchOf(fields), asked(), "42", times);
+  assert.is(
+    order.fields[1]?.value,
+    "/api/v1/pods?watch=1&labelSelector=a%3Db&resourceVersion=42&timeoutSeconds=9",
+  );
+  for (const index of [0, 2, 3, 4, 5]) assert.is(order.fields[index], fields[index]);
+  assert.is(order.fields.length, fields.length);
+});
+
+test("bookmarks that we asked for are asked for again", () => {
+  const order = orderAt(watchOf([new Field(":path", target)]), asked({ isInjected: true }), "42", times);
+  assert.match(order.fields[0]?.value ?? "", "&allowWatchBookmarks=true&");
+});
+
+test("without a version it is the client's own request", () => {
+  assert.is(
+    orderAt(watchOf([new Field(":path", target)]), asked(), undefined, { ...times, leftMs: undefined })
+      .fields[0]?.value,
+    target,
+  );
+});
+
+test("a watch's times count from its request, its live time from the end of its initial events", () => {
+  const request = watchRequestOf(`${target}&timeoutSeconds=20`);
+  assert.equal(timesOf(asked({ request, at: 100 }), -1, 5100), { ageMs: 5000, leftMs: 15_000, liveMs: 5000 });
+  assert.equal(timesOf(asked({ at: 100 }), 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
+});
+
+const origins = new Origins({ customGroups: ["stable.example.com"] });
+function orderFor(path: string): WatchOrder {
+  const info = classify("GET", path);
+  return watchOrderOf(path, info, 0, { origin: origins.of(info) });
+}
+
+test("what a watch's events are is known from its resource", () => {
+  const of = (path: string): WatchOrder => orderFor(path);
+  assert.ok(of("/api/v1/events?watch=1").isRepeating);
+  assert.not(of("/api/v1/pods?watch=1").isRepeating);
+  assert.ok(of("/apis/metrics.k8s.io/v1beta1/pods?watch=1").origin.isForeign);
+});
+
+test("bookmarks are asked for where they can be taken out again, and help", () => {
+  const of = (path: string, accept: string): boolean =>
+    withBookmarks(orderFor(path), [new Field("accept", accept)]).isInjected;
+  const json = "application/json";
+  const exact = "watch=1&resourceVersion=7";
+  assert.ok(of(`/api/v1/pods?${exact}`, json));
+  assert.ok(of(`/apis/stable.example.com/v1/crontabs?${exact}`, json));
+  assert.ok(of(`/api/v1/pods?${exact}`, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"));
+  for (const table of ["as=Table", 'AS="Table"', "v=v1;as=Table", "as=Table;v=v1, application/json"])
+    assert.not(of(`/api/v1/pods?${exact}`, `application/json;${table}`), "its columns would go with them");
+  assert.not(of(`/api/v1/pods?${exact}&allowWatchBookmarks=1`, json), "the client has them");
+  assert.ok(of("/api/v1/pods?watch=1", json), "of a state too, when it goes on elsewhere");
+  assert.not(of(`/api/v1/events?${exact}`, json), "there are none");
+  assert.not(of(`/apis/metrics.k8s.io/v1beta1/pods?${exact}`, json), "another server's");
+  assert.not(of(`/api/v1/pods?${exact}`, "application/cbor, application/json"), "it could not be read");
+});
+
+test("a state is asked for without bookmarks: with them the server would take another way", () => {
+  for (const query of [
+    "",
+    "&resourceVersion=0",
+    "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+  ]) {
+    const path = `/api/v1/pods?watch=1${query}`;
+    const first = withBookmarks(orderFor(path), []);
+    const fields = [new Field(":path", path)];
+    assert.equal(firstFields(first, fields), fields);
+    assert.ok(mayHaveBookmarks(first));
+  }
+});
+
+test("what goes up first is the client's own, but for the bookmarks", () => {
+  const fields = [new Field(":method", "GET"), new Field(":path", target)];
+  assert.equal(firstFields(asked(), fields), fields);
+  assert.is(firstFields(asked({ isInjected: true }), fields)[1]?.value, `${target}&allowWatchBookmarks=true`);
+});
+
+test("of an answer's head, what decides whether the watch goes on with it", () => {
+  const head = [
+    new Field(":status", "429"),
+    new Field("retry-after", "3"),
+    new Field("content-type", "text/plain"),
+  ];
+  assert.equal(answerOf(head), {
+    status: 429,
+    contentType: "text/plain",
+    contentEncoding: "",
+    retryAfterMs: 3000,
+  });
+  assert.is(answerOf([new Field(":status", "200")]).retryAfterMs, undefined);
+  assert.is(answerOf([new Field("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")]).retryAfterMs, undefined);
+});
+
+test("all of a resource is watched only without a namespace, a name and any selector, however they are written", () => {
+  const isWhole = (path: string): boolean => orderFor(path).isWhole;
+  assert.ok(isWhole("/api/v1/pods?watch=true"));
+  assert.ok(isWhole("/apis/apps/v1/deployments?watch=true&resourceVersion=7&timeoutSeconds=9"));
+  for (const path of [
+    "/api/v1/namespaces/n/pods?watch=true",
+    "/api/v1/watch/pods/x",
+    "/api/v1/pods?watch=true&labelSelector=a",
+    "/api/v1/pods?watch=true&field%53elector=metadata.name%3Dx",
+    "/api/v1/pods?watch=true&shardSelector=1",
+  ])
+    assert.not(isWhole(path), path);
+});
+
+test("a scope is a resource in one namespace or in all; a name or a selector leaves less than that", () => {
+  const scopeOf = (path: string): string => orderFor(path).scope;
+  assert.is(scopeOf("/api/v1/namespaces/n/pods?watch=true"), "/pods n");
+  assert.is(scopeOf("/apis/apps/v1/deployments?watch=true"), "apps/deployments ");
+  assert.is(resourceOf("apps/deployments n"), "apps/deployments");
+  for (const path of [
+    "/api/v1/watch/namespaces/n/pods/x",
+    "/api/v1/namespaces/n/pods?watch=true&labelSelector=a",
+  ])
+    assert.is(scopeOf(path), "", path);
+});
+
+test.run();

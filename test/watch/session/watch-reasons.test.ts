@@ -1,0 +1,63 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { Ending } from "../../../src/watch/session/ending.ts";
+import { endingOf, endReason, moveReason } from "../../../src/watch/session/watch-reasons.ts";
+import { exactProgress } from "../../support/progress.ts";
+
+const test = suite("proxy/watch-reasons");
+
+const live: Ending = {
+  over: "broken",
+  phase: "live",
+  start: "exact",
+  isResumable: false,
+  ageMs: 0,
+  leftMs: undefined,
+  isBlocked: false,
+  isDraining: false,
+  isOurs: false,
+  isRepeated: false,
+  liveEvents: 0,
+  liveMs: 0,
+};
+
+test("a watch moves because its backend goes, ended it, or was lost", () => {
+  assert.equal(
+    [moveReason("ended", true), moveReason("ended", false), moveReason("broken", false)],
+    ["leaving", "ended", "lost"],
+  );
+});
+
+test("what is known of a watch and of how its leg was over decides together", () => {
+  const progress = exactProgress();
+  const how = {
+    over: "broken",
+    isDraining: false,
+    isOurs: false,
+    isBlocked: true,
+    isRepeated: false,
+  } as const;
+  assert.equal(endingOf(progress, { ageMs: 9, leftMs: 5, liveMs: 9 }, how), {
+    ...how,
+    phase: "opening",
+    start: "exact",
+    liveEvents: 0,
+    isResumable: true,
+    ageMs: 9,
+    leftMs: 5,
+    liveMs: 9,
+  });
+});
+
+test("of an end the nearest reason is told: the client, the resumes that came to nothing, where it stood", () => {
+  const reasons: readonly (readonly [Partial<Ending>, string])[] = [
+    [{ isBlocked: true, isRepeated: true }, "slow-client"],
+    [{ isRepeated: true, phase: "listing" }, "fruitless"],
+    [{ phase: "opening" }, "start-from-now"],
+    [{ phase: "listing" }, "initial-events"],
+    [{}, "out-of-order"],
+  ];
+  for (const [more, reason] of reasons) assert.is(endReason({ ...live, ...more }), reason);
+});
+
+test.run();
