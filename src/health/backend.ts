@@ -43,10 +43,12 @@ export type Held = {
   /** Do reads that need etcd come back? And when it was last learnt that they do not. */
   readonly reads: "answering" | "hanging";
   readonly hungAt: number;
-  /** When the lanes fell silent or were lost; and when the last socket began that was answered. */
+  /** When the lanes fell silent or were lost. */
   readonly doubtedAt: number;
+  /** When the last fresh socket that was answered began, and when the last such answer arrived; -1: never. */
   readonly answeredAt: number;
-  /** When it last began to answer again after it had been mute. */
+  readonly arrivedAt: number;
+  /** When it last began to answer after it had been mute, or for the first time; -1: never. */
   readonly answersAgainAt: number;
   /** Fresh sockets in a row that met silence; good answers in a row since it was ready last. */
   readonly misses: number;
@@ -88,6 +90,7 @@ export const nothingHeld: Held = {
   hungAt: 0,
   doubtedAt: 0,
   answeredAt: -1,
+  arrivedAt: -1,
   answersAgainAt: -1,
   misses: 0,
   goods: 0,
@@ -158,7 +161,7 @@ function fits(row: Row, facts: Facts): boolean {
 /** Pure: what is held after one more piece of evidence, at the clock reading `at`. */
 export function judge(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
   const latest = learnt(held, evidence, at, rules);
-  const facts = isMute(held) && !isMute(latest) ? { ...latest, answersAgainAt: at } : latest;
+  const facts = !isAnswering(held) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
   const verdict = verdictOf(facts, rules.needsProof);
   if (verdict === "ready") return risen(facts, evidence, at, rules);
   const isFall = held.state === "ready" && (verdict === "suspect" || verdict === "dead");
@@ -185,9 +188,19 @@ export function neededGoods({ strikes }: Held, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, strikes - 1));
 }
 
-/** Is it worth asking several times a second? When its lanes say nothing, or when it is on its way up. */
+/** True if it is to be probed several times a second: its lanes are silent, no socket reaches it, or it is on its way up. */
 export function isUrgent(held: Held): boolean {
-  return isSilent(held) || (held.state === "suspect" && !needsAnother(held));
+  return isSilent(held) || isUnreached(held) || (held.state === "suspect" && !needsAnother(held));
+}
+
+/** True if it has no lane, and fresh sockets are not answered: only the next probe finds it back. */
+function isUnreached({ lanes, fresh }: Held): boolean {
+  return lanes === "none" && (fresh === "silence" || fresh === "refusal");
+}
+
+/** True if a lane or a fresh socket is answered. */
+function isAnswering(held: Held): boolean {
+  return held.fresh === "answer" || (held.lanes !== "none" && !isSilent(held));
 }
 
 /** None of its lanes says anything. */
@@ -240,7 +253,14 @@ function isOfLanes(evidence: Evidence): evidence is OfLanes {
 function ofLanes(held: Held, evidence: OfLanes, at: number): Held {
   switch (evidence.kind) {
     case "lane-opened":
-      return { ...opened(held), lanes: "answering", fresh: "answer", isUntrusted: false, answeredAt: at };
+      return {
+        ...opened(held),
+        lanes: "answering",
+        fresh: "answer",
+        isUntrusted: false,
+        answeredAt: at,
+        arrivedAt: at,
+      };
     case "lanes-answer":
       return { ...held, lanes: "answering" };
     case "lanes-going":
@@ -265,7 +285,7 @@ function opened(held: Held): Held {
 function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number, rules: Rules): Held {
   switch (evidence.kind) {
     case "fresh":
-      return met(held, evidence);
+      return met(held, evidence, at);
     case "readyz":
       return read(asked(held, evidence.readiness, at, rules), at, rules);
     case "packets-lost":
@@ -314,14 +334,27 @@ function doubted(held: Held, lanes: "silent" | "lost", at: number): Held {
   return isSilent(held) ? doubt : { ...doubt, fresh: "none", doubtedAt: at };
 }
 
-/** Sockets that wait overlap: what was begun before an answered one proves nothing against it. */
-function met(held: Held, { met: what, begunAt }: { readonly met: Met; readonly begunAt: number }): Held {
+type Fresh = { readonly met: Met; readonly begunAt: number };
+
+/**
+ * True if a fresh socket that was not answered proves nothing, since another was. Sockets that wait overlap: the SYN of one that was begun before
+ * an answer arrived, and met silence, was lost in a hole that is over. A refusal is as new as its arrival, unless a socket
+ * that began later was answered.
+ */
+export function isOvertaken({ answeredAt, arrivedAt }: Held, { met: what, begunAt }: Fresh): boolean {
+  if (what === "answer" || what === "untrusted") return false;
+  return begunAt <= (what === "silence" ? arrivedAt : answeredAt);
+}
+
+function met(held: Held, evidence: Fresh, at: number): Held {
+  const { met: what, begunAt } = evidence;
   if (what === "answer" || what === "untrusted") {
     const isUntrusted = what === "untrusted";
     const fresh = begunAt >= held.doubtedAt ? "answer" : held.fresh;
-    return { ...held, fresh, isUntrusted, answeredAt: Math.max(held.answeredAt, begunAt), misses: 0 };
+    const answeredAt = Math.max(held.answeredAt, begunAt);
+    return { ...held, fresh, isUntrusted, answeredAt, arrivedAt: at, misses: 0 };
   }
-  if (begunAt < held.doubtedAt || begunAt <= held.answeredAt) return held;
+  if (begunAt < held.doubtedAt || isOvertaken(held, evidence)) return held;
   const misses = what === "silence" ? held.misses + 1 : 0;
   // One lost SYN is nothing; two sockets in a row that got no answer are a server that takes no new ones.
   return { ...held, fresh: what, misses, readiness: misses > 1 ? "hanging" : held.readiness };

@@ -6,6 +6,7 @@ import {
   areAllSilent,
   type BackendView,
   type Held,
+  isOvertaken,
   isSilentlyDead,
   judge,
   needsAnother,
@@ -115,7 +116,7 @@ export class Backends {
     const held = judge(before, evidence, this.#clock.now(), this.#rules);
     this.#held.set(name, held);
     this.#seeSilence();
-    if (evidence.kind === "fresh") this.#tellMet(name, held, evidence);
+    if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#tellMet(name, held, evidence);
     if (held.state !== before.state) this.#changed(name, evidence);
     if (needsAnother(held) !== needsAnother(before)) this.onNeed(name, needsAnother(held));
     if (isSilentlyDead(held) && !this.areAllSilent) this.#tellLost(name);

@@ -67,6 +67,8 @@ export class Prober {
   /** How long /readyz takes to say that it is ready. */
   readonly #times = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
+  /** When /readyz last answered anything. */
+  #answeredAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   #answers = 0;
   #failures = 0;
@@ -229,6 +231,9 @@ export class Prober {
     if (!this.#running.has(run)) return;
     this.#end(run);
     const now = this.#parts.clock.now();
+    if (readiness !== "hanging") this.#answeredAt = now;
+    // Its packets fell into a hole that is over: a request that was sent later has been answered.
+    else if ((run.askedAt ?? now) < this.#answeredAt) return;
     this.#lastMs = now - run.begunAt;
     this.#times.fade(now);
     if (readiness === "ready") this.#times.add(now - (run.askedAt ?? now));

@@ -140,6 +140,22 @@ test("one backend answers first after a silence of all: what lives on the others
   );
 });
 
+for (const isAddedAgain of [false, true])
+  test(`a backend that is removed${isAddedAgain ? " and added again" : ""} as a silence of all begins: what lives on it is kept as everywhere`, () => {
+    const scene = new Scene(["a", "b"]);
+    scene.path.reconcile(["b"]);
+    scene.hole(9000, () => {
+      if (isAddedAgain) scene.path.reconcile(["a", "b"]);
+    });
+    assert.equal([broken(scene.logs), broken(scene.watches), scene.lost], [0, 0, []]);
+    for (const asked of scene.streaming) asked.say("line\n");
+    scene.run(100);
+    assert.equal(
+      scene.logs.map(({ body }) => body),
+      scene.logs.map(() => "line\n"),
+    );
+  });
+
 test("a silence of all that does not end is the backends': after ten seconds what lives on them ends, and requests are refused", () => {
   const scene = new Scene(["a", "b"]);
   let refused = 0;

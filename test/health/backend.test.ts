@@ -27,7 +27,10 @@ const freshes: Held["fresh"][] = ["none", "answer", "refusal", "silence"];
 const readings: Held["reads"][] = ["answering", "hanging"];
 const readinesses: Readiness[] = ["unknown", "ready", "failing", "hanging", "shutdown"];
 
-const fresh = (met: "answer" | "refusal" | "silence" | "untrusted", begunAt: number): Evidence => ({
+const fresh = (
+  met: "answer" | "refusal" | "silence" | "untrusted",
+  begunAt: number,
+): Extract<Evidence, { kind: "fresh" }> => ({
   kind: "fresh",
   met,
   begunAt,
@@ -96,7 +99,12 @@ function everyHeld(): Held[] {
 
 /** From these facts alone, after what happened. */
 function after(held: Held, ...evidence: readonly Evidence[]): Held {
-  return evidence.reduce((now, one) => judge(now, one, 200, rules), held);
+  return evidence.reduce((now, one) => judge(now, one, arrivalOf(one), rules), held);
+}
+
+/** At 200, or when a socket that began so late can have met something. */
+function arrivalOf(evidence: Evidence): number {
+  return evidence.kind === "fresh" ? Math.max(200, evidence.begunAt + evidence.ms) : 200;
 }
 
 const ready = after(nothingHeld, opened, readyz("ready"));
@@ -162,6 +170,26 @@ test("dead takes both: no lane left, and a fresh socket begun since the doubt th
   assert.is(after(ready, silent, fresh("answer", 210), lost).state, "suspect", "it answers new sockets");
   assert.is(after(ready, lost, fresh("answer", 220), fresh("silence", 210)).state, "suspect", "overtaken");
   assert.is(after(ready, lost, fresh("answer", 220), fresh("silence", 230)).state, "dead");
+});
+
+test("a socket that began before another one's answer arrived proves nothing by its silence, whichever began first", () => {
+  const early = judge(after(ready, silent), { ...fresh("answer", 210), ms: 900 }, 1110, rules);
+  for (const begunAt of [205, 215, 1100]) {
+    const late = judge(early, { ...fresh("silence", begunAt), ms: 1000 }, begunAt + 1000, rules);
+    assert.equal([late.fresh, late.misses], ["answer", 0], `begun at ${begunAt}`);
+  }
+  assert.is(judge(early, fresh("silence", 1120), 2120, rules).fresh, "silence");
+  // A refusal is an answer of the kernel, and as new as its arrival.
+  assert.is(judge(early, fresh("refusal", 1100), 1115, rules).fresh, "refusal");
+  const reopened = judge(after(ready, silent), opened, 1110, rules);
+  assert.is(judge(reopened, { ...fresh("silence", 1100), ms: 1000 }, 2100, rules).fresh, "answer");
+});
+
+test("a backend without connections that is answered after a silence answers again from then on", () => {
+  const unreached = after(nothingHeld, fresh("silence", 150), fresh("silence", 160));
+  assert.is(unreached.answersAgainAt, -1);
+  assert.is(judge(unreached, fresh("answer", 2000), 2003, rules).answersAgainAt, 2003);
+  assert.is(judge(unreached, opened, 2003, rules).answersAgainAt, 2003);
 });
 
 test("who is told to drain does so while it is well, is ill and dies as others do, and is ready once told so", () => {

@@ -156,6 +156,27 @@ test("what has no PING is kept while no backend answers, for the time that is gi
   assert.equal([backends.silentUntil, answered], [0, 1]);
 });
 
+test("a socket that met silence and that another has overtaken is not told of", () => {
+  const clock = manualClock();
+  const journal = new Journal(clock);
+  const backends = new Backends(["a"], { clock, journal, rules });
+  const met: string[] = [];
+  journal.subscribe((entry) => entry.kind === "backend.met" && met.push(entry.met));
+  const fresh = (what: "answer" | "silence", begunAt: number) =>
+    ({ kind: "fresh", met: what, begunAt, ms: clock.now() - begunAt, reason: what }) as const;
+  backends.learn("a", opened);
+  backends.learn("a", silent);
+  clock.advance(1000);
+  backends.learn("a", fresh("silence", 1));
+  clock.advance(900);
+  backends.learn("a", fresh("answer", 1100));
+  backends.learn("a", fresh("silence", 1200));
+  assert.equal(met, ["silence", "answer"]);
+  clock.advance(2000);
+  backends.learn("a", fresh("silence", 2900));
+  assert.equal(met, ["silence", "answer", "silence"]);
+});
+
 test("where all refuse, or none was ever reached, nothing is silent", () => {
   const clock = manualClock();
   const backends = new Backends(["a"], { clock, journal: new Journal(clock), rules, deadAfterAllMs: 10_000 });

@@ -100,6 +100,33 @@ test("while lanes are silent it asks every 250 ms on a socket of its own, and no
   assert.ok(played.running.length <= limits.probesAtOnce);
 });
 
+test("a backend without connections that met silence is asked as often as one whose connections are silent for long", () => {
+  for (const fresh of ["silence", "refusal"] as const) {
+    const played = play({ ...ready, state: "suspect", lanes: "none", fresh });
+    played.clock.advance(20_000);
+    assert.ok(played.begun.length >= 35, `${played.begun.length} probes in 20 s after a ${fresh}`);
+  }
+});
+
+test("a probe that gets no answer is overruled by one that was answered since: only what was asked later tells", () => {
+  const played = play(silent);
+  const readings = (): string[] =>
+    played.learnt.flatMap((one) => (one.kind === "readyz" ? [one.readiness] : []));
+  played.clock.advance(800);
+  const [first, second] = played.running;
+  for (const run of [first, second]) run?.ear.dialed("answer", "");
+  played.clock.advance(100);
+  second?.ear.answered("ready", "");
+  played.held = ready;
+  played.clock.advance(3000);
+  assert.equal(readings(), ["ready"], "the first one has waited for 3 s");
+  played.clock.advance(1000);
+  const [third] = played.running;
+  third?.ear.dialed("answer", "");
+  played.clock.advance(3000);
+  assert.equal(readings(), ["ready", "hanging"]);
+});
+
 test("when something is wrong it asks now, and when it just has, not again", () => {
   const played = play(ready);
   played.clock.advance(600);

@@ -329,7 +329,7 @@ const ofSilences: readonly WatchDefect[] = [
   }),
   defect("the first answer after a silence of all convicts the other backends at once", ["carried", "ends"], {
     file: "proxy/upstream/pulse.ts",
-    find: "return deadAfterMs + Math.max(0, this.#parts.silenceOverAt() - silentSince);",
+    find: "return deadAfterMs + Math.max(0, holeMs);",
     replace: "return deadAfterMs;",
   }),
   defect("attempts that met the silence of all are counted", ["carried"], {

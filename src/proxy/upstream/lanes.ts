@@ -90,6 +90,7 @@ export class Lanes implements LaneOwner {
       answersAgainAt: () => options.known().answersAgainAt,
       othersAnsweredAt: options.othersAnsweredAt,
       silenceOverAt: options.silenceOverAt,
+      isRemoved: () => this.#isStopped,
       ticked: () => this.#ticked(),
     });
   }

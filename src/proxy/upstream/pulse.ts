@@ -52,6 +52,8 @@ export type PulseParts<Lane extends Pulsed> = {
   readonly othersAnsweredAt: () => number;
   /** When a backend last answered after all were silent: a clock reading. */
   readonly silenceOverAt: () => number;
+  /** True once the backend is configured no more: no probe tells whether it answers. */
+  readonly isRemoved: () => boolean;
   /** After every tick. */
   readonly ticked: () => void;
 };
@@ -194,7 +196,8 @@ export class Pulse<Lane extends Pulsed> {
    * the next one comes at the latest as long after its end as it lasted.
    */
   readonly #patienceMs = (silentSince: number): number => {
-    const holeMs = this.#parts.answersAgainAt() - silentSince;
+    const { answersAgainAt, silenceOverAt } = this.#parts;
+    const holeMs = Math.max(answersAgainAt(), silenceOverAt()) - silentSince;
     const mostMs = 2 * holeMs + limits.lanePatienceMs;
     return Math.max(this.#deadlines.deadAfterMs, limits.lanePatienceMs, holeMs > 0 ? mostMs : 0);
   };
@@ -207,7 +210,10 @@ export class Pulse<Lane extends Pulsed> {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);
-    return deadAfterMs + Math.max(0, this.#parts.silenceOverAt() - silentSince);
+    const holeMs = this.#parts.silenceOverAt() - silentSince;
+    // Without probes the first sign that it answers again may be the kernel's next retransmission on this lane.
+    if (holeMs > 0 && this.#parts.isRemoved()) return this.#patienceMs(silentSince);
+    return deadAfterMs + Math.max(0, holeMs);
   };
 
   #lookAgainAt(at: number): void {

@@ -58,6 +58,47 @@ export const health: readonly Defect[] = [
     ["health/prober", "while lanes are silent it asks every 250 ms"],
   ),
   defect(
+    "silence of a socket that began before the last answer arrived counts against the backend",
+    { file: "health/backend.ts", find: 'what === "silence" ? arrivedAt : answeredAt', replace: "answeredAt" },
+    ["health/backend", "whichever began first"],
+  ),
+  defect(
+    "the log tells of a socket that met silence in a hole that is over",
+    {
+      file: "health/backends.ts",
+      find: 'evidence.kind === "fresh" && !isOvertaken(before, evidence)',
+      replace: 'evidence.kind === "fresh"',
+    },
+    ["health/backends", "that another has overtaken"],
+  ),
+  defect(
+    "a backend without connections is never found to answer again",
+    {
+      file: "health/backend.ts",
+      find: "!isAnswering(held) && isAnswering(latest)",
+      replace: "isMute(held) && !isMute(latest)",
+    },
+    ["health/backend", "answers again from then on"],
+  ),
+  defect(
+    "a backend without connections that met silence is probed at leisure",
+    {
+      file: "health/backend.ts",
+      find: "isSilent(held) || isUnreached(held) ||",
+      replace: "isSilent(held) ||",
+    },
+    ["health/prober", "as often as one whose connections are silent"],
+  ),
+  defect(
+    "a probe that hangs overrules one that was asked later and answered",
+    {
+      file: "health/prober.ts",
+      find: "else if ((run.askedAt ?? now) < this.#answeredAt) return;",
+      replace: "",
+    },
+    ["health/prober", "is overruled by one that was answered since"],
+  ),
+  defect(
     "it is asked as often as anything goes wrong",
     {
       file: "health/prober.ts",

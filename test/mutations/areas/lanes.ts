@@ -161,11 +161,29 @@ export const lanes: readonly Defect[] = [
     ["flows/all-silent", "all silent for 9000 ms"],
   ),
   defect(
+    "connections to a removed backend are given up two seconds after a silence of all",
+    {
+      file: "proxy/upstream/pulse.ts",
+      find: "holeMs > 0 && this.#parts.isRemoved()",
+      replace: "holeMs < 0 && this.#parts.isRemoved()",
+    },
+    ["flows/all-silent", "is removed as a silence of all begins"],
+  ),
+  defect(
+    "of a silence of all only the backend's own return counts",
+    {
+      file: "proxy/upstream/pulse.ts",
+      find: "Math.max(answersAgainAt(), silenceOverAt()) - silentSince",
+      replace: "answersAgainAt() - silentSince",
+    },
+    ["proxy/upstream/pulse", "though nothing is known of its backend's own silence"],
+  ),
+  defect(
     "the first answer after a silence of all convicts the other backends at once",
     {
       file: "proxy/upstream/pulse.ts",
-      find: "this.#parts.silenceOverAt() - silentSince",
-      replace: "silentSince - this.#parts.silenceOverAt()",
+      find: "return deadAfterMs + Math.max(0, holeMs);",
+      replace: "return deadAfterMs;",
     },
     ["flows/all-silent", "one backend answers first after a silence of all"],
   ),

@@ -50,6 +50,7 @@ type Played = {
   answersAgainAt: number;
   othersAnsweredAt: () => number;
   silenceOverAt: number;
+  isRemoved: boolean;
 };
 
 function play(startsAt = 0, others = 0): Played {
@@ -61,6 +62,7 @@ function play(startsAt = 0, others = 0): Played {
   const played = { clock, lane, lanes, suspectedAt: [], deadAt: [], isAnswering: false } as unknown as Played;
   played.answersAgainAt = 0;
   played.silenceOverAt = 0;
+  played.isRemoved = false;
   played.othersAnsweredAt = () => clock.now();
   const pulse = new Pulse<PlayedLane>({
     clock,
@@ -79,6 +81,7 @@ function play(startsAt = 0, others = 0): Played {
     answersAgainAt: () => played.answersAgainAt,
     othersAnsweredAt: () => played.othersAnsweredAt(),
     silenceOverAt: () => played.silenceOverAt,
+    isRemoved: () => played.isRemoved,
     ticked() {},
   });
   pulse.start();
@@ -184,6 +187,31 @@ test("after a long hole a lane is given as much time again as the hole lasted: i
   played.clock.advance(9000 + limits.lanePatienceMs - 1);
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
+  assert.is(played.deadAt.length, 1);
+});
+
+test("after a silence of all a lane is given as much time again, though nothing is known of its backend's own silence", () => {
+  for (const isRemoved of [false, true]) {
+    const played = play();
+    played.isRemoved = isRemoved;
+    played.lane.answersAfterMs = undefined;
+    played.othersAnsweredAt = () => 0;
+    played.clock.advance(250 + 9000);
+    played.isAnswering = !isRemoved;
+    played.silenceOverAt = played.clock.now();
+    played.othersAnsweredAt = () => played.silenceOverAt;
+    played.clock.advance(9000 + limits.lanePatienceMs - 1);
+    assert.equal(played.deadAt, [], isRemoved ? "of a removed backend" : "of one that was added again");
+    played.clock.advance(1);
+    assert.is(played.deadAt.length, 1);
+  }
+});
+
+test("a lane of a removed backend that falls silent alone is given up as any other", () => {
+  const played = play();
+  played.isRemoved = true;
+  played.lane.answersAfterMs = undefined;
+  played.clock.advance(250 + 2100);
   assert.is(played.deadAt.length, 1);
 });
 
