@@ -160,7 +160,7 @@ export class Discovery {
     const { prefix = "" } = this.#parts;
     if (kept.some(({ name }) => !last.has(name)))
       journal.write({
-        kind: "discovery.kept",
+        kind: "discovery.backends_retained",
         from: source.from,
         names: namesOf(kept).map((name) => prefix + name),
       });

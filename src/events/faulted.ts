@@ -3,5 +3,5 @@ import { failureFrom } from "../base/failure.ts";
 import type { Journal } from "./journal.ts";
 
 export function faulted(journal: Journal, error: unknown): void {
-  journal.write({ kind: "fault.contained", ring: "stream", message: failureFrom(error, "proxy").message });
+  journal.write({ kind: "internal.error", scope: "stream", message: failureFrom(error, "proxy").message });
 }

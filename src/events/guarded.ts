@@ -10,7 +10,7 @@ export function guarded(clock: Clock, journal: Journal): Clock {
       run();
     } catch (error) {
       const { message } = failureFrom(error, "proxy");
-      journal.write({ kind: "fault.contained", ring: "timer", message });
+      journal.write({ kind: "internal.error", scope: "timer", message });
     }
   };
   return {

@@ -26,19 +26,24 @@ export type Happening =
    * it came: "tcp" says that a kernel took it, and only the process said nothing; "" that nobody did.
    */
   | {
-      readonly kind: "backend.met";
+      readonly kind: "backend.probed";
       readonly backend: string;
       readonly met: string;
       readonly reached: "" | "tcp" | "tls";
       readonly ms: number;
       readonly reason: string;
     }
-  | { readonly kind: "lane.opened"; readonly backend: string; readonly lane: string }
-  | { readonly kind: "lane.closed"; readonly backend: string; readonly lane: string; readonly reason: string }
-  | { readonly kind: "session.refused"; readonly client: string; readonly reason: string }
+  | { readonly kind: "upstream_connection.opened"; readonly backend: string; readonly lane: string }
+  | {
+      readonly kind: "upstream_connection.closed";
+      readonly backend: string;
+      readonly lane: string;
+      readonly reason: string;
+    }
+  | { readonly kind: "downstream_connection.refused"; readonly client: string; readonly reason: string }
   | { readonly kind: "request.refused"; readonly client: string; readonly reason: string }
   | {
-      readonly kind: "exchange.failed";
+      readonly kind: "request.failed";
       readonly code: string;
       readonly origin: string;
       readonly message: string;
@@ -50,7 +55,7 @@ export type Happening =
     }
   /** A request is over; told as far as `logging.accessLog` asks for it. */
   | {
-      readonly kind: "exchange.ended";
+      readonly kind: "request.ended";
       readonly client: string;
       readonly agent: string;
       /** Who it says that it is. */
@@ -125,14 +130,14 @@ export type Happening =
       readonly removed: readonly string[];
     }
   /** Listed no more, as after an outage of etcd, and kept for a while since they answer. */
-  | { readonly kind: "discovery.kept"; readonly from: string; readonly names: readonly string[] }
+  | { readonly kind: "discovery.backends_retained"; readonly from: string; readonly names: readonly string[] }
   /** Told when it begins and when its reason changes; the backends found last stay. */
   | { readonly kind: "discovery.failed"; readonly from: string; readonly reason: string }
   | { readonly kind: "discovery.recovered"; readonly from: string }
   | { readonly kind: "certificate.loaded"; readonly name: string; readonly notAfter: string }
   /** Of a backend, when it is first seen and when it changes; `purpose`: "backend" or "backend-loopback". */
   | {
-      readonly kind: "certificate.seen";
+      readonly kind: "certificate.observed";
       readonly backend: string;
       readonly purpose: string;
       readonly notAfter: string;
@@ -155,8 +160,8 @@ export type Happening =
       readonly notAfter: string;
     }
   | {
-      readonly kind: "fault.contained";
-      readonly ring: "stream" | "session" | "timer" | "process" | "reader";
+      readonly kind: "internal.error";
+      readonly scope: "stream" | "session" | "timer" | "process" | "reader";
       readonly message: string;
     }
   /** "" when all of its checks are good. */
@@ -210,10 +215,10 @@ export type Happening =
     }
   /**
    * `lateMs` after a list had said etcd's version, a backend's cache of that resource had still not come to it: etcd
-   * notifies it rarely, and the list did not make it ask. "cache.notified" when it has, or when no watch needs it.
+   * notifies it rarely, and the list did not make it ask. "cache.progress_restored" when it has, or when no watch needs it.
    */
   | {
-      readonly kind: "cache.unnotified";
+      readonly kind: "cache.progress_delayed";
       readonly backend: string;
       readonly resource: string;
       readonly version: string;
@@ -221,7 +226,7 @@ export type Happening =
       readonly lateMs: number;
     }
   | {
-      readonly kind: "cache.notified";
+      readonly kind: "cache.progress_restored";
       readonly backend: string;
       readonly resource: string;
       readonly version: string;
@@ -229,7 +234,7 @@ export type Happening =
     }
   /** A client was given a state from before what it had seen of the resource; at most once a minute for each. */
   | {
-      readonly kind: "answer.outdated";
+      readonly kind: "response.stale";
       readonly client: string;
       readonly userAgent: string;
       readonly resource: string;
@@ -239,7 +244,7 @@ export type Happening =
     }
   /** Nobody could answer a client from what it had seen on: it may be shown anything again. */
   | {
-      readonly kind: "floor.abandoned";
+      readonly kind: "stale_read_guard.bypassed";
       readonly client: string;
       readonly userAgent: string;
       readonly resource: string;
@@ -260,7 +265,7 @@ export type Happening =
    * a minute for each backend and resource.
    */
   | {
-      readonly kind: "event.outdated";
+      readonly kind: "event.version_regressed";
       readonly client: string;
       readonly userAgent: string;
       readonly resource: string;
@@ -271,7 +276,7 @@ export type Happening =
     }
   /** Callers that had a watch and list its resource again: so many of them within a few seconds, for whatever reason. */
   | {
-      readonly kind: "relists.stormed";
+      readonly kind: "relist_storm.detected";
       readonly relists: number;
       readonly limit: number;
       readonly withinMs: number;
@@ -284,7 +289,7 @@ export type Happening =
    * it before, or the pod that it should be. At most once in a few seconds for each lock and verdict.
    */
   | {
-      readonly kind: "lock.judged";
+      readonly kind: "lease.suspect";
       readonly verdict: "contested" | "ghost" | "unknown";
       readonly lock: string;
       readonly holder: string;
@@ -323,7 +328,7 @@ export type Happening =
     }
   /** A client has asked for one watch from one version so many times in a minute; at most once a minute for each. */
   | {
-      readonly kind: "watch.looped";
+      readonly kind: "watch.replay_loop";
       readonly client: string;
       readonly userAgent: string;
       readonly resource: string;

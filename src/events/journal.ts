@@ -46,7 +46,7 @@ export class Journal {
       reader(entry, at);
     } catch (error) {
       const message = `${entry.kind}: ${wordsOf(error)}`;
-      const fault: Entry = { kind: "fault.contained", ring: "reader", message };
+      const fault: Entry = { kind: "internal.error", scope: "reader", message };
       for (const other of this.#readers)
         if (other !== reader && entry.kind !== fault.kind) this.#tell(other, fault, at);
     }

@@ -163,7 +163,14 @@ export class Backends {
     if (met === "answer" && state === "ready") this.#met.delete(name);
     else if (isNews) this.#met.set(name, word);
     if (isNews)
-      this.#journal.write({ kind: "backend.met", backend: name, met, reached, ms: Math.round(ms), reason });
+      this.#journal.write({
+        kind: "backend.probed",
+        backend: name,
+        met,
+        reached,
+        ms: Math.round(ms),
+        reason,
+      });
   }
 
   #changed(name: string, evidence: Evidence): void {

@@ -9,7 +9,7 @@ import { addToll, type EvidenceRow, noToll, type Toll } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 
 type Changed = Extract<Entry, { kind: "backend.changed" }>;
-type MetEntry = Extract<Entry, { kind: "backend.met" }>;
+type MetEntry = Extract<Entry, { kind: "backend.probed" }>;
 
 /** What the latest fresh socket met, since the doubt began. */
 type Meeting = Pick<MetEntry, "met" | "reached">;

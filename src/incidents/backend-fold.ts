@@ -17,7 +17,7 @@ const downKinds: readonly IncidentKind[] = [
   "backend-untrusted",
 ];
 
-type CacheKind = "backend-stale" | "cache-unnotified";
+type CacheKind = "backend-stale" | "cache-progress-delayed";
 
 /** What an entry says of whose it is. */
 type Named = { readonly backend: string; readonly cluster?: string };
@@ -28,7 +28,7 @@ export class BackendFold {
   /** Resources with which a backend stands still, and those of whose caches etcd tells it late. */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
-    "cache-unnotified": new Map<string, Set<string>>(),
+    "cache-progress-delayed": new Map<string, Set<string>>(),
   };
 
   constructor(store: IncidentStore) {
@@ -46,12 +46,12 @@ export class BackendFold {
     // Counted before anything is known of it: while it is not judged, nobody can say that all are down.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
-    else if (entry.kind === "backend.met") this.#met(entry, at);
+    else if (entry.kind === "backend.probed") this.#met(entry, at);
     else if (entry.kind === "backend.removed") this.#removed(entry.backend, at);
     else if (entry.kind === "cache.stalled") this.#stalled(entry, at);
     else if (entry.kind === "cache.recovered") this.#recovered("backend-stale", entry, at);
-    else if (entry.kind === "cache.unnotified") this.#unnotified(entry, at);
-    else if (entry.kind === "cache.notified") this.#recovered("cache-unnotified", entry, at);
+    else if (entry.kind === "cache.progress_delayed") this.#unnotified(entry, at);
+    else if (entry.kind === "cache.progress_restored") this.#recovered("cache-progress-delayed", entry, at);
     else this.#cost(entry);
   }
 
@@ -79,7 +79,7 @@ export class BackendFold {
     this.#follow(course, at);
   }
 
-  #met(entry: Extract<Entry, { kind: "backend.met" }>, at: number): void {
+  #met(entry: Extract<Entry, { kind: "backend.probed" }>, at: number): void {
     const course = this.#courseOf(entry);
     if (course === undefined) return;
     course.met(entry, at);
@@ -183,14 +183,14 @@ export class BackendFold {
     );
   }
 
-  #unnotified(entry: Extract<Entry, { kind: "cache.unnotified" }>, at: number): void {
+  #unnotified(entry: Extract<Entry, { kind: "cache.progress_delayed" }>, at: number): void {
     const { backend, resource, version, etcdVersion, lateMs } = entry;
     const text = `etcd notifies progress rarely (its default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches cannot follow two restarts of apiservers within that time`;
-    this.#add("cache-unnotified", backend, resource);
+    this.#add("cache-progress-delayed", backend, resource);
     const row = { at, detector: "list", value: lateMs, threshold: limits.progressCheckMs, text };
     this.#store.found(
       {
-        kind: "cache-unnotified",
+        kind: "cache-progress-delayed",
         subject: backend,
         backend,
         summary: `${backend}: ${text}`,
@@ -215,7 +215,7 @@ export class BackendFold {
 
   #endCaches(backend: string, ending: string, at: number): void {
     this.#end("backend-stale", backend, ending, at);
-    this.#end("cache-unnotified", backend, ending, at);
+    this.#end("cache-progress-delayed", backend, ending, at);
   }
 
   #end(kind: CacheKind, backend: string, ending: string, at: number): void {
@@ -233,7 +233,7 @@ export class BackendFold {
       this.#charge(entry.from, { watchesEnded: entry.count }, "", entry.reason);
     } else if (entry.kind === "tunnel.ended" && entry.reason === "backend dead") {
       this.#charge(entry.backend, { tunnelsEnded: 1 }, entry.client, "");
-    } else if (entry.kind === "exchange.failed" && entry.origin === "backend") {
+    } else if (entry.kind === "request.failed" && entry.origin === "backend") {
       const client = `${entry.client ?? ""} ${entry.userAgent ?? ""}`.trim();
       this.#charge(entry.backend ?? "", { requestsFailed: 1 }, client, "");
     }
@@ -241,7 +241,7 @@ export class BackendFold {
 
   /** Rebalancing is no backend's fault, nor is a resource that none serves any more. */
   #charge(backend: string, toll: Partial<Toll>, client: string, reason: string): void {
-    if (backend === "" || ["balance", "asked", "drained", "not-found"].includes(reason)) return;
+    if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;
     const incident = stale ?? this.#downOf(backend);
     if (incident === undefined) return this.#courses.get(backend)?.charge(toll, client);

@@ -57,12 +57,12 @@ const readers: Readers = {
     };
   },
   "watches.ended"({ reason, from, count }, at) {
-    if (reason !== "overdue") return undefined;
+    if (reason !== "deadline_missed") return undefined;
     const text = `${count} watches were not ended by ${from} at their clients' deadline`;
     const row = { at, detector: "deadline", value: count, threshold: 1, unit: "times" as const, text };
     return { kind: "watch-hung", subject: from, backend: from, summary: text, evidence: [row] };
   },
-  "watch.looped"(entry, at) {
+  "watch.replay_loop"(entry, at) {
     const { resource, version, times: value } = entry;
     const client = nameOf(entry);
     const text = `${client} asked for ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
@@ -70,11 +70,11 @@ const readers: Readers = {
     const subject = `${client} ${resource}`;
     return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], affected: client };
   },
-  "event.outdated"(entry, at) {
+  "event.version_regressed"(entry, at) {
     const { resource, backend, type, version, seen } = entry;
     const text = `${backend} showed a ${type} of ${resource} at version ${version}, after ${seen}`;
     return {
-      kind: "version-went-back",
+      kind: "version-regression",
       subject: `${backend} ${resource}`,
       backend,
       summary: text,
@@ -82,20 +82,20 @@ const readers: Readers = {
       affected: nameOf(entry),
     };
   },
-  "floor.abandoned"(entry, at) {
+  "stale_read_guard.bypassed"(entry, at) {
     const { resource, seen } = entry;
     const client = nameOf(entry);
     const text = `Nobody could answer ${client} for ${resource} from version ${seen} on: it may be shown anything`;
     const subject = `${client} ${resource}`;
     return {
-      kind: "version-went-back",
+      kind: "version-regression",
       subject,
       summary: text,
       evidence: [said(at, "floor", text)],
       affected: client,
     };
   },
-  "relists.stormed"({ relists: value, limit: threshold, withinMs, resource, clients }, at) {
+  "relist_storm.detected"({ relists: value, limit: threshold, withinMs, resource, clients }, at) {
     const text = `${value} callers listed again within ${withinMs / 1000} s, most of them ${resource}: ${clients.join(", ")}`;
     const row = { at, detector: "relists", value, threshold, unit: "times" as const, text };
     return { kind: "relist-storm", subject: "", summary: text, startedAt: at - withinMs, evidence: [row] };
@@ -116,7 +116,7 @@ const readers: Readers = {
       evidence: [{ at, detector: "notAfter", value, threshold, unit: "ms", text }],
     };
   },
-  "lock.judged"(entry, at) {
+  "lease.suspect"(entry, at) {
     const { verdict, lock, holder, reason, detector, valueMs: value, limitMs: threshold, auditId } = entry;
     return {
       kind: lockKinds[verdict],
@@ -145,15 +145,15 @@ const readers: Readers = {
     const evidence = [said(at, "bind", reason)];
     return { kind: "listener-lost", subject: listener, summary: `${listener}: ${reason}`, evidence };
   },
-  "exchange.failed"(entry, at) {
+  "request.failed"(entry, at) {
     const { code, message, auditId } = entry;
     if (code !== "overload") return undefined;
     const row = { ...said(at, "buffers", message), auditId };
     return { kind: "overload", subject: "", summary: message, evidence: [row], affected: nameOf(entry) };
   },
-  "fault.contained"({ ring, message }, at) {
+  "internal.error"({ ring, message }, at) {
     const row = said(at, ring, message);
-    return { kind: "fault-contained", subject: ring, summary: `${ring}: ${message}`, evidence: [row] };
+    return { kind: "internal-error", subject: ring, summary: `${ring}: ${message}`, evidence: [row] };
   },
 };
 

@@ -23,7 +23,7 @@ export class Fold {
   take(entry: Entry, at: number): void {
     const { cluster = "" } = entry;
     this.#backends.take(entry, at);
-    const found = entry.kind === "answer.outdated" ? this.#outdated.take(entry, at) : findingIn(entry, at);
+    const found = entry.kind === "response.stale" ? this.#outdated.take(entry, at) : findingIn(entry, at);
     this.#found(found && foundIn(cluster, found), at);
     const ending = endingIn(entry);
     if (ending !== undefined) this.#store.end(ending.kind, subjectIn(cluster, ending), ending.ending, at);

@@ -43,7 +43,7 @@ export const incidentKinds = {
     calmMs: 0,
     about: "The backend answers, and its cache stands still while others go on",
   },
-  "cache-unnotified": {
+  "cache-progress-delayed": {
     severity: "warning",
     calmMs: 0,
     about:
@@ -65,7 +65,7 @@ export const incidentKinds = {
     calmMs: limits.loopQuietMs,
     about: "A client asks for one watch from one version again and again, and replays history each time",
   },
-  "version-went-back": {
+  "version-regression": {
     severity: "warning",
     calmMs: limits.quietMs,
     about: "A backend showed something older than what it, or another, had shown before",
@@ -113,7 +113,7 @@ export const incidentKinds = {
     calmMs: limits.overloadQuietMs,
     about: "Too much waits in this process: requests are refused, or cut",
   },
-  "fault-contained": {
+  "internal-error": {
     severity: "warning",
     calmMs: limits.quietMs,
     about: "A fault of this process cost a stream, a session, or what a timer was to do",

@@ -7,7 +7,7 @@ import { limits } from "../base/limits.ts";
 import type { Entry } from "../events/journal.ts";
 import type { Found } from "./findings.ts";
 
-type Outdated = Extract<Entry, { kind: "answer.outdated" }>;
+type Outdated = Extract<Entry, { kind: "response.stale" }>;
 
 export class OutdatedAnswers {
   /** When each client and resource was told of last; the oldest first. */
@@ -26,7 +26,7 @@ export class OutdatedAnswers {
     if (at - before > limits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
-    return { kind: "version-went-back", subject, backend, summary: text, evidence: [row], affected: name };
+    return { kind: "version-regression", subject, backend, summary: text, evidence: [row], affected: name };
   }
 
   #forgetOldest(): void {

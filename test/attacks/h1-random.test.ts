@@ -128,7 +128,7 @@ test("broken octets cost their socket, and nobody hears of them twice", async ()
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(broken, []);
   assert.equal(
-    h1.entries.filter((entry) => entry.kind === "fault.contained"),
+    h1.entries.filter((entry) => entry.kind === "internal.error"),
     [],
   );
 });

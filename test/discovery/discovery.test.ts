@@ -107,7 +107,7 @@ async function unlisted(expires = true) {
 test("an apiserver that is listed no more and answers stays for a while: its lease ran out while etcd was away", async () => {
   const { clock, source, sets, entries, discovery } = await unlisted();
   assert.equal([sets.length, discovery.record.found], [1, 2]);
-  assert.equal(entries.slice(1), [{ kind: "discovery.kept", from: "dns", names: [second] }]);
+  assert.equal(entries.slice(1), [{ kind: "discovery.backends_retained", from: "dns", names: [second] }]);
   clock.advance(30_000);
   await source.answer(one);
   assert.equal([sets.length, entries.length], [1, 2], "told once");
@@ -117,7 +117,7 @@ test("an apiserver that is listed no more and answers stays for a while: its lea
   await source.answer(two);
   clock.advance(30_000);
   await source.answer(one);
-  assert.equal([sets.length, entries.length, entries.at(-1)?.kind], [1, 3, "discovery.kept"]);
+  assert.equal([sets.length, entries.length, entries.at(-1)?.kind], [1, 3, "discovery.backends_retained"]);
 });
 
 test("it stays for so long only, and not when it does not answer", async () => {

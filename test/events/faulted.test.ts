@@ -27,8 +27,8 @@ test("a fault in one exchange costs that exchange: the lane and its other stream
   assert.not.match(struck?.body ?? "", "never seen");
   assert.is(bystander?.body, "fine");
   assert.equal([path.exchanges.size, client.isGone], [0, false]);
-  const faults = path.entries.filter((entry) => entry.kind === "fault.contained");
-  assert.equal(faults, [{ kind: "fault.contained", ring: "stream", message: "a bug" }]);
+  const faults = path.entries.filter((entry) => entry.kind === "internal.error");
+  assert.equal(faults, [{ kind: "internal.error", scope: "stream", message: "a bug" }]);
 });
 
 const stateOf = (path: PlayedPath, name: string): string | undefined =>
@@ -45,7 +45,7 @@ test("a fault in one beat of PINGs is not the last beat: a hole is found as soon
     throw new Error("a bug");
   };
   path.clock.advance(1_000);
-  assert.is(path.entries.filter(({ kind }) => kind === "fault.contained").length, 1);
+  assert.is(path.entries.filter(({ kind }) => kind === "internal.error").length, 1);
   path.backend("a").blackHole();
   path.clock.advance(1_000);
   assert.is(stateOf(path, "a"), "suspect");

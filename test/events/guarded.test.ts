@@ -22,7 +22,7 @@ test("a callback that throws is journaled, and costs nothing that is due beside 
   clock.soon(() => ran.push("turn"));
   manual.advance(10);
   assert.equal(ran, ["turn", "timer"]);
-  const entry = { kind: "fault.contained", ring: "timer", message: "a bug" };
+  const entry = { kind: "internal.error", scope: "timer", message: "a bug" };
   assert.equal(entries, [entry, entry]);
 });
 

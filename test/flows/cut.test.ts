@@ -180,7 +180,7 @@ test("a fault while a request is placed ends what was sent of it", () => {
   path.settle();
   assert.equal(told(ear), unsent);
   assert.is(path.exchanges.size, 0);
-  assert.ok(path.entries.some(({ kind }) => kind === "fault.contained"));
+  assert.ok(path.entries.some(({ kind }) => kind === "internal.error"));
 });
 
 test.run();

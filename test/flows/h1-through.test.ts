@@ -25,7 +25,9 @@ test.before.each(async () => {
       socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n");
     });
   }
-  await until("a ready backend", () => proxy.entries.some((entry) => entry.kind === "lane.opened"));
+  await until("a ready backend", () =>
+    proxy.entries.some((entry) => entry.kind === "upstream_connection.opened"),
+  );
 });
 test.after.each(async () => {
   for (const { peer } of upgraded) peer.socket.destroy();

@@ -25,7 +25,10 @@ test.before.each(async () => {
       asked.push({ backend, path: String(headers[":path"]), stream });
     });
   }
-  await until("ready backends", () => proxy.entries.filter(({ kind }) => kind === "lane.opened").length >= 4);
+  await until(
+    "ready backends",
+    () => proxy.entries.filter(({ kind }) => kind === "upstream_connection.opened").length >= 4,
+  );
 });
 test.after.each(async () => {
   for (const { stream } of asked) stream.destroy();

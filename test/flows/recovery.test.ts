@@ -91,7 +91,7 @@ test("600 clients with a watch and a request each, after a second without any ba
 test("a backend that stays down is told of once, and not with every dial; each lane that was open is", () => {
   const path = new PlayedPath(["a"]);
   const closed = (): string[] =>
-    path.entries.flatMap((entry) => (entry.kind === "lane.closed" ? [entry.reason] : []));
+    path.entries.flatMap((entry) => (entry.kind === "upstream_connection.closed" ? [entry.reason] : []));
   const fall = (): void => {
     path.backend("a").kill();
     path.clock.advance(60_000);

@@ -74,7 +74,9 @@ class Scene {
       asked: sum((name) => this.path.backend(name).asked.length),
       dials: sum((name) => this.path.backend(name).sessions.length),
       probes: sum((name) => this.path.backend(name).probeCount),
-      lanesClosed: entries.filter((entry) => entry.kind === "lane.closed" && entry.reason !== "ended").length,
+      lanesClosed: entries.filter(
+        (entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended",
+      ).length,
     };
   }
 

@@ -365,7 +365,7 @@ test("a resource that no backend serves any more ends at once, for a reason of i
     watch.path.settle();
   }
   watch.has("+8a", "ended");
-  assert.equal(ends(watch), { "not-found": 1 });
+  assert.equal(ends(watch), { not_found: 1 });
 });
 
 test("one backend that does not serve it yet is not all of them", () => {
@@ -393,7 +393,7 @@ test("where the only one that answers does not serve it, it ends after a second,
     watch.advance(limits.strandedMs);
   }
   watch.has("+8a", "ended");
-  assert.equal(ends(watch), { "not-found": 1 });
+  assert.equal(ends(watch), { not_found: 1 });
 });
 
 test.run();

@@ -161,7 +161,7 @@ test("a socket that met silence and that another has overtaken is not told of", 
   const journal = new Journal(clock);
   const backends = new Backends(["a"], { clock, journal, rules });
   const met: string[] = [];
-  journal.subscribe((entry) => entry.kind === "backend.met" && met.push(entry.met));
+  journal.subscribe((entry) => entry.kind === "backend.probed" && met.push(entry.met));
   const fresh = (what: "answer" | "silence", begunAt: number) =>
     ({ kind: "fresh", met: what, begunAt, ms: clock.now() - begunAt, reason: what }) as const;
   backends.learn("a", opened);

@@ -49,7 +49,9 @@ test("a hole of 1.5 s costs nobody anything: no lane, no verdict of death", () =
   assert.is(stateOf(path, "a"), "ready");
   assert.not(path.changes.some(({ to }) => to === "dead"));
   // Of two idle ones, the old and the one that was opened meanwhile, one is spare and ends in good order.
-  assert.not(path.entries.some((entry) => entry.kind === "lane.closed" && entry.reason !== "ended"));
+  assert.not(
+    path.entries.some((entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended"),
+  );
   assert.ok(path.backend("a").sessions.length <= 2 * lanes);
 });
 
@@ -145,7 +147,9 @@ test("four hours of silence: no lane is closed, no verdict falls, and a watch is
   assert.is(path.changes.length, before);
   assert.is(path.exchanges.size, 1);
   assert.is(watch.resetCode, undefined);
-  const closed = path.entries.filter((entry) => entry.kind === "lane.closed" && entry.reason !== "ended");
+  const closed = path.entries.filter(
+    (entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended",
+  );
   assert.equal(closed, []);
 });
 

@@ -11,7 +11,7 @@ function play(...entries: readonly Entry[]): BackendCourse {
   const course = new BackendCourse("a");
   for (const [at, entry] of entries.entries())
     if (entry.kind === "backend.changed") course.changed(entry, 1000 * (at + 1));
-    else if (entry.kind === "backend.met") course.met(entry, 1000 * (at + 1));
+    else if (entry.kind === "backend.probed") course.met(entry, 1000 * (at + 1));
   return course;
 }
 
@@ -51,7 +51,7 @@ test("never more rows than an incident has", () => {
   const course = play(changed("a", "ready", "suspect"));
   for (let index = 0; index < 2 * limits.incidentEvidence; index += 1) {
     const entry = met("a", index % 2 === 0 ? "silence" : "refusal");
-    if (entry.kind === "backend.met") course.met(entry, index);
+    if (entry.kind === "backend.probed") course.met(entry, index);
   }
   assert.is(course.rows.length, limits.incidentEvidence);
 });

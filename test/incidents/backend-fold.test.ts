@@ -24,7 +24,7 @@ const stalled = {
 } as const;
 
 const unnotified = {
-  kind: "cache.unnotified",
+  kind: "cache.progress_delayed",
   backend: "a",
   resource: "/pods",
   version: "7",
@@ -38,7 +38,7 @@ test("a black hole is told by name when its doubt has lasted, with what proves i
   played.write(changed("a", "ready", "suspect"));
   played.write({
     kind: "watches.moved",
-    reason: "suspected",
+    reason: "suspect",
     from: "a",
     to: "b",
     count: 131,
@@ -187,7 +187,7 @@ test("who was affected is named: a tunnel that ended, a request that failed; nob
   const played = scene();
   played.write(changed("a", "ready", "suspect"), met("a", "refusal"), changed("a", "suspect", "dead"));
   const failed = {
-    kind: "exchange.failed",
+    kind: "request.failed",
     code: "backend-lost",
     origin: "backend",
     message: "lost",
@@ -197,8 +197,8 @@ test("who was affected is named: a tunnel that ended, a request that failed; nob
     { ...failed, client: "10.0.0.7", userAgent: "kubectl/v1", backend: "a" },
     { ...failed, client: "10.0.0.8", userAgent: "kubectl/v1", backend: "b" },
     { kind: "tunnel.ended", client: "10.0.0.9", backend: "a", auditId: "y", reason: "backend dead" },
-    { kind: "watches.moved", reason: "balance", from: "a", to: "b", count: 9, slowestMs: 1 },
-    { kind: "watches.ended", reason: "not-found", from: "a", count: 3, resource: "/pods", version: "7" },
+    { kind: "watches.moved", reason: "rebalance", from: "a", to: "b", count: 9, slowestMs: 1 },
+    { kind: "watches.ended", reason: "not_found", from: "a", count: 3, resource: "/pods", version: "7" },
   );
   const { toll, affected } = played.only;
   assert.equal(
@@ -213,20 +213,20 @@ test("a cache that etcd does not notify is told, and over when all of them have 
   const played = scene();
   played.clock.advance(60_000);
   played.write(unnotified, { ...unnotified, resource: "/secrets" });
-  assert.equal(played.told, ["+ cache-unnotified a"]);
+  assert.equal(played.told, ["+ cache-progress-delayed a"]);
   assert.is(played.only.startedAt, 60_000 - 7010);
   assert.match(
     played.only.summary,
     /default: every 10 min.*7 s after etcd was at 90 the cache of \/pods was at 7/,
   );
-  const notified = { kind: "cache.notified", backend: "a", version: "95", lateMs: 540_000 } as const;
+  const notified = { kind: "cache.progress_restored", backend: "a", version: "95", lateMs: 540_000 } as const;
   played.write({ ...notified, resource: "/pods" });
   assert.is(played.active.length, 1);
   played.write({ ...notified, resource: "/secrets" });
   assert.is(played.active.length, 0);
   played.write(unnotified, changed("a", "ready", "suspect"), changed("a", "suspect", "dead"));
   assert.equal(
-    played.active.map(({ kind }) => kind).filter((kind) => kind === "cache-unnotified"),
+    played.active.map(({ kind }) => kind).filter((kind) => kind === "cache-progress-delayed"),
     [],
   );
 });

@@ -23,16 +23,23 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
   },
   {
     kind: "watch-hung a",
-    opens: { kind: "watches.ended", reason: "overdue", from: "a", count: 2, resource: "/pods", version: "7" },
+    opens: {
+      kind: "watches.ended",
+      reason: "deadline_missed",
+      from: "a",
+      count: 2,
+      resource: "/pods",
+      version: "7",
+    },
   },
   {
     kind: "watch-replay-loop 10.0.0.7 manager/v1 /pods",
-    opens: { kind: "watch.looped", ...caller, resource: "/pods", version: "7", times: 5 },
+    opens: { kind: "watch.replay_loop", ...caller, resource: "/pods", version: "7", times: 5 },
   },
   {
-    kind: "version-went-back a /pods",
+    kind: "version-regression a /pods",
     opens: {
-      kind: "event.outdated",
+      kind: "event.version_regressed",
       ...caller,
       resource: "/pods",
       backend: "a",
@@ -42,13 +49,13 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
     },
   },
   {
-    kind: "version-went-back 10.0.0.7 manager/v1 /pods",
-    opens: { kind: "floor.abandoned", ...caller, resource: "/pods", seen: "9" },
+    kind: "version-regression 10.0.0.7 manager/v1 /pods",
+    opens: { kind: "stale_read_guard.bypassed", ...caller, resource: "/pods", seen: "9" },
   },
   {
     kind: "relist-storm",
     opens: {
-      kind: "relists.stormed",
+      kind: "relist_storm.detected",
       relists: 40,
       limit: 40,
       withinMs: 10_000,
@@ -88,7 +95,7 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
   ...(["contested", "ghost", "unknown"] as const).map((verdict) => ({
     kind: `${{ contested: "lock-contested", ghost: "lock-ghost-holder", unknown: "unknown-lock-client" }[verdict]} leases n/x`,
     opens: {
-      kind: "lock.judged",
+      kind: "lease.suspect",
       ...caller,
       verdict,
       lock: "leases n/x",
@@ -119,9 +126,9 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
   },
   {
     kind: "overload",
-    opens: { kind: "exchange.failed", code: "overload", origin: "proxy", message: "Too much", auditId: "id" },
+    opens: { kind: "request.failed", code: "overload", origin: "proxy", message: "Too much", auditId: "id" },
   },
-  { kind: "fault-contained timer", opens: { kind: "fault.contained", ring: "timer", message: "x" } },
+  { kind: "internal-error timer", opens: { kind: "internal.error", scope: "timer", message: "x" } },
 ];
 
 for (const { kind, opens, ends } of rows)
@@ -147,9 +154,9 @@ test("a refused file is named once, where its first problem names it already", (
 test("what has no incident opens none", () => {
   const played = new PlayedJournal();
   played.write(
-    { kind: "watches.ended", reason: "initial-events", from: "a", count: 2, resource: "/pods", version: "7" },
-    { kind: "exchange.failed", code: "bad-request", origin: "client", message: "no", auditId: "id" },
-    { kind: "lane.opened", backend: "a", lane: "1" },
+    { kind: "watches.ended", reason: "initial_events", from: "a", count: 2, resource: "/pods", version: "7" },
+    { kind: "request.failed", code: "bad-request", origin: "client", message: "no", auditId: "id" },
+    { kind: "upstream_connection.opened", backend: "a", lane: "1" },
     { kind: "drain.started" },
   );
   assert.equal(played.told, []);

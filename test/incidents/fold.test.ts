@@ -13,11 +13,11 @@ test("it says when it has something to do: a doubt that lasts, an incident that 
   assert.is(fold.dueAt, Number.POSITIVE_INFINITY);
   fold.take(changed("a", "ready", "suspect"), 100);
   assert.is(fold.dueAt, 100 + limits.unprovenMs);
-  fold.take({ kind: "fault.contained", ring: "stream", message: "x" }, 200);
+  fold.take({ kind: "internal.error", scope: "stream", message: "x" }, 200);
   fold.tick(100 + limits.unprovenMs);
   assert.equal(
     store.active.map(({ kind }) => kind),
-    ["fault-contained", "backend-blackholed", "all-backends-down"],
+    ["internal-error", "backend-blackholed", "all-backends-down"],
   );
   assert.is(fold.dueAt, 200 + limits.quietMs);
   fold.tick(fold.dueAt);
@@ -28,7 +28,7 @@ test("an answer from the past that comes again is an incident of its client", ()
   const store = new IncidentStore({ opened() {}, ended() {} });
   const fold = new Fold(store);
   const outdated = {
-    kind: "answer.outdated",
+    kind: "response.stale",
     client: "c",
     userAgent: "u",
     resource: "/pods",
@@ -40,7 +40,7 @@ test("an answer from the past that comes again is an incident of its client", ()
   fold.take(outdated, 60_000);
   assert.equal(
     store.active.map(({ kind, affected }) => [kind, affected.names]),
-    [["version-went-back", ["c u"]]],
+    [["version-regression", ["c u"]]],
   );
 });
 
@@ -59,7 +59,7 @@ test("what is wrong in two clusters is two things, and each is over by itself", 
   fold.take({ kind: "certificate.refused", name: "us/backend-ca", problem: "p", ...of("us") }, 2);
   fold.take(
     {
-      kind: "relists.stormed",
+      kind: "relist_storm.detected",
       relists: 9,
       limit: 5,
       withinMs: 1,
@@ -96,7 +96,7 @@ test("all backends of one cluster are down whatever those of another are", () =>
 test("a client that was led back in one cluster is not led back twice by another", () => {
   const store = new IncidentStore({ opened() {}, ended() {} });
   const fold = new Fold(store);
-  const outdated = { kind: "answer.outdated", client: "c", userAgent: "u", resource: "/pods" } as const;
+  const outdated = { kind: "response.stale", client: "c", userAgent: "u", resource: "/pods" } as const;
   for (const cluster of ["eu", "us"])
     fold.take({ ...outdated, backend: `${cluster}/a`, version: "1", seen: "2", cluster }, 0);
   assert.equal(store.active, []);

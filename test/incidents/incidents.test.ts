@@ -47,7 +47,7 @@ test("stopped, it hears and does nothing more", () => {
   const played = new PlayedJournal();
   played.write(changed("a", "ready", "suspect"));
   played.incidents.stop();
-  played.write({ kind: "fault.contained", ring: "stream", message: "x" });
+  played.write({ kind: "internal.error", scope: "stream", message: "x" });
   played.clock.advance(1e6);
   assert.equal(played.told, []);
 });

@@ -6,7 +6,7 @@ import { OutdatedAnswers } from "../../src/incidents/outdated.ts";
 const test = suite("incidents/outdated");
 
 const entry = {
-  kind: "answer.outdated",
+  kind: "response.stale",
   client: "10.0.0.7",
   userAgent: "manager/v1",
   resource: "/pods",
@@ -20,7 +20,7 @@ test("once is a failover; again within minutes is a client that is led back", ()
   assert.is(answers.take(entry, 0), undefined);
   assert.is(answers.take({ ...entry, client: "10.0.0.8" }, 1), undefined);
   const found = answers.take(entry, 60_000);
-  assert.equal([found?.kind, found?.affected], ["version-went-back", "10.0.0.7 manager/v1"]);
+  assert.equal([found?.kind, found?.affected], ["version-regression", "10.0.0.7 manager/v1"]);
   assert.is(answers.take(entry, 60_001 + limits.quietMs), undefined);
 });
 

@@ -191,8 +191,8 @@ test("what a client has seen of one cluster is no floor for its answers of anoth
   for (let asked = 0; asked < 3; asked += 1)
     assert.is((await ofEu.ask(`${path}?resourceVersion=0`)).status, 200);
   const metrics = await scene.metrics();
-  assert.match(metrics, /watchkeeper_outdated_answers_total 0/);
-  assert.match(metrics, /watchkeeper_floor_demands_total\{result="refused"\} 0/);
+  assert.match(metrics, /watchkeeper_stale_responses_total 0/);
+  assert.match(metrics, /watchkeeper_stale_read_guard_requests_total\{result="refused"\} 0/);
 });
 
 test("a reload that adds a third cluster leaves the watches of the two where they are", async () => {

@@ -91,7 +91,7 @@ function tornDown(proxy: Proxy, at: number): string[] {
     .filter(
       ({ msg, to, reason }) =>
         (msg === "backend.changed" && to === "dead") ||
-        (msg === "lane.closed" && reason !== "ended") ||
+        (msg === "upstream_connection.closed" && reason !== "ended") ||
         (msg === "tunnel.ended" && /dead|lost/.test(String(reason))),
     )
     .map(({ msg, backend, reason }) => `${msg} ${String(backend)}: ${String(reason)}`);

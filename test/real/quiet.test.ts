@@ -115,7 +115,7 @@ async function play(
 }
 
 const unnotified = (proxy: Proxy): Promise<number> =>
-  metric(proxy, 'incidents_total{kind="cache-unnotified"');
+  metric(proxy, 'incidents_total{kind="cache-progress-delayed"');
 
 /** Both apiservers are restarted, and the first that came back is killed: nothing is listed again. */
 async function roll({ cluster, proxy, informers }: Scene): Promise<void> {
@@ -127,7 +127,7 @@ async function roll({ cluster, proxy, informers }: Scene): Promise<void> {
   await sleep(6_000);
   const { relists, resources } = informers;
   figure(
-    `${resources} informers, ${await metric(proxy, "watch_moves_total")} moves, ${await metric(proxy, "watch_renewals_total")} renewals, ${await metric(proxy, "watch_progress_requests_total")} progress requests, ${relists.length} relists`,
+    `${resources} informers, ${await metric(proxy, "watch_moves_total")} moves, ${await metric(proxy, "watch_bookmark_refreshes_total")} renewals, ${await metric(proxy, "watch_progress_requests_total")} progress requests, ${relists.length} relists`,
   );
   assert.equal(relists, [], "nothing is listed again");
   assert.is(await unnotified(proxy), 0, "caches that follow are no incident");

@@ -332,15 +332,15 @@ function heardCode({ resetCode }: Plan): number {
 
 /** Was a session given up that was open? */
 function isLost(entry: Entry): boolean {
-  return entry.kind === "lane.closed" && entry.reason.startsWith("PING unanswered");
+  return entry.kind === "upstream_connection.closed" && entry.reason.startsWith("PING unanswered");
 }
 
 /** Does the journal speak ill of a backend? What clients do must never be the cause. */
 function isEvidence(entry: Entry): boolean {
   if (entry.kind === "backend.changed") return entry.to === "suspect" || entry.to === "dead";
-  if (entry.kind === "exchange.failed" && entry.code === "outcome-unknown") return false;
-  if (entry.kind === "exchange.failed") return entry.origin === "backend";
-  return entry.kind === "lane.closed" && entry.reason !== "ended";
+  if (entry.kind === "request.failed" && entry.code === "outcome-unknown") return false;
+  if (entry.kind === "request.failed") return entry.origin === "backend";
+  return entry.kind === "upstream_connection.closed" && entry.reason !== "ended";
 }
 
 const clientWindows = [20_000, 200_000, 2_000_000] as const;

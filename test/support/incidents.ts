@@ -54,5 +54,5 @@ export function changed(
 }
 
 export function met(backend: string, what: string, reached: "" | "tcp" | "tls" = ""): Entry {
-  return { kind: "backend.met", backend, met: what, reached, ms: 1000, reason: "as played" };
+  return { kind: "backend.probed", backend, met: what, reached, ms: 1000, reason: "as played" };
 }

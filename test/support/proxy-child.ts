@@ -95,12 +95,16 @@ function stateNow(): ChildState {
     heapBytes: heapUsed + external,
     exchanges: proxy.running.exchanges.size,
     faults: entries.flatMap((entry) =>
-      entry.kind === "fault.contained" ? [`${entry.ring}: ${entry.message}`] : [],
+      entry.kind === "internal.error" ? [`${entry.ring}: ${entry.message}`] : [],
     ),
-    refusals: entries.flatMap((entry) => (entry.kind === "session.refused" ? [entry.reason] : [])),
-    failures: entries.flatMap((entry) => (entry.kind === "exchange.failed" ? [entry.message] : [])),
-    lanesClosed: entries.flatMap((entry) => (entry.kind === "lane.closed" ? [entry.reason] : [])),
-    lanesOpened: entries.filter((entry) => entry.kind === "lane.opened").length,
+    refusals: entries.flatMap((entry) =>
+      entry.kind === "downstream_connection.refused" ? [entry.reason] : [],
+    ),
+    failures: entries.flatMap((entry) => (entry.kind === "request.failed" ? [entry.message] : [])),
+    lanesClosed: entries.flatMap((entry) =>
+      entry.kind === "upstream_connection.closed" ? [entry.reason] : [],
+    ),
+    lanesOpened: entries.filter((entry) => entry.kind === "upstream_connection.opened").length,
     members: Object.getOwnPropertyNames(Object.prototype).length,
     stalledMs: stalled,
     wallMs: Date.now(),

@@ -26,13 +26,13 @@ type Value = string | number | readonly string[];
 /** Where an entry tells of something bad, the field that says what; written as `err`, in klog's way. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
-  ["session.refused", "reason"],
-  ["exchange.failed", "message"],
+  ["downstream_connection.refused", "reason"],
+  ["request.failed", "message"],
   ["passthrough.refused", "message"],
   ["config.refused", "problems"],
   ["certificate.refused", "problem"],
   ["discovery.failed", "reason"],
-  ["fault.contained", "message"],
+  ["internal.error", "message"],
   ["successor.failed", "reason"],
   ["operation.refused", "reason"],
   ["review.failed", "reason"],
@@ -100,7 +100,7 @@ const calmEnds = ["ended", "client left"];
 
 /** Lines of requests and connections are the operator's choice; everything else is told. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
-  if (entry.kind === "exchange.failed" || entry.kind === "passthrough.refused") return accessLog !== "off";
+  if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "off";
   if (entry.kind !== "passthrough.ended") return true;
   if (accessLog === "all" || accessLog === "longrunning") return true;
   return accessLog === "errors" && !calmEnds.includes(entry.reason);

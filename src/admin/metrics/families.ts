@@ -139,14 +139,14 @@ export const families: readonly Family[] = [
   },
   {
     type: "gauge",
-    name: "backend_probe_seconds",
+    name: "backend_last_probe_duration_seconds",
     help: "Time that the last answered probe took, from the SYN to the answer",
     labels: ["backend"],
     rows: ({ backends }) => backends.map(({ name, probes }) => [[name], probes.lastMs / 1000]),
   },
   {
     type: "gauge",
-    name: "lanes",
+    name: "upstream_connections",
     help: "Upstream sessions, by the trust class and the kind of requests they carry",
     labels: ["backend", "class", "kind"],
     rows: ({ backends }) =>
@@ -156,7 +156,7 @@ export const families: readonly Family[] = [
   },
   {
     type: "gauge",
-    name: "lane_streams",
+    name: "upstream_streams",
     help: "Open streams on those sessions",
     labels: ["backend", "class", "kind"],
     rows: ({ backends }) =>
@@ -166,7 +166,7 @@ export const families: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "lane_closes_total",
+    name: "upstream_connections_closed_total",
     help: "Upstream sessions that ended",
     labels: ["backend"],
     rows: (_, { laneCloses }) => laneCloses.rows,
@@ -194,7 +194,7 @@ export const families: readonly Family[] = [
   },
   {
     type: "gauge",
-    name: "exchanges",
+    name: "requests_active",
     help: "Requests that are being answered, by kind",
     labels: ["kind"],
     rows: ({ exchanges }) => exchanges.map(({ kind, active }) => [[kind], active]),
@@ -210,14 +210,14 @@ export const families: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "exchange_failures_total",
+    name: "request_failures_total",
     help: "Requests that ended early, by reason and by who caused it",
     labels: ["code", "origin"],
     rows: (_, { exchangeFailures }) => exchangeFailures.rows,
   },
   {
     type: "counter",
-    name: "resets_total",
+    name: "stream_resets_total",
     help: "Streams that were reset, by reason",
     labels: ["reason"],
     rows: ({ resets }) => resets.map(({ reason, count }) => [[reason], count]),
@@ -249,21 +249,21 @@ export const families: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "faults_contained_total",
+    name: "internal_errors_total",
     help: "Faults of this process, by what they cost: a stream, a session, what a timer was to do, or the process",
     labels: ["ring"],
     rows: (_, { faults }) => faults.rows,
   },
   {
     type: "counter",
-    name: "hedges_total",
+    name: "request_hedges_total",
     help: "Requests that were asked of a second backend or lane, since the first did not answer",
     labels: [],
     rows: ({ hedges }) => [[[], hedges]],
   },
   {
     type: "gauge",
-    name: "requests_held",
+    name: "requests_pending",
     help: "Requests that wait: no backend can be asked, or too many are under way whose credentials no backend has accepted",
     labels: [],
     rows: ({ heldRequests }) => [[[], heldRequests]],

@@ -68,7 +68,7 @@ function sessionsOf({ h2, h1 }: ReturnType<Live["sessions"]>): Snapshot["session
 function countReasons(journal: Journal): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   journal.subscribe((entry) => {
-    if (entry.kind !== "session.refused") return;
+    if (entry.kind !== "downstream_connection.refused") return;
     const reason = counts.size < limits.familySeries || counts.has(entry.reason) ? entry.reason : "other";
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   });

@@ -25,13 +25,13 @@ export class Tally {
   #count(entry: Entry): void {
     const { kind } = entry;
     if (kind === "backend.changed") this.transitions.add([entry.backend, entry.from, entry.to], 1);
-    else if (kind === "lane.closed") this.laneCloses.add([entry.backend], 1);
-    else if (kind === "exchange.failed") this.exchangeFailures.add([entry.code, entry.origin], 1);
+    else if (kind === "upstream_connection.closed") this.laneCloses.add([entry.backend], 1);
+    else if (kind === "request.failed") this.exchangeFailures.add([entry.code, entry.origin], 1);
     else if (kind === "certificate.loaded") this.certificateLoads.add([entry.name, "ok"], 1);
     else if (kind === "certificate.refused") this.certificateLoads.add([entry.name, "rejected"], 1);
     else if (kind === "config.reloaded") this.configReloads.add(["ok"], 1);
     else if (kind === "config.refused") this.configReloads.add(["rejected"], 1);
-    else if (kind === "fault.contained") this.faults.add([entry.ring], 1);
+    else if (kind === "internal.error") this.faults.add([entry.ring], 1);
   }
 
   #countPassthrough(entry: Entry): void {
@@ -43,6 +43,6 @@ export class Tally {
   #countWatches(entry: Entry): void {
     const { kind } = entry;
     if (kind === "cache.stalled") this.cacheStalls.add([entry.backend, entry.detector], 1);
-    else if (kind === "watch.looped") this.watchLoops.add([entry.resource], 1);
+    else if (kind === "watch.replay_loop") this.watchLoops.add([entry.resource], 1);
   }
 }

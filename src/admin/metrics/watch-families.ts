@@ -29,7 +29,7 @@ export const watchFamilies: readonly Family[] = [
   },
   {
     type: "gauge",
-    name: "watches_waiting",
+    name: "watches_parked",
     help: "Watches that lost their backend and wait to be asked for elsewhere",
     labels: [],
     rows: ({ watches }) => [[[], watches.waiting]],
@@ -50,14 +50,14 @@ export const watchFamilies: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "watch_shadows_total",
+    name: "watch_hedges_total",
     help: "Second legs that were opened beside a silent one",
     labels: [],
     rows: ({ watches }) => [[[], watches.shadows]],
   },
   {
     type: "counter",
-    name: "watch_renewals_total",
+    name: "watch_bookmark_refreshes_total",
     help: "Short second legs for a bookmark, after a backend came back that knows nothing of what was before",
     labels: [],
     rows: ({ watches }) => [[[], watches.renewals]],
@@ -82,7 +82,7 @@ export const watchFamilies: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "watch_sentinel_legs_total",
+    name: "watch_sentinel_streams_total",
     help: "Second legs that were asked for such watches",
     labels: [],
     rows: ({ watches }) => [[[], watches.sentinelLegs]],
@@ -100,7 +100,7 @@ export const watchFamilies: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "watch_violations_total",
+    name: "watch_version_regressions_total",
     help: "Events older than what the same backend had shown before: such a watch is never moved",
     labels: [],
     rows: ({ watches }) => [[[], watches.violations]],
@@ -121,21 +121,21 @@ export const watchFamilies: readonly Family[] = [
   },
   {
     type: "counter",
-    name: "watch_loops_total",
+    name: "watch_replay_loops_total",
     help: "Clients found asking for one watch from one version again and again, once a minute each",
     labels: ["resource"],
     rows: (_, { watchLoops }) => watchLoops.rows,
   },
   {
     type: "counter",
-    name: "outdated_answers_total",
+    name: "stale_responses_total",
     help: "Lists and initial states from before what their client had seen of the resource",
     labels: [],
     rows: ({ watches }) => [[[], watches.timeTravel.outdated]],
   },
   {
     type: "counter",
-    name: "floor_demands_total",
+    name: "stale_read_guard_requests_total",
     help: "Requests for any state that were asked for none from before what their client had seen, by result",
     labels: ["result"],
     rows: ({ watches: { timeTravel } }) => [

@@ -101,9 +101,9 @@ export const alerts: readonly Alert[] = [
     summary: "Apiserver {{ $labels.backend }} answers from a cache that stands still",
   }),
   ofIncident({
-    name: "WatchkeeperCacheUnnotified",
+    name: "WatchkeeperCacheProgressDelayed",
     severity: "warning",
-    kinds: ["cache-unnotified"],
+    kinds: ["cache-progress-delayed"],
     summary:
       "etcd notifies apiserver {{ $labels.backend }} of progress rarely: quiet watches cannot follow two restarts",
   }),
@@ -122,7 +122,7 @@ export const alerts: readonly Alert[] = [
   {
     name: "WatchkeeperWatchMovesFailing",
     severity: "warning",
-    expr: 'sum by (job, instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow-client|not-found"}[5m])) > 0.1',
+    expr: 'sum by (job, instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow_client|not_found"}[5m])) > 0.1',
     holds: "5m",
     kinds: [],
     summary: "Watches end that could not go on elsewhere: {{ $labels.reason }}",
@@ -136,9 +136,9 @@ export const alerts: readonly Alert[] = [
     summary: "A client watches from one version again and again",
   }),
   ofIncident({
-    name: "WatchkeeperVersionWentBack",
+    name: "WatchkeeperVersionRegression",
     severity: "warning",
-    kinds: ["version-went-back"],
+    kinds: ["version-regression"],
     summary: "{{ $labels.backend }} showed something older than what was shown before",
   }),
   ofIncident({
@@ -238,9 +238,9 @@ export const alerts: readonly Alert[] = [
     description: "Detection is late by as much, and so is every request.",
   },
   ofIncident({
-    name: "WatchkeeperFaultContained",
+    name: "WatchkeeperInternalError",
     severity: "warning",
-    kinds: ["fault-contained"],
+    kinds: ["internal-error"],
     summary: "A fault of watchkeeper itself cost a stream or a session",
   }),
 ];

@@ -172,7 +172,7 @@ const panels: readonly Panel[] = [
     kind: "timeseries",
     width: 8,
     queries: [
-      { expr: rate("watchkeeper_exchange_failures_total", "origin, code"), legend: "{{origin}}: {{code}}" },
+      { expr: rate("watchkeeper_request_failures_total", "origin, code"), legend: "{{origin}}: {{code}}" },
     ],
   },
   {

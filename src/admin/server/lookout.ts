@@ -179,7 +179,7 @@ export class Lookout implements Admin {
 
   #contained(reason: unknown): void {
     const message = `Metrics port: ${wordsOf(reason)}`;
-    this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+    this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
   }
 }
 

@@ -228,7 +228,7 @@ function pathOf({ url = "" }: IncomingMessage): string {
 
 function contained(journal: Journal, reason: unknown): void {
   const message = wordsOf(reason);
-  journal.write({ kind: "fault.contained", ring: "session", message: `Admin port: ${message}` });
+  journal.write({ kind: "internal.error", scope: "session", message: `Admin port: ${message}` });
 }
 
 async function listen(server: Server, options: Opening): Promise<Failure | undefined> {

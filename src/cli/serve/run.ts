@@ -69,8 +69,8 @@ function writePid(file: string, journal: Journal): void {
   } catch (reason) {
     const { message } = failureFrom(reason, "proxy");
     journal.write({
-      kind: "fault.contained",
-      ring: "session",
+      kind: "internal.error",
+      scope: "session",
       message: `Cannot write the pid file: ${message}`,
     });
   }

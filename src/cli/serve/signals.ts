@@ -34,8 +34,8 @@ export function listenForSignals(): Signals {
 export function containFaults(journal: Journal, drain: () => void): void {
   const contain = (reason: unknown): void => {
     journal.write({
-      kind: "fault.contained",
-      ring: "process",
+      kind: "internal.error",
+      scope: "process",
       message: failureFrom(reason, "proxy").message,
     });
     process.exitCode = 1;

@@ -22,7 +22,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   for (const name of ["b", "c"]) await writer.ask(`POST ${configmaps}`, { metadata: { name } });
   scene.told("apiserver", `deletes a configmap, and tells it with ${scene.setting.oldVersion}`);
   await writer.ask(`DELETE ${configmaps}/b`);
-  const back = await scene.found("version-went-back");
+  const back = await scene.found("version-regression");
   scene.told(
     "operator",
     "its watch ends as usual; it goes on from the old version, and meets the event again",

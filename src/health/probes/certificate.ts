@@ -56,7 +56,12 @@ export class Expiries {
     if (Number.isNaN(notAfterMs) || this.#known.get(key)?.notAfterMs === notAfterMs) return;
     this.#known.set(key, { purpose, name, notAfterMs });
     const { journal } = this.#parts;
-    journal.write({ kind: "certificate.seen", backend: name, purpose, notAfter: timestampOf(notAfterMs) });
+    journal.write({
+      kind: "certificate.observed",
+      backend: name,
+      purpose,
+      notAfter: timestampOf(notAfterMs),
+    });
   }
 
   #look(backend: string): void {

@@ -96,7 +96,7 @@ export class Balance {
 
   #send({ client, watches }: Seat): void {
     for (const watching of watches)
-      if (watching.leg?.backend !== client.rebound) this.#parts.moves.leave(watching, "balance");
+      if (watching.leg?.backend !== client.rebound) this.#parts.moves.leave(watching, "rebalance");
   }
 }
 

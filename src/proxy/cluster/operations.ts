@@ -105,7 +105,7 @@ export class Operations {
     );
     if (movable.length === 0)
       return new Failure("bad-request", "client", "It cannot be moved now: nothing may be lost by it");
-    for (const { watching, moves } of movable) moves.leave(watching, "asked");
+    for (const { watching, moves } of movable) moves.leave(watching, "operator");
     return `${movable.length} of ${found.length} watches go elsewhere as soon as another backend shows that it can go on`;
   }
 

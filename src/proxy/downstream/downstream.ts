@@ -112,7 +112,11 @@ export class Downstream implements WireOwner {
   #ended(error: ProtocolError | undefined): void {
     if (error !== undefined) {
       const { address } = this.client;
-      this.#parts.journal.write({ kind: "session.refused", client: address, reason: error.message });
+      this.#parts.journal.write({
+        kind: "downstream_connection.refused",
+        client: address,
+        reason: error.message,
+      });
     }
     this.session.flush();
     this.#wire.end();

@@ -140,7 +140,7 @@ export class Turns implements H1End {
       run();
     } catch (reason) {
       const message = wordsOf(reason);
-      this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+      this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
       if (!this.cut()) this.destroy();
     }
   }

@@ -260,7 +260,7 @@ export class Listener {
 
   #turnAway(socket: net.Socket, client: string, reason: string): void {
     socket.destroy();
-    this.#parts.journal.write({ kind: "session.refused", client, reason });
+    this.#parts.journal.write({ kind: "downstream_connection.refused", client, reason });
   }
 
   #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
@@ -340,6 +340,6 @@ export class Listener {
   }
 
   #contained(error: Error): void {
-    this.#parts.journal.write({ kind: "fault.contained", ring: "session", message: error.message });
+    this.#parts.journal.write({ kind: "internal.error", scope: "session", message: error.message });
   }
 }

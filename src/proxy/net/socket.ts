@@ -30,7 +30,7 @@ export function wireOf(
       work();
     } catch (error) {
       failure ??= failureFrom(error, "proxy");
-      parts.journal.write({ kind: "fault.contained", ring: "session", message: failure.message });
+      parts.journal.write({ kind: "internal.error", scope: "session", message: failure.message });
       socket.destroy();
     }
   };

@@ -30,7 +30,7 @@ export class Loops {
     const { version } = request;
     const userAgent = userAgentOf(fields);
     this.#journal.write({
-      kind: "watch.looped",
+      kind: "watch.replay_loop",
       client: client.address,
       userAgent,
       resource,

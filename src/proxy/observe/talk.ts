@@ -128,7 +128,7 @@ export class Talk {
 
   #tell({ lock, judgement }: Told, { subject, agent, address }: Caller, auditId: string): void {
     this.#journal.write({
-      kind: "lock.judged",
+      kind: "lease.suspect",
       ...judgement,
       lock: lock.text,
       holder: lock.holder,
@@ -143,6 +143,6 @@ export class Talk {
     const storm = this.#storm.take(caller, resource, this.#clock.now());
     if (storm === undefined) return;
     const { stormRelists: limit, stormMs: withinMs } = limits;
-    this.#journal.write({ kind: "relists.stormed", limit, withinMs, ...storm });
+    this.#journal.write({ kind: "relist_storm.detected", limit, withinMs, ...storm });
   }
 }

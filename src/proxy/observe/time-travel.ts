@@ -114,12 +114,13 @@ export class TimeTravel {
     const { clock, journal } = this.#parts;
     if (clock.now() - floor.toldAt < limits.floorToldMs) return;
     floor.toldAt = clock.now();
-    journal.write({ kind: "answer.outdated", ...whose(floor), ...answer });
+    journal.write({ kind: "response.stale", ...whose(floor), ...answer });
   }
 
   refused(floor: Floor, seen: string): void {
     this.counts.refused += 1;
-    if (floor.refused()) this.#parts.journal.write({ kind: "floor.abandoned", ...whose(floor), seen });
+    if (floor.refused())
+      this.#parts.journal.write({ kind: "stale_read_guard.bypassed", ...whose(floor), seen });
   }
 }
 

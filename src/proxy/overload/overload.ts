@@ -86,7 +86,7 @@ export class Overload {
       const { auditId } = exchange.order;
       const message = "Memory is short: this request ends";
       this.#parts.journal.write({
-        kind: "exchange.failed",
+        kind: "request.failed",
         code: "overload",
         origin: "proxy",
         message,
@@ -97,7 +97,7 @@ export class Overload {
   }
 
   #tell(client: string, reason: string): void {
-    this.#parts.journal.write({ kind: "session.refused", client, reason });
+    this.#parts.journal.write({ kind: "downstream_connection.refused", client, reason });
   }
 }
 

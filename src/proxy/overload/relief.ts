@@ -42,7 +42,7 @@ export class Relief {
         const heldBytes = heldBytesOf(exchange);
         const message = `Too much waits in this process: ${heldBytes} bytes of it for one exchange`;
         const { auditId } = exchange.order;
-        journal.write({ kind: "exchange.failed", code: "overload", origin: "proxy", message, auditId });
+        journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
         // A watch was ended between two events, behind what its slow reader has not taken: that is what waits.
         if (exchange.queuedBytes > 0) exchange.cut();

@@ -25,7 +25,7 @@ export function accessTeller(level: AccessLevel, journal: Journal): AccessTeller
 
 const isLong = ({ order }: Exchange): boolean => order.kind !== "plain";
 
-/** What we refuse ourselves is told as "exchange.failed". */
+/** What we refuse ourselves is told as "request.failed". */
 const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
 
 const wanted: Readonly<Record<AccessLevel, ((exchange: Exchange, end: ExchangeEnd) => boolean) | undefined>> =
@@ -43,7 +43,7 @@ function entryOf(
 ): Entry {
   const { client, caller, verb, resource, fields, auditId, at } = order;
   return {
-    kind: "exchange.ended",
+    kind: "request.ended",
     client: client.address,
     agent: caller.agent,
     subject: caller.subject.name,

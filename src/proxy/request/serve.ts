@@ -359,7 +359,7 @@ class Course implements ExchangeOwner {
     const { code, origin, message } = failure;
     const { auditId, client, fields } = exchange.order;
     this.#parts.journal.write({
-      kind: "exchange.failed",
+      kind: "request.failed",
       code,
       origin,
       message,

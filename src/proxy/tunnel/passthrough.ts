@@ -109,7 +109,7 @@ export class Passthrough {
   pass(down: Socket, greeting: Greeting, caller: Caller, route: Route): void {
     this.#pass(down, greeting, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
-      this.#parts.journal.write({ kind: "fault.contained", ring: "session", message });
+      this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
       down.destroy();
     });
   }

@@ -130,7 +130,7 @@ export class Splices {
         end();
         refuse(failure);
       },
-      contained: (message) => journal.write({ kind: "fault.contained", ring: "session", message }),
+      contained: (message) => journal.write({ kind: "internal.error", scope: "session", message }),
       ended: (reason) => {
         end();
         const { events } = tunnel;
@@ -154,7 +154,7 @@ export class Splices {
   /** The last answer on its socket, whose further octets nobody will read. */
   #refuse(socket: Socket, { method, auditId }: Asked, failure: Failure): void {
     const { code, origin, message } = failure;
-    this.#parts.journal.write({ kind: "exchange.failed", code, origin, message, auditId });
+    this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
     if (socket.writable) socket.end(rawAnswer((side) => this.#parts.respond(side, method, failure)));
     linger(socket, this.#parts.clock);
   }

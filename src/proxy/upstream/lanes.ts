@@ -226,7 +226,7 @@ export class Lanes implements LaneOwner {
     this.#isDead = false;
     this.#toldReason = "";
     this.#witness.opened(lane);
-    journal.write({ kind: "lane.opened", backend, lane: lane.name });
+    journal.write({ kind: "upstream_connection.opened", backend, lane: lane.name });
     const row = this.#rowOf.get(lane);
     if (row !== undefined && !lane.isOutdated) retireOutdated(row);
   }
@@ -274,7 +274,7 @@ export class Lanes implements LaneOwner {
     if (!lane.isOpened && reason === this.#toldReason) return;
     if (!lane.isOpened) this.#toldReason = reason;
     const { backend, journal } = this.#options;
-    journal.write({ kind: "lane.closed", backend, lane: lane.name, reason });
+    journal.write({ kind: "upstream_connection.closed", backend, lane: lane.name, reason });
   }
 
   // --- dialling ---

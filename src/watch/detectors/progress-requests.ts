@@ -221,7 +221,7 @@ export class ProgressRequests {
     const { clock, journal } = this.#parts;
     const { backend, resource, version: etcdVersion, askedAt } = fact;
     const lateMs = clock.now() - askedAt;
-    journal.write({ kind: "cache.unnotified", backend, resource, version, etcdVersion, lateMs });
+    journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
   /** Its cache has come so far, or no watch there needs it any more. */
@@ -231,7 +231,7 @@ export class ProgressRequests {
     fact.renewed = [];
     const now = clock.now();
     if (fact.isMissing)
-      journal.write({ kind: "cache.notified", backend, resource, version, lateMs: now - askedAt });
+      journal.write({ kind: "cache.progress_restored", backend, resource, version, lateMs: now - askedAt });
     fact.isMissing = false;
     this.#again(renewed.map((watching) => ({ watching, since: askedAt })));
   }

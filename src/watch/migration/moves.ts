@@ -123,7 +123,7 @@ export class Moves {
       lane === undefined ? (this.where.elsewhereFor(watching, [leg.backend]) ?? last) : leg.backend;
     if (backend === undefined || !this.#pace.take()) return;
     this.shadows += 1;
-    this.#send(watching.ask(backend, "suspected"), lane);
+    this.#send(watching.ask(backend, "suspect"), lane);
   }
 
   /** Its leg's lane answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
@@ -134,19 +134,19 @@ export class Moves {
     const backend = this.where.elsewhereFor(watching, [leg.backend, ...others]);
     if (backend === undefined || !this.#pace.take()) return;
     this.shadows += 1;
-    this.#send(watching.ask(backend, "suspected"), undefined);
+    this.#send(watching.ask(backend, "suspect"), undefined);
   }
 
   /** Its lane takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
   leave(watching: Watching, reason: LeaveReason): void {
     // Whoever has a better reason already goes for that one.
-    if (reason === "leaving" || !this.#leaving.has(watching)) this.#leaving.set(watching, reason);
+    if (reason === "draining" || !this.#leaving.has(watching)) this.#leaving.set(watching, reason);
     this.#leaveSoon();
   }
 
   /** Nobody takes it just now. */
   leaveLater(watching: Watching): void {
-    this.clock.after(limits.declinedMs, () => this.leave(watching, "leaving"));
+    this.clock.after(limits.declinedMs, () => this.leave(watching, "draining"));
   }
 
   /** Its backend stands still: it is asked for elsewhere as well, as fast as that takes it. */
@@ -325,21 +325,21 @@ export class Moves {
   #mayLeave(watching: Watching, leg: Leg, reason: LeaveReason): boolean {
     const { rebound } = watching.client;
     const isStalled = this.where.stalled(watching).includes(rebound ?? "");
-    if (reason === "balance")
+    if (reason === "rebalance")
       return rebound !== leg.backend && !isStalled && this.where.stateOf(rebound ?? "") === "ready";
-    if (reason === "asked") return true;
-    return reason === "leaving" ? this.where.isLeaving(leg) : watching.legs.isHung;
+    if (reason === "operator") return true;
+    return reason === "draining" ? this.where.isLeaving(leg) : watching.legs.isHung;
   }
 
   #leave(watching: Watching, from: string, reason: LeaveReason): void {
     const { rebound } = watching.client;
     if (this.where.refusing(watching).includes(rebound ?? "")) return this.#parts.renewals.refused(watching);
-    if (reason === "balance" && rebound !== undefined)
+    if (reason === "rebalance" && rebound !== undefined)
       return this.#send(watching.ask(rebound, reason), undefined);
-    const mayStay = reason === "leaving" && this.where.stateOf(from) === "ready";
+    const mayStay = reason === "draining" && this.where.stateOf(from) === "ready";
     const backend = mayStay ? this.where.choose(watching, []) : this.where.better(watching, from);
     if (backend !== undefined) this.#send(watching.ask(backend, reason), undefined);
-    else if (reason === "leaving") this.#stayForNow(watching);
+    else if (reason === "draining") this.#stayForNow(watching);
   }
 
   /** Does a sentinel's second leg stand where the watch is to go, so that it is the watch at once? */
@@ -347,7 +347,7 @@ export class Moves {
     const { other, isSentinel, isOtherSettled } = legs;
     if (!isSentinel || !isOtherSettled || other === undefined || !legs.hasCompany) return false;
     const { backend } = other.leg;
-    if (reason === "balance") return backend === client.rebound;
+    if (reason === "rebalance") return backend === client.rebound;
     return this.where.stateOf(backend) === "ready" && !this.where.isLeaving(other.leg);
   }
 

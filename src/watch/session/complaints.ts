@@ -48,7 +48,7 @@ export class Complaints {
   outdated({ order, resource, backend }: Plaintiff, { type, version }: WatchEvent, seen: string): void {
     if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
-      kind: "event.outdated",
+      kind: "event.version_regressed",
       client: order.client.address,
       userAgent: userAgentOf(order.fields),
       resource,

@@ -130,7 +130,7 @@ export class Pursuit {
   /** Why the watch ends when nobody takes it. */
   get endReason(): EndReason {
     if (this.isExpired) return "expired";
-    return this.#notServing.length > 0 ? "not-found" : "no-backend";
+    return this.#notServing.length > 0 ? "not_found" : "no_backend";
   }
 
   /** Has nothing new come since the watch was resumed? */

@@ -116,7 +116,7 @@ export class WatchLegs implements EventTaker {
 
   #hasSucceeded({ reading }: WatchLeg): boolean {
     const { outlet, pursuit } = this.#parts;
-    return reading.events > 0 && (outlet.isBlocked || pursuit.reason !== "suspected");
+    return reading.events > 0 && (outlet.isBlocked || pursuit.reason !== "suspect");
   }
 
   /** What is known when a leg is over. */
@@ -226,7 +226,7 @@ export class WatchLegs implements EventTaker {
   get hasCompany(): boolean {
     const { reason } = this.#parts.pursuit;
     if (this.isSentinel && this.#isStalledAt(this.other?.standing)) return false;
-    return this.isOtherSettled && (reason === "stale" || reason === "suspected" || this.isSentinel);
+    return this.isOtherSettled && (reason === "stale" || reason === "suspect" || this.isSentinel);
   }
 
   /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */

@@ -7,12 +7,12 @@ import type { Times } from "./watch-order.ts";
 export type MoveReason =
   | "lost"
   | "ended"
-  | "suspected"
-  | "leaving"
+  | "suspect"
+  | "draining"
   | "hung"
   | "stale"
-  | "balance"
-  | "asked"
+  | "rebalance"
+  | "operator"
   | "expired";
 
 /**
@@ -22,23 +22,23 @@ export type MoveReason =
 export type AskReason = MoveReason | "renewed" | "sentinel";
 
 /** Why a watch is to leave a leg that serves it. */
-export type LeaveReason = "leaving" | "hung" | "balance" | "asked";
+export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
 /** Why a watch ended although its client wanted more of it; `not-found`: no backend serves its resource any more (a CRD that was deleted). */
 export type EndReason =
-  | "initial-events"
-  | "start-from-now"
-  | "out-of-order"
-  | "slow-client"
-  | "fruitless"
+  | "initial_events"
+  | "start_from_now"
+  | "out_of_order"
+  | "slow_client"
+  | "no_progress"
   | "refused"
   | "expired"
-  | "not-found"
-  | "no-backend"
+  | "not_found"
+  | "no_backend"
   | "drained"
   | "stale"
-  | "rewound"
-  | "overdue";
+  | "version_rollback"
+  | "deadline_missed";
 
 /** What is known when the first leg of a watch is over. */
 export function endingOf(
@@ -51,14 +51,14 @@ export function endingOf(
 
 /** Why a watch whose leg is over goes on elsewhere. */
 export function moveReason(over: Over, isDraining: boolean): MoveReason {
-  if (isDraining) return "leaving";
+  if (isDraining) return "draining";
   return over === "ended" ? "ended" : "lost";
 }
 
 /** Why a watch that cannot go on ends. */
 export function endReason({ isBlocked, isRepeated, phase }: Ending): EndReason {
-  if (isBlocked) return "slow-client";
-  if (isRepeated) return "fruitless";
-  if (phase === "opening") return "start-from-now";
-  return phase === "listing" ? "initial-events" : "out-of-order";
+  if (isBlocked) return "slow_client";
+  if (isRepeated) return "no_progress";
+  if (phase === "opening") return "start_from_now";
+  return phase === "listing" ? "initial_events" : "out_of_order";
 }

@@ -108,7 +108,7 @@ export class Watching implements LegOwner {
     leg.owner = this;
     moves.watchings.add(this, asked);
     // It may have been told to go before it had an answer.
-    if (moves.where.isLeaving(leg)) moves.leave(this, "leaving");
+    if (moves.where.isLeaving(leg)) moves.leave(this, "draining");
   }
 
   // --- what its exchange asks of it ---
@@ -133,10 +133,10 @@ export class Watching implements LegOwner {
     const { moves } = this.#parts;
     const { leftMs } = this.legs.times;
     if (leftMs !== undefined && leftMs < -limits.overdueMs) {
-      moves.ended(this, "overdue", this.leg?.backend ?? this.#pursuit.from);
+      moves.ended(this, "deadline_missed", this.leg?.backend ?? this.#pursuit.from);
       this.#endAtDeadline();
     } else if (this.legs.stalledMs >= 0) this.#leaveStalled();
-    else if (this.legs.isRewound) this.#end("rewound");
+    else if (this.legs.isRewound) this.#end("version_rollback");
     else if (this.mayHaveTwo && this.legs.isHung) {
       // Another backend is asked as well: if that shows more, this one hung; if not, nothing was lost.
       this.legs.complain();
@@ -310,13 +310,13 @@ export class Watching implements LegOwner {
   legCleared(leg: Leg): void {
     if (leg !== this.leg) return;
     this.#pursuit.declined(0);
-    if (this.#pursuit.reason !== "suspected") return;
+    if (this.#pursuit.reason !== "suspect") return;
     if (this.legs.isPosted && this.legs.first !== undefined) this.#pursuit.begin("sentinel", leg.backend);
     else this.legs.dropOther();
   }
 
   legLeaving(leg: Leg): void {
-    if (leg === this.leg) this.#parts.moves.leave(this, "leaving");
+    if (leg === this.leg) this.#parts.moves.leave(this, "draining");
   }
 
   legFaulted(error: unknown): void {
@@ -331,7 +331,7 @@ export class Watching implements LegOwner {
     host.learnt(answer.status);
     if (answer.status === 429) this.#busy(answer);
     if (answer.status === 404 && this.legs.first === undefined && this.#isGone(side.leg.backend))
-      return this.#turnDown(side, { kind: "end" }, "not-found");
+      return this.#turnDown(side, { kind: "end" }, "not_found");
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(side, acceptance, "refused");
     if (end) return this.#turnDown(side, { kind: "elsewhere", inMs: 0 }, "refused");
@@ -374,7 +374,7 @@ export class Watching implements LegOwner {
     if (!isSentinel || first === undefined || other?.isAccepted !== true) return false;
     const { backend } = other.leg;
     if (except.includes(backend) || this.#parts.moves.where.isDoubtful(backend)) return false;
-    this.#pursuit.begin("suspected", first.leg.backend);
+    this.#pursuit.begin("suspect", first.leg.backend);
     if (!this.legs.releaseAhead(other)) this.legs.dropOther();
     return true;
   }
@@ -438,14 +438,14 @@ export class Watching implements LegOwner {
     this.#drop(side);
     // The client was shown nothing of a sentinel's second leg.
     if (isCompared) return;
-    if (this.legs.first === undefined) this.#end("out-of-order");
+    if (this.legs.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
   /** The first leg goes on alone. `isPassing`: a cache that is being filled, say, takes the watch a little later. */
   #decline(isPassing: boolean): void {
     this.#pursuit.declined(isPassing ? limits.declinedMs : Number.POSITIVE_INFINITY);
-    if (isPassing && this.#pursuit.reason === "leaving") this.#parts.moves.leaveLater(this);
+    if (isPassing && this.#pursuit.reason === "draining") this.#parts.moves.leaveLater(this);
   }
 
   #await(side: WatchLeg): void {
@@ -489,7 +489,7 @@ export class Watching implements LegOwner {
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.legs.times.leftMs)) this.#endAtDeadline();
-    else if (this.#pursuit.reason === "leaving") this.#decline(true);
+    else if (this.#pursuit.reason === "draining") this.#decline(true);
   }
 
   /**
@@ -538,7 +538,7 @@ export class Watching implements LegOwner {
     if (this.legs.isPastDeadline) return this.#endAtDeadline();
     if (this.#isExpired) return this.#end("refused");
     if (!this.#pursuit.mayTry())
-      return this.#end(this.#pursuit.isFruitless ? "fruitless" : this.#pursuit.endReason);
+      return this.#end(this.#pursuit.isFruitless ? "no_progress" : this.#pursuit.endReason);
     this.#pursuit.waitFor(this.#parts.moves.resume(this, Math.min(inMs, this.#pursuit.leftMs)));
   }
 

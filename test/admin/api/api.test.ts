@@ -48,9 +48,9 @@ test("the figures are one object, not a list", async () => {
 
 test("one incident is found by its number", async () => {
   const played = new PlayedJournal();
-  played.write({ kind: "fault.contained", ring: "timer", message: "x" });
+  played.write({ kind: "internal.error", scope: "timer", message: "x" });
   const found = await ask("/api/v1/incidents/1", played);
-  assert.is(JSON.parse(found?.text ?? "").kind, "fault-contained");
+  assert.is(JSON.parse(found?.text ?? "").kind, "internal-error");
   for (const id of ["2", "x", "-1", "1e3", ""])
     assert.is((await ask(`/api/v1/incidents/${id}`, played))?.status, 404);
 });

@@ -13,7 +13,7 @@ test("an incident is shown with its times, its evidence and what it cost", () =>
   played.write(changed("a", "unknown", "ready"), changed("b", "unknown", "ready"));
   played.clock.advance(10_000);
   played.write(changed("a", "ready", "suspect"), changed("a", "suspect", "dead", { reason: "lost" }));
-  played.write({ kind: "fault.contained", ring: "timer", message: "x" });
+  played.write({ kind: "internal.error", scope: "timer", message: "x" });
   played.clock.advance(1000);
   const view = incidentView(played.only, times.timeOf, times.now());
   const { evidence, ...rest } = view as { readonly evidence: readonly unknown[] };

@@ -77,7 +77,8 @@ function listen(query = "", lastId = "", host = api.address): Promise<Listener> 
   return within(10_000, "the stream", answered);
 }
 
-const lane = (name: string): void => journal.write({ kind: "lane.opened", backend: "a", lane: name });
+const lane = (name: string): void =>
+  journal.write({ kind: "upstream_connection.opened", backend: "a", lane: name });
 
 test("what is written is heard at once, as the kind that it is", async () => {
   const one = await listen();

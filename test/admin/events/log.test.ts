@@ -38,16 +38,16 @@ function start(change: Partial<LogOptions> = {}): Written {
 }
 
 function failed(message: string, auditId = "a-1"): Entry {
-  return { kind: "exchange.failed", code: "backend-lost", origin: "backend", message, auditId };
+  return { kind: "request.failed", code: "backend-lost", origin: "backend", message, auditId };
 }
 
 test("an entry is one line of JSON with Kubernetes' keys, its complaint under err", () => {
   const { journal, lines } = start();
-  journal.write({ kind: "lane.opened", backend: "cp-1", lane: "3" });
+  journal.write({ kind: "upstream_connection.opened", backend: "cp-1", lane: "3" });
   journal.write(failed("gone"));
   assert.equal(lines, [
-    '{"ts":1800000000000,"msg":"lane.opened","backend":"cp-1","lane":"3"}\n',
-    '{"ts":1800000000000,"msg":"exchange.failed","code":"backend-lost","origin":"backend","err":"gone","auditId":"a-1"}\n',
+    '{"ts":1800000000000,"msg":"upstream_connection.opened","backend":"cp-1","lane":"3"}\n',
+    '{"ts":1800000000000,"msg":"request.failed","code":"backend-lost","origin":"backend","err":"gone","auditId":"a-1"}\n',
   ]);
 });
 
@@ -178,7 +178,7 @@ const child = `
   import { Journal } from "./src/events/journal.ts";
   const journal = new Journal(wallClock);
   const log = new Log(journal, { out: process.stdout, clock: wallClock, format: "json", accessLog: "errors" });
-  const entry = { kind: "exchange.failed", code: "overload", origin: "proxy", message: "x".repeat(250), auditId: "y".repeat(250) };
+  const entry = { kind: "request.failed", code: "overload", origin: "proxy", message: "x".repeat(250), auditId: "y".repeat(250) };
   let turns = 0;
   const timer = setInterval(() => {
     for (let index = 0; index < 400; index++) journal.write(entry);

@@ -57,15 +57,15 @@ test("every row has as many values as its family has labels", () => {
 });
 
 test("requests that were asked twice, and those that nobody can take, are shown", () => {
-  assert.equal(rows("hedges_total", { hedges: 3 }), [[[], 3]]);
-  assert.equal(rows("requests_held", { heldRequests: 2 }), [[[], 2]]);
+  assert.equal(rows("request_hedges_total", { hedges: 3 }), [[[], 3]]);
+  assert.equal(rows("requests_pending", { heldRequests: 2 }), [[[], 2]]);
 });
 
 test("what the detectors measured is told in seconds", () => {
   const backends = [{ name: "cp-1", state: "ready", lanes: [], ...measured }];
   assert.equal(rows("backend_suspect_seconds_total", { backends }), [[["cp-1"], 1.5]]);
   assert.equal(rows("backend_ping_rtt_seconds", { backends }), [[["cp-1", "0.99"], 0.002]]);
-  assert.equal(rows("backend_probe_seconds", { backends }), [[["cp-1"], 0.012]]);
+  assert.equal(rows("backend_last_probe_duration_seconds", { backends }), [[["cp-1"], 0.012]]);
   assert.equal(rows("backend_probes_total", { backends }), [
     [["cp-1", "ok"], 3],
     [["cp-1", "failed"], 1],

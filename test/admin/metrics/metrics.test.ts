@@ -59,7 +59,7 @@ test("a scrape shows the fields as they are now, and Node's own", async () => {
   for (const line of [
     'watchkeeper_requests_total{verb="LIST",code="200",backend="cp-1"} 7',
     "watchkeeper_watch_events_total 3",
-    'watchkeeper_exchanges{kind="watch"} 2',
+    'watchkeeper_requests_active{kind="watch"} 2',
     "watchkeeper_config_last_reload_success_timestamp_seconds 1800000000",
     `watchkeeper_build_info{version="0.1.0",node="${process.versions.node}"} 1`,
   ])
@@ -79,8 +79,8 @@ test("what is gone from the snapshot is gone from the next scrape", async () => 
 test("the journal is counted", async () => {
   const journal = new Journal(manualClock());
   const { metrics } = createMetrics(journal, () => idle);
-  journal.write({ kind: "fault.contained", ring: "session", message: "x" });
-  assert.match(await metrics(), 'watchkeeper_faults_contained_total{ring="session"} 1');
+  journal.write({ kind: "internal.error", scope: "session", message: "x" });
+  assert.match(await metrics(), 'watchkeeper_internal_errors_total{ring="session"} 1');
 });
 
 test("never more than 2,000 series, whatever clients, backends and names there are (A54)", async () => {
@@ -98,8 +98,8 @@ test("never more than 2,000 series, whatever clients, backends and names there a
       limitMs: 0,
       reason: name,
     });
-    journal.write({ kind: "lane.closed", backend: name, lane: name, reason: name });
-    journal.write({ kind: "exchange.failed", code: name, origin: name, message: name, auditId: name });
+    journal.write({ kind: "upstream_connection.closed", backend: name, lane: name, reason: name });
+    journal.write({ kind: "request.failed", code: name, origin: name, message: name, auditId: name });
     journal.write({ kind: "certificate.loaded", name, notAfter: name });
   }
   const lines = seriesIn(await metrics());

@@ -20,11 +20,11 @@ test("what the journal tells is counted by its labels", () => {
     reason: "no answer",
   });
   for (const lane of ["1", "2"])
-    journal.write({ kind: "lane.closed", backend: "cp-1", lane, reason: "goaway" });
+    journal.write({ kind: "upstream_connection.closed", backend: "cp-1", lane, reason: "goaway" });
   journal.write({ kind: "certificate.refused", name: "kube", problem: "empty" });
   journal.write({ kind: "config.reloaded", file: "a.yaml", waiting: [] });
   journal.write({ kind: "config.refused", file: "a.yaml", problems: [] });
-  journal.write({ kind: "fault.contained", ring: "stream", message: "x" });
+  journal.write({ kind: "internal.error", scope: "stream", message: "x" });
   journal.write({ kind: "drain.started" });
   const stall = {
     backend: "cp-1",
@@ -36,7 +36,7 @@ test("what the journal tells is counted by its labels", () => {
   };
   journal.write({ kind: "cache.stalled", detector: "watch", ...stall });
   const loop = { client: "10.0.0.9", userAgent: "x", resource: "/pods", version: "7", times: 5 };
-  journal.write({ kind: "watch.looped", ...loop });
+  journal.write({ kind: "watch.replay_loop", ...loop });
   assert.equal(tally.watchLoops.rows, [[["/pods"], 1]]);
   assert.equal(tally.transitions.rows, [[["cp-1", "ready", "dead"], 1]]);
   assert.equal(tally.laneCloses.rows, [[["cp-1"], 2]]);

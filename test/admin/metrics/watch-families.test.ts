@@ -30,9 +30,9 @@ test("watches are told by their state, their moves and ends by the reason", () =
 });
 
 test("what needs no reason is one number", () => {
-  assert.equal(rows("watches_waiting", { waiting: 3 }), [[[], 3]]);
-  assert.equal(rows("watch_shadows_total", { shadows: 4 }), [[[], 4]]);
-  assert.equal(rows("watch_renewals_total", { renewals: 5 }), [[[], 5]]);
+  assert.equal(rows("watches_parked", { waiting: 3 }), [[[], 3]]);
+  assert.equal(rows("watch_hedges_total", { shadows: 4 }), [[[], 4]]);
+  assert.equal(rows("watch_bookmark_refreshes_total", { renewals: 5 }), [[[], 5]]);
   const progressRequests = { answered: 3, refused: 2, unanswered: 1 };
   assert.equal(rows("watch_progress_requests_total", { progressRequests }), [
     [["answered"], 3],
@@ -40,7 +40,7 @@ test("what needs no reason is one number", () => {
     [["unanswered"], 1],
   ]);
   assert.equal(rows("watch_sentinels", { sentinels: 6 }), [[[], 6]]);
-  assert.equal(rows("watch_sentinel_legs_total", { sentinelLegs: 7 }), [[[], 7]]);
+  assert.equal(rows("watch_sentinel_streams_total", { sentinelLegs: 7 }), [[[], 7]]);
   const origins = { custom: 3, aggregated: 2, unknown: 1 };
   assert.equal(rows("watched_apis", { origins }), [
     [["custom"], 3],
@@ -48,13 +48,13 @@ test("what needs no reason is one number", () => {
     [["unknown"], 1],
   ]);
   const timeTravel = { outdated: 6, demanded: 8, refused: 7 };
-  assert.equal(rows("outdated_answers_total", { timeTravel }), [[[], 6]]);
-  assert.equal(rows("floor_demands_total", { timeTravel }), [
+  assert.equal(rows("stale_responses_total", { timeTravel }), [[[], 6]]);
+  assert.equal(rows("stale_read_guard_requests_total", { timeTravel }), [
     [["asked"], 8],
     [["refused"], 7],
   ]);
   assert.equal(rows("stalled_caches", { stalls: 9 }), [[[], 9]]);
-  assert.equal(rows("watch_violations_total", { violations: 5 }), [[[], 5]]);
+  assert.equal(rows("watch_version_regressions_total", { violations: 5 }), [[[], 5]]);
 });
 
 test.run();

@@ -192,13 +192,13 @@ test("64 sockets that ask for much and read nothing do not fill its heap", async
 test("a thread whose heap is full dies alone, is told, and another one answers on its port", async () => {
   const { port, heard, lookout } = await started({ thread: mortal });
   assert.is((await ask(port, "/livez")).status, 200);
-  await until(() => heard.some(({ kind }) => kind === "fault.contained"));
+  await until(() => heard.some(({ kind }) => kind === "internal.error"));
   assert.is(lookout.descriptor, undefined, "what is closed is handed to nobody");
   assert.is(lookout.address, `127.0.0.1:${port}`);
   await until(() => heard.filter(({ kind }) => kind === "listener.opened").length === 2);
   assert.is((await ask(port, "/livez")).status, 200);
   assert.ok((lookout.descriptor ?? 0) > 2);
-  const faults = heard.flatMap((entry) => (entry.kind === "fault.contained" ? [entry.message] : []));
+  const faults = heard.flatMap((entry) => (entry.kind === "internal.error" ? [entry.message] : []));
   assert.is(faults.length, 1);
   assert.match(faults[0] ?? "", "Metrics port: Worker terminated due to reaching memory limit");
 });

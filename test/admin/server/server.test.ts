@@ -109,7 +109,7 @@ test("a scrape that fails is answered and told, and the port lives on", async ()
   const { port, heard } = await start({ metrics });
   assert.is((await ask(port, "/metrics")).status, 500);
   assert.is((await ask(port, "/livez")).status, 200);
-  const [fault] = heard.filter(({ kind }) => kind === "fault.contained");
+  const [fault] = heard.filter(({ kind }) => kind === "internal.error");
   assert.match(JSON.stringify(fault), "no snapshot");
 });
 

@@ -185,7 +185,7 @@ test("of ten thousand hostile names none spoils a line, none makes a series too 
   const sent = await bundled();
   // The watches are over, too, and told.
   for (const client of clients) client.destroy();
-  const over = (): number => proxy.entries.filter(({ kind }) => kind === "exchange.ended").length;
+  const over = (): number => proxy.entries.filter(({ kind }) => kind === "request.ended").length;
   const awaited = async (): Promise<void> => {
     while (over() < answered || events.count() < answered) await sleep(50);
   };

@@ -92,7 +92,7 @@ test("A53: an audit id of a megabyte with line feeds and escapes is one short li
     const log = new Log(journal, { out, clock, format, accessLog: "all" });
     const auditId = `${evil}\r\n${"x".repeat(1 << 20)}`;
     journal.write({
-      kind: "exchange.failed",
+      kind: "request.failed",
       code: "backend-lost",
       origin: "backend",
       message: evil,

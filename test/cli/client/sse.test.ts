@@ -4,12 +4,13 @@ import { limits } from "../../../src/base/limits.ts";
 import { SseReader } from "../../../src/cli/client/sse.ts";
 
 const test = suite("cli/sse");
-const text = ': hello\n\nid: a-1\nevent: lane.opened\ndata: {"ä":1}\n\nevent: gap\ndata: {}\n\n';
+const text =
+  ': hello\n\nid: a-1\nevent: upstream_connection.opened\ndata: {"ä":1}\n\nevent: gap\ndata: {}\n\n';
 
 test("events come out the same wherever the bytes are cut", () => {
   const bytes = Buffer.from(text);
   const expected = [
-    { id: "a-1", name: "lane.opened", data: '{"ä":1}' },
+    { id: "a-1", name: "upstream_connection.opened", data: '{"ä":1}' },
     { id: "", name: "gap", data: "{}" },
   ];
   for (let cut = 0; cut <= bytes.length; cut += 1) {

@@ -37,7 +37,8 @@ test.before.each(async () => {
 
 test.after.each(() => api.stop());
 
-const lane = (name: string): void => journal.write({ kind: "lane.opened", backend: "a", lane: name });
+const lane = (name: string): void =>
+  journal.write({ kind: "upstream_connection.opened", backend: "a", lane: name });
 
 /** Writes until the screen shows it: a listener comes when it comes. */
 async function shownIn(screen: KeptScreen, word: string): Promise<void> {

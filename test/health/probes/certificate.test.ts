@@ -44,7 +44,7 @@ test("a certificate is journaled when it is first seen and when it is another", 
   const expiries = new Expiries({ clock, journal, openLoopback: () => undefined });
   for (const notAfter of [may, may, june, "not a date"]) expiries.seen("a", notAfter);
   assert.equal(
-    entries.map((entry) => entry.kind === "certificate.seen" && entry.notAfter),
+    entries.map((entry) => entry.kind === "certificate.observed" && entry.notAfter),
     ["2027-05-01T10:00:00Z", "2027-06-01T10:00:00Z"],
   );
   assert.equal(expiries.all, [{ purpose: "backend", name: "a", notAfterMs: Date.parse(june) }]);

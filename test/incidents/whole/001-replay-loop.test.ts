@@ -20,7 +20,7 @@ test("the event is told with its backend, and the client that goes round in circ
   await client.ask(`POST ${configmaps}`, body("b"));
   const since = performance.now();
   await client.ask(`DELETE ${configmaps}/b`);
-  const back = await stage.found("version-went-back", since);
+  const back = await stage.found("version-regression", since);
   assert.ok(back.ms <= foundMs, `${back.ms} ms`);
   assert.match(back.incident.summary, /^cp-[12] showed a DELETED of \/configmaps at version 1, after /);
   assert.match(back.incident.affected.names[0] ?? "", "looping-operator/v2");
@@ -39,21 +39,21 @@ test("the event is told with its backend, and the client that goes round in circ
   const { backend } = back.incident;
   assert.match(
     await stage.explained(back.incident),
-    /version-went-back[^]*DELETED of \/configmaps at version 1/,
+    /version-regression[^]*DELETED of \/configmaps at version 1/,
   );
   assert.match(
     await stage.explained(loop.incident),
     /watch-replay-loop {2}.*looping-operator\/v2[^]*MEASURED/,
   );
   assert.match(stage.logged("watch-replay-loop"), "looping-operator/v2");
-  assert.match(stage.logged("version-went-back"), "at version 1");
+  assert.match(stage.logged("version-regression"), "at version 1");
   const wrong = await stage.wrongAlerts(
-    { alertname: "WatchkeeperVersionWentBack", backend },
+    { alertname: "WatchkeeperVersionRegression", backend },
     { alertname: "WatchkeeperWatchReplayLoop" },
   );
   assert.is(wrong, undefined);
   const kinds = new Set((await stage.incidents()).map(({ kind }) => kind));
-  assert.equal([...kinds].toSorted(), ["version-went-back", "watch-replay-loop"], "and nothing else");
+  assert.equal([...kinds].toSorted(), ["version-regression", "watch-replay-loop"], "and nothing else");
   await stage.stop();
 });
 

@@ -135,7 +135,7 @@ it("a late loop, a refused configuration and watches that end are told, each wit
     [lag, [{ alertname: "WatchkeeperEventLoopLagHigh" }], 150],
     [[refused], [{ alertname: "WatchkeeperConfigReloadFailed" }]],
     [[ends("expired")], [], 120],
-    [[ends("expired"), ends("drained"), ends("not-found")], [failing], 700],
+    [[ends("expired"), ends("drained"), ends("not_found")], [failing], 700],
   );
 });
 

@@ -55,7 +55,7 @@ test("when a backend has come back and is warm, clients follow at 1 % a second, 
   assert.ok(onB() >= 8 && onB() <= 10, `${onB()} of 20 in the end`);
   // Each moved client is there with all that it has.
   assert.is(b.asked.length, 3 * onB());
-  assert.is(path.moves.moves.get("balance"), 3 * onB());
+  assert.is(path.moves.moves.get("rebalance"), 3 * onB());
   for (const ear of ears) {
     assert.ok([linesOf("+8a"), linesOf("+8a =9")].includes(ear.body), ear.body);
     assert.equal([ear.isEnded, ear.resetCode], [false, undefined]);

@@ -192,7 +192,9 @@ test("a backend that is found serves, and one that is gone does not, while the o
     "a and b",
     until(async () => (await askedBackend(proxy)) === "a"),
   );
-  const closed = proxy.entries.filter((entry) => entry.kind === "lane.closed" && entry.backend === "b");
+  const closed = proxy.entries.filter(
+    (entry) => entry.kind === "upstream_connection.closed" && entry.backend === "b",
+  );
   assert.is(closed.length, 0);
   const changes = proxy.entries.filter((entry) => entry.kind === "discovery.changed");
   assert.equal(changes.at(-1), { kind: "discovery.changed", from: "file", added: ["a"], removed: [] });

@@ -110,7 +110,7 @@ test("who vouches for the backends of one says nothing of another's", async () =
   scene = await startClusters([told("eu", eu), told("us", us, { ca: others.certificate })]);
   await scene.readyAt("eu/b0");
   await until("distrust", () =>
-    scene.entries.some((entry) => entry.kind === "backend.met" && entry.backend === "us/b0"),
+    scene.entries.some((entry) => entry.kind === "backend.probed" && entry.backend === "us/b0"),
   );
   assert.match(await scene.ask("us", { headers: bearer }), /^503 /);
   assert.is(await scene.ask("eu", { headers: bearer }), "200 bearer t");

@@ -50,7 +50,7 @@ test("when too much waits, the exchange that holds the most ends, and the others
   assert.ok(path.buffered.bytes <= 200_000, String(path.buffered.bytes));
   assert.is(greedy?.resetCode, errorCode.INTERNAL_ERROR);
   assert.is(modest?.resetCode, undefined);
-  assert.ok(path.entries.some((entry) => entry.kind === "exchange.failed" && entry.code === "overload"));
+  assert.ok(path.entries.some((entry) => entry.kind === "request.failed" && entry.code === "overload"));
 });
 
 test("so does a slow reader's watch with all that waits for it: who holds little is not cut in its place", () => {

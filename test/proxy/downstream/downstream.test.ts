@@ -59,7 +59,11 @@ test("a client that breaks the protocol is named, and its exchanges end", () => 
   client.downstream.receive(Buffer.from([0, 0, 7, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7]));
   path.settle();
   assert.is(path.exchanges.size, 0);
-  assert.ok(path.entries.some((entry) => entry.kind === "session.refused" && entry.client === "10.0.0.9"));
+  assert.ok(
+    path.entries.some(
+      (entry) => entry.kind === "downstream_connection.refused" && entry.client === "10.0.0.9",
+    ),
+  );
   assert.ok(client.isGone);
 });
 
@@ -127,7 +131,9 @@ test("requests that are answered here, or refused, pay for nothing (A4)", () => 
     }
     assert.ok(client.isGone);
     assert.ok(
-      path.entries.some((entry) => entry.kind === "session.refused" && /priority/.test(entry.reason)),
+      path.entries.some(
+        (entry) => entry.kind === "downstream_connection.refused" && /priority/.test(entry.reason),
+      ),
     );
   }
 });

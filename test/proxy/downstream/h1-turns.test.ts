@@ -157,7 +157,7 @@ test("a fault of ours costs its client, not the process", async () => {
   // Without an answer some clients would send it again (D17).
   assert.match(await client.expect('"code":504}\n'), /^HTTP\/1.1 504 .*connection: close\r\n/s);
   assert.is(exchange.resetCode, 8);
-  assert.ok(h1.entries.some((entry) => entry.kind === "fault.contained" && entry.message === "bug"));
+  assert.ok(h1.entries.some((entry) => entry.kind === "internal.error" && entry.message === "bug"));
 });
 
 test("a request that crosses the end of an idle socket is not executed: its client sends it again elsewhere (D17)", async () => {

@@ -142,7 +142,7 @@ test("a balancer's client is known by its own address, and an address has its nu
   const stranger = net.connect(portOf("wrong"), "127.0.0.1");
   stranger.on("error", () => {});
   await within(20_000, "a stranger's end", new Promise((resolve) => stranger.once("close", resolve)));
-  const refused = proxy.entries.filter((entry) => entry.kind === "session.refused");
+  const refused = proxy.entries.filter((entry) => entry.kind === "downstream_connection.refused");
   assert.equal(
     refused.map(({ client, reason }) => [client, reason]),
     [

@@ -108,7 +108,7 @@ test("what a session throws ends its own socket and is journaled (D10)", async (
   wireOf(near, owner, { journal: own, origin: "client" });
   far.write("x");
   assert.is((await within(20_000, "closed", closed.promise))?.origin, "proxy");
-  assert.equal(entries, [{ kind: "fault.contained", ring: "session", message: "a bug" }]);
+  assert.equal(entries, [{ kind: "internal.error", scope: "session", message: "a bug" }]);
   close();
 });
 

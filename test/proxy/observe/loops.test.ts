@@ -24,9 +24,9 @@ test("a client that asks from one version in a loop is named, once a minute (see
   const path = new PlayedPath(["a", "b"]);
   const queries = Array.from({ length: 40 }, (_, index) => `resourceVersion=7&timeoutSeconds=${300 + index}`);
   const [watch] = watchAgain(path, queries);
-  assert.equal(watch?.entries("watch.looped"), [
+  assert.equal(watch?.entries("watch.replay_loop"), [
     {
-      kind: "watch.looped",
+      kind: "watch.replay_loop",
       client: "10.0.0.9",
       userAgent: "controller/v1",
       resource: "/configmaps",
@@ -41,7 +41,7 @@ test("one that goes on is none, nor is one with as many selectors", () => {
   const on = Array.from({ length: 20 }, (_, index) => `resourceVersion=${index + 1}`);
   const wide = Array.from({ length: 20 }, (_, index) => `resourceVersion=7&labelSelector=a${index}`);
   const [watch] = watchAgain(path, [...on, ...wide]);
-  assert.equal(watch?.entries("watch.looped"), []);
+  assert.equal(watch?.entries("watch.replay_loop"), []);
 });
 
 test.run();

@@ -52,7 +52,7 @@ class Scene {
 
   judged(): string[] {
     return this.path.entries
-      .filter((entry): entry is Extract<Entry, { kind: "lock.judged" }> => entry.kind === "lock.judged")
+      .filter((entry): entry is Extract<Entry, { kind: "lease.suspect" }> => entry.kind === "lease.suspect")
       .map(({ verdict, detector, client }) => `${verdict} ${detector} ${client}`);
   }
 }
@@ -150,7 +150,8 @@ test("many callers that list again what they had watched are a storm; pages of o
   const clients = Array.from({ length: limits.stormRelists }, (_, index) =>
     scene.path.client({ address: `10.0.1.${index}` }),
   );
-  const stormed = (): number => scene.path.entries.filter(({ kind }) => kind === "relists.stormed").length;
+  const stormed = (): number =>
+    scene.path.entries.filter(({ kind }) => kind === "relist_storm.detected").length;
   for (const client of clients) scene.ask(client, "GET /api/v1/pods?watch=1&resourceVersion=7");
   for (const client of clients) scene.ask(client, "GET /api/v1/pods?limit=5&continue=abc");
   assert.is(stormed(), 0);

@@ -54,9 +54,9 @@ test("a list from before what its client has seen is counted and named", () => {
   assert.is(asked.request.path, any);
   list(asked, "7");
   assert.is(path.timeTravel.counts.outdated, 1);
-  assert.equal(seen.entries("answer.outdated"), [
+  assert.equal(seen.entries("response.stale"), [
     {
-      kind: "answer.outdated",
+      kind: "response.stale",
       client: "10.0.0.9",
       userAgent: "kubelet/v1.36",
       resource: "/configmaps",
@@ -70,10 +70,10 @@ test("a list from before what its client has seen is counted and named", () => {
 test("each one is counted, and named once a minute", () => {
   const { path, seen, ask, list } = scene();
   for (let times = 0; times < 3; times += 1) list(ask(), "7");
-  assert.equal([path.timeTravel.counts.outdated, seen.entries("answer.outdated").length], [3, 1]);
+  assert.equal([path.timeTravel.counts.outdated, seen.entries("response.stale").length], [3, 1]);
   path.clock.advance(limits.floorToldMs);
   list(ask(), "7");
-  assert.is(seen.entries("answer.outdated").length, 2);
+  assert.is(seen.entries("response.stale").length, 2);
 });
 
 test("one as new as that, of another resource, of another client or of another server is none", () => {
@@ -160,7 +160,7 @@ test("an initial state from before that is told by its marker", () => {
     "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   const watch = new PlayedWatch({ path, client, fields, query });
   watch.serve(watch.from, "+3a =7$");
-  assert.is(seen.entries("answer.outdated")[0]?.version, "7");
+  assert.is(seen.entries("response.stale")[0]?.version, "7");
   watch.has("+3a =7$");
 });
 
@@ -211,7 +211,7 @@ test("who cannot answer from there is not asked again, and after three refusals 
     ask().answer(504, "{}", [json, new Field("retry-after", "1")]);
     path.settle();
   }
-  assert.equal([path.timeTravel.counts.refused, seen.entries("floor.abandoned").length], [3, 1]);
+  assert.equal([path.timeTravel.counts.refused, seen.entries("stale_read_guard.bypassed").length], [3, 1]);
   assert.is(ask().request.path, any);
 });
 

@@ -87,7 +87,7 @@ test("critical: requests end, the youngest first, and watches only when nothing 
   const watches = scene(["watch", "watch"], 0);
   watches.overload.look(0.98);
   assert.equal(watches.gone, ["watch 1", "watch 0"]);
-  assert.ok(watches.entries.some((entry) => entry.kind === "exchange.failed" && entry.code === "overload"));
+  assert.ok(watches.entries.some((entry) => entry.kind === "request.failed" && entry.code === "overload"));
 });
 
 test.run();

@@ -32,10 +32,10 @@ function played(level: AccessLevel): { readonly path: PlayedPath; readonly told:
   path.clock.advance(5000);
   watch.ear.stream.reset(8);
   path.settle();
-  return { path, told: path.entries.filter((entry) => entry.kind === "exchange.ended") };
+  return { path, told: path.entries.filter((entry) => entry.kind === "request.ended") };
 }
 
-type Ended = Extract<Entry, { kind: "exchange.ended" }>;
+type Ended = Extract<Entry, { kind: "request.ended" }>;
 
 test("each level tells what it says, and off costs nobody anything", () => {
   const codes = (level: AccessLevel): readonly string[] =>
@@ -55,7 +55,7 @@ test("a watch's line says who, what, where it went, how far it came and why it e
   assert.equal(
     { ...line, durationMs: 0, bytes: 0, auditId: "" },
     {
-      kind: "exchange.ended",
+      kind: "request.ended",
       client: "10.0.0.9",
       agent: "kubelet",
       subject: "system:serviceaccount:n:web",
@@ -87,7 +87,7 @@ test("one line each, and no token, query or body in any (A55)", () => {
     writableLength: 0,
   };
   const log = new Log(path.journal, { out, clock: path.clock, format: "json", accessLog: "all" });
-  const ended = path.entries.filter(({ kind }) => kind === "exchange.ended");
+  const ended = path.entries.filter(({ kind }) => kind === "request.ended");
   for (const entry of ended) path.journal.write(entry);
   log.stop();
   assert.is(text.trimEnd().split("\n").length, ended.length);

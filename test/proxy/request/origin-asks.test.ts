@@ -80,7 +80,7 @@ test("another server's watch stays what it is, whatever its versions say, and no
     watch.advance(2000);
     assert.is(watch.to.asked.length, 0);
     assert.equal([watch.ear.isEnded, watch.ear.resetCode], [true, undefined]);
-    assert.equal(watch.entries("event.outdated"), []);
+    assert.equal(watch.entries("event.version_regressed"), []);
   }
 });
 
@@ -102,7 +102,7 @@ test("events out of order before it is known are no proof of anything; such a wa
   watch.path.settle();
   asks()[0]?.answer(200, crd, [json]);
   watch.path.settle();
-  assert.equal(watch.entries("event.outdated"), []);
+  assert.equal(watch.entries("event.version_regressed"), []);
   watch.kill(watch.from);
   watch.advance(2000);
   assert.is(watch.to.asked.length, 0);
@@ -186,7 +186,7 @@ test("replicas that count for themselves: each client has what one of them said,
     const isOther = ({ request }: Asked): boolean => request.path.includes("watch=true");
     assert.is(watch.to.asked.filter(isOther).length, 0, text);
     assert.is(watch.from.asked.filter(isOther).length, 1, text);
-    assert.equal([watch.entries("event.outdated"), watch.entries("cache.stalled")], [[], []], text);
+    assert.equal([watch.entries("event.version_regressed"), watch.entries("cache.stalled")], [[], []], text);
   }
 });
 

@@ -164,10 +164,10 @@ test("the journal names a refused Upgrade by its audit id, as it names every oth
   client.send(spdy);
   await client.ended();
   assert.equal(
-    splice.entries.filter(({ kind }) => kind === "exchange.failed"),
+    splice.entries.filter(({ kind }) => kind === "request.failed"),
     [
       {
-        kind: "exchange.failed",
+        kind: "request.failed",
         code: "no-backend",
         origin: "proxy",
         message: "Nobody is ready",

@@ -19,7 +19,7 @@ function legOn(path: PlayedPath): { leg: Leg; heard: string[] } {
     legHeaders: (_leg, fields) => heard.push(`headers ${fields[0]?.value}`),
     legData: (_leg, bytes, start, end) => heard.push(bytes.toString("latin1", start, end)),
     legGone: (_leg, code) => heard.push(`gone ${code}`),
-    legSuspected: () => heard.push("suspected"),
+    legSuspected: () => heard.push("suspect"),
     legFaulted: (error) => heard.push(`faulted: ${String(error)}`),
   });
   const leg = new Leg("a", owner);
@@ -62,10 +62,10 @@ test("a leg is told at every tick that it waits for long, or that its lane is si
   const lane = path.backend("a").sessions.find(({ session }) => session.openCount > 0);
   const letGo = lane?.cable.hold();
   path.clock.advance(600);
-  assert.equal([heard, leg.isSlow, leg.isSuspect], [["opened", "suspected"], true, false]);
+  assert.equal([heard, leg.isSlow, leg.isSuspect], [["opened", "suspect"], true, false]);
   path.clock.advance(500);
   assert.is(path.backends.views[0]?.state, "ready");
-  assert.equal(heard, ["opened", "suspected", "suspected", "suspected"]);
+  assert.equal(heard, ["opened", "suspect", "suspect", "suspect"]);
   assert.ok(leg.isSuspect);
   letGo?.();
   path.clock.advance(100);
@@ -76,7 +76,7 @@ test("a leg whose lane answers hears that its backend is suspected for another r
   const path = new PlayedPath(["a"]);
   const { leg, heard } = legOn(path);
   path.backends.learn("a", { kind: "lanes-silent", ms: 900, limitMs: 500 });
-  assert.equal([heard, leg.isSuspect], [["opened", "suspected"], true]);
+  assert.equal([heard, leg.isSuspect], [["opened", "suspect"], true]);
   path.backends.learn("a", { kind: "lanes-answer" });
   assert.is(leg.isSuspect, false);
 });
@@ -88,7 +88,7 @@ test("a leg that waits hears when that takes too long, or is in vain", () => {
   path.clock.advance(limits.laneDoubtMs);
   assert.equal([heard, leg.up], [[], undefined]);
   path.clock.advance(250);
-  assert.equal(heard, ["suspected"]);
+  assert.equal(heard, ["suspect"]);
   path.backends.learn("a", { kind: "lanes-silent", ms: 900, limitMs: 500 });
   assert.is(heard.length, 2);
 });

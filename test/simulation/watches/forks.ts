@@ -103,7 +103,7 @@ class Forks {
         findings.tell(() => JSON.stringify(entry));
         if (entry.kind === "backend.changed" && entry.detector === "history")
           findings.count(`found ${entry.to}`);
-        if (entry.kind === "fault.contained") findings.wrong("thrown", entry.message);
+        if (entry.kind === "internal.error") findings.wrong("thrown", entry.message);
       },
       thrown: (error) =>
         findings.wrong("thrown", error instanceof Error ? (error.stack ?? "") : String(error)),

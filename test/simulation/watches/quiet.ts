@@ -92,8 +92,8 @@ export function playQuiet(
     },
     tell: (entry) => {
       findings.tell(() => JSON.stringify(entry));
-      if (entry.kind === "cache.unnotified") unnotified += 1;
-      if (entry.kind === "fault.contained") findings.wrong("thrown", entry.message);
+      if (entry.kind === "cache.progress_delayed") unnotified += 1;
+      if (entry.kind === "internal.error") findings.wrong("thrown", entry.message);
     },
     thrown: (error) => findings.wrong("thrown", String(error)),
   });

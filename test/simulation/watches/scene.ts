@@ -115,7 +115,7 @@ class Scene {
       },
       tell: (entry) => {
         findings.tell(() => JSON.stringify(entry));
-        if (entry.kind === "fault.contained") findings.wrong("thrown", entry.message);
+        if (entry.kind === "internal.error") findings.wrong("thrown", entry.message);
       },
       thrown: (error) =>
         findings.wrong("thrown", error instanceof Error ? (error.stack ?? error.message) : String(error)),

@@ -190,7 +190,7 @@ test("a watch that goes on from a version of before etcd was restored ends: it w
   old.has("+900a", "ended");
   young.has("+21a");
   path.clock.advance(limits.waveMs);
-  assert.is(old.entries("watches.ended")[0]?.reason, "rewound");
+  assert.is(old.entries("watches.ended")[0]?.reason, "version_rollback");
 });
 
 test("one whose backend comes to that version after all goes on, and so does one of which nothing is known (row 13)", () => {

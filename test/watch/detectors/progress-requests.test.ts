@@ -97,7 +97,7 @@ test("a client that may not list: another's is tried, and the watches are renewe
   assert.is(quiet.path.moves.renewals, 2);
   assert.equal(quiet.path.renewals.progressRequests, { answered: 0, refused: 2, unanswered: 0 });
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
-  assert.equal(quiet.entries("cache.unnotified"), [], "nothing is known of etcd's version");
+  assert.equal(quiet.entries("cache.progress_delayed"), [], "nothing is known of etcd's version");
 });
 
 test("clients that may not list are tried anew each time that a backend comes back", () => {
@@ -181,16 +181,16 @@ test("a cache that has not come to etcd's version in twelve seconds is not notif
   const quiet = unmoved();
   assert.is(quiet.from.last.request.path, look);
   quiet.list(quiet.from, "7");
-  const [entry, ...more] = quiet.entries("cache.unnotified");
+  const [entry, ...more] = quiet.entries("cache.progress_delayed");
   assert.equal(more, []);
   assert.equal([entry?.resource, entry?.version, entry?.etcdVersion], ["/configmaps", "7", "20"]);
   assert.ok((entry?.lateMs ?? 0) >= limits.progressCheckMs);
   quiet.advance(limits.progressAgainMs);
   quiet.list(quiet.from, "7");
-  assert.is(quiet.entries("cache.unnotified").length, 1, "once");
+  assert.is(quiet.entries("cache.progress_delayed").length, 1, "once");
   quiet.advance(limits.progressAgainMs);
   quiet.list(quiet.from, "25");
-  assert.is(quiet.entries("cache.notified")[0]?.version, "25");
+  assert.is(quiet.entries("cache.progress_restored")[0]?.version, "25");
   quiet.advance(100);
   assert.is(quiet.path.moves.renewals, 2, "and its watch is renewed at last");
 });
@@ -199,7 +199,7 @@ test("a cache that came to it a little later is no incident, and its watches are
   const quiet = unmoved();
   quiet.list(quiet.from, "21");
   quiet.advance(100);
-  assert.equal(quiet.entries("cache.unnotified"), []);
+  assert.equal(quiet.entries("cache.progress_delayed"), []);
   assert.is(quiet.path.moves.renewals, 2);
   quiet.serve(quiet.from, "=21");
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
@@ -228,13 +228,13 @@ test("nor is one that nobody may look at, or whose watch has gone; what was told
   const refused = unmoved();
   refused.list(refused.from, "");
   refused.advance(3 * limits.progressAgainMs);
-  assert.equal(refused.entries("cache.unnotified"), []);
+  assert.equal(refused.entries("cache.progress_delayed"), []);
   const gone = unmoved();
   gone.list(gone.from, "7");
   gone.ear.stream.reset(8);
   gone.path.settle();
   gone.advance(limits.progressAgainMs);
-  assert.is(gone.entries("cache.notified").length, 1);
+  assert.is(gone.entries("cache.progress_restored").length, 1);
 });
 
 test("nor is one whose list took so long that the apiserver waited for it: it stands still, which others find", () => {
@@ -247,7 +247,7 @@ test("nor is one whose list took so long that the apiserver waited for it: it st
   quiet.end(quiet.from);
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
   assert.is(quiet.path.renewals.progressRequests.answered, 1);
-  assert.equal(quiet.entries("cache.unnotified"), []);
+  assert.equal(quiet.entries("cache.progress_delayed"), []);
   assert.equal(
     quiet.asked(0).filter((path) => path.includes("NotOlderThan")),
     [],

@@ -107,7 +107,7 @@ test("a watch that is moved on purpose goes on where its sentinel is", () => {
   watch.advance(1000);
   say(watch, second, "+9a");
   watch.has("=8 +9a");
-  assert.is(watch.path.moves.moves.get("leaving"), 1);
+  assert.is(watch.path.moves.moves.get("draining"), 1);
 });
 
 test("there is one for each resource, and a watch that sees all of it is preferred", () => {

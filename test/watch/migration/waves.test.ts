@@ -15,13 +15,13 @@ test("moves of one second are told as one for each way they went", () => {
   const waves = new Waves(clock, journal);
   for (let index = 0; index < 5000; index += 1) waves.add("lost", "a", "b", index);
   waves.add("lost", "a", "c", 3);
-  waves.add("leaving", "a", "b", 0);
+  waves.add("draining", "a", "b", 0);
   clock.advance(limits.waveMs);
   const moved = { kind: "watches.moved" } as const;
   assert.equal(entries, [
     { ...moved, reason: "lost", from: "a", to: "b", count: 5000, slowestMs: 4999 },
     { ...moved, reason: "lost", from: "a", to: "c", count: 1, slowestMs: 3 },
-    { ...moved, reason: "leaving", from: "a", to: "b", count: 1, slowestMs: 0 },
+    { ...moved, reason: "draining", from: "a", to: "b", count: 1, slowestMs: 0 },
   ]);
   waves.add("lost", "a", "b", 7);
   clock.advance(limits.waveMs);
@@ -37,11 +37,11 @@ test("so are ends, by their reason and by who served last", () => {
   journal.subscribe((entry) => entries.push(entry));
   const waves = new Waves(clock, journal);
   for (let index = 0; index < 30; index += 1)
-    waves.end("initial-events", "a", { resource: "/pods", version: "" });
+    waves.end("initial_events", "a", { resource: "/pods", version: "" });
   for (const version of ["8", "7"]) waves.end("expired", "b", { resource: "apps/deployments", version });
   clock.advance(limits.waveMs);
   assert.equal(entries, [
-    { kind: "watches.ended", reason: "initial-events", from: "a", resource: "/pods", version: "", count: 30 },
+    { kind: "watches.ended", reason: "initial_events", from: "a", resource: "/pods", version: "", count: 30 },
     {
       kind: "watches.ended",
       reason: "expired",

@@ -49,7 +49,7 @@ test("only so many are remembered", () => {
 test("an event from before what its backend had shown is told with both versions (seed 001)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a ~9a -8a -8b");
-  const [entry, ...rest] = watch.entries("event.outdated");
+  const [entry, ...rest] = watch.entries("event.version_regressed");
   assert.equal(
     [entry?.type, entry?.version, entry?.seen, entry?.resource, rest.length],
     ["DELETED", "8", "9", "/configmaps", 0],

@@ -93,16 +93,16 @@ test("each backend that does not serve the resource is remembered, and is no att
     assert.ok(pursuit.mayTry());
     pursuit.unserved(backend);
   }
-  assert.equal([pursuit.notServing, pursuit.endReason], [["a", "b"], "not-found"]);
+  assert.equal([pursuit.notServing, pursuit.endReason], [["a", "b"], "not_found"]);
   assert.not(pursuit.mayTry());
   pursuit.found();
-  assert.equal([pursuit.notServing, pursuit.endReason], [[], "no-backend"]);
+  assert.equal([pursuit.notServing, pursuit.endReason], [[], "no_backend"]);
 });
 
 test("a version that is too old is remembered while it is searched for", () => {
   const pursuit = new Pursuit(manualClock(), manualClock());
   assert.not(pursuit.isExpired);
-  assert.is(pursuit.endReason, "no-backend");
+  assert.is(pursuit.endReason, "no_backend");
   pursuit.mayTry();
   pursuit.begin("lost", "a");
   pursuit.expired("b", undefined);

@@ -24,7 +24,7 @@ const live: Ending = {
 test("a watch moves because its backend goes, ended it, or was lost", () => {
   assert.equal(
     [moveReason("ended", true), moveReason("ended", false), moveReason("broken", false)],
-    ["leaving", "ended", "lost"],
+    ["draining", "ended", "lost"],
   );
 });
 
@@ -51,11 +51,11 @@ test("what is known of a watch and of how its leg was over decides together", ()
 
 test("of an end the nearest reason is told: the client, the resumes that came to nothing, where it stood", () => {
   const reasons: readonly (readonly [Partial<Ending>, string])[] = [
-    [{ isBlocked: true, isRepeated: true }, "slow-client"],
-    [{ isRepeated: true, phase: "listing" }, "fruitless"],
-    [{ phase: "opening" }, "start-from-now"],
-    [{ phase: "listing" }, "initial-events"],
-    [{}, "out-of-order"],
+    [{ isBlocked: true, isRepeated: true }, "slow_client"],
+    [{ isRepeated: true, phase: "listing" }, "no_progress"],
+    [{ phase: "opening" }, "start_from_now"],
+    [{ phase: "listing" }, "initial_events"],
+    [{}, "out_of_order"],
   ];
   for (const [more, reason] of reasons) assert.is(endReason({ ...live, ...more }), reason);
 });

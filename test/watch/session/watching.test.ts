@@ -397,7 +397,7 @@ test("a watch whose backend says GOAWAY moves while both live, and nothing comes
   watch.advance(limits.waveMs);
   assert.equal(
     watch.entries("watches.moved").map(({ reason, count }) => [reason, count]),
-    [["leaving", 1]],
+    [["draining", 1]],
   );
 });
 

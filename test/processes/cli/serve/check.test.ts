@@ -96,7 +96,7 @@ test("a backend that does not ask etcd for progress is a warning, with its page"
     old.lines.at(-2) ?? "",
     /^! backend cp-1: .*, v1\.30\.14 does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s/,
   );
-  assert.is(old.lines.at(-1), "  see docs/runbooks/WatchkeeperCacheUnnotified.md");
+  assert.is(old.lines.at(-1), "  see docs/runbooks/WatchkeeperCacheProgressDelayed.md");
   assert.is(old.code, 0);
   version = "v1.31.0";
   const { lines } = await check("--config", file);

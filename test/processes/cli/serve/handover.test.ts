@@ -144,7 +144,7 @@ test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to th
   const port = await freePort();
   const file = await writeConfig(backend, port);
   const log = start([process.execPath, "bin/watchkeeper.js", "run", "--config", file, "--pid-file", pidFile]);
-  await said(log, "lane.opened", 2);
+  await said(log, "upstream_connection.opened", 2);
   await said(log, "listener.opened", 2);
   const load = new Load(`https://localhost:${port}`, authority.certificate);
   load.get(20);

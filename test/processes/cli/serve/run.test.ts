@@ -179,7 +179,7 @@ test("a fault that nothing caught drains the process, which ends with 1 (D10)", 
   const { child, said } = start(configFile("fault.yaml"), ["--import", preload]);
   await said("listener");
   child.kill("SIGWINCH");
-  assert.match(await said("fault.contained"), "nobody caught this");
+  assert.match(await said("internal.error"), "nobody caught this");
   assert.is(await exitOf(child), 1);
 });
 
