@@ -151,9 +151,9 @@ const readers: Readers = {
     const row = { ...said(at, "buffers", message), auditId };
     return { kind: "overload", subject: "", summary: message, evidence: [row], affected: nameOf(entry) };
   },
-  "internal.error"({ ring, message }, at) {
-    const row = said(at, ring, message);
-    return { kind: "internal-error", subject: ring, summary: `${ring}: ${message}`, evidence: [row] };
+  "internal.error"({ scope, message }, at) {
+    const row = said(at, scope, message);
+    return { kind: "internal-error", subject: scope, summary: `${scope}: ${message}`, evidence: [row] };
   },
 };
 

@@ -110,7 +110,7 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) run /, { run: "endless", says: /listener\.opened/ }],
   [/^watchkeeper try$/, { run: "endless", says: /^export KUBECONFIG=.*\n/m }],
   [/^watchkeeper tap .*\| jq/, { run: "endless", says: /^"\/.+"$/m }],
-  [/^(watchkeeper|node bin\/watchkeeper\.js) tap(?!.* --for)/, { run: "endless", says: /exchange\.ended/ }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) tap(?!.* --for)/, { run: "endless", says: /request\.ended/ }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active there.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],

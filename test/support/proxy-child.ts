@@ -95,7 +95,7 @@ function stateNow(): ChildState {
     heapBytes: heapUsed + external,
     exchanges: proxy.running.exchanges.size,
     faults: entries.flatMap((entry) =>
-      entry.kind === "internal.error" ? [`${entry.ring}: ${entry.message}`] : [],
+      entry.kind === "internal.error" ? [`${entry.scope}: ${entry.message}`] : [],
     ),
     refusals: entries.flatMap((entry) =>
       entry.kind === "downstream_connection.refused" ? [entry.reason] : [],

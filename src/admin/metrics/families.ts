@@ -251,7 +251,7 @@ export const families: readonly Family[] = [
     type: "counter",
     name: "internal_errors_total",
     help: "Faults of this process, by what they cost: a stream, a session, what a timer was to do, or the process",
-    labels: ["ring"],
+    labels: ["scope"],
     rows: (_, { faults }) => faults.rows,
   },
   {

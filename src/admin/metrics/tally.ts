@@ -31,7 +31,7 @@ export class Tally {
     else if (kind === "certificate.refused") this.certificateLoads.add([entry.name, "rejected"], 1);
     else if (kind === "config.reloaded") this.configReloads.add(["ok"], 1);
     else if (kind === "config.refused") this.configReloads.add(["rejected"], 1);
-    else if (kind === "internal.error") this.faults.add([entry.ring], 1);
+    else if (kind === "internal.error") this.faults.add([entry.scope], 1);
   }
 
   #countPassthrough(entry: Entry): void {

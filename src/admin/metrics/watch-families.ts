@@ -139,7 +139,7 @@ export const watchFamilies: readonly Family[] = [
     help: "Requests for any state that were asked for none from before what their client had seen, by result",
     labels: ["result"],
     rows: ({ watches: { timeTravel } }) => [
-      [["asked"], timeTravel.demanded],
+      [["rewritten"], timeTravel.demanded],
       [["refused"], timeTravel.refused],
     ],
   },

@@ -86,7 +86,10 @@ test("what is written is heard at once, as the kind that it is", async () => {
   await one.heard("from now on");
   lane("first");
   await one.heard('"lane":"first"');
-  assert.match(one.text, /\nid: \d+-\d+\nevent: lane\.opened\ndata: \{"at":"[^"]+","kind":"lane\.opened"/);
+  assert.match(
+    one.text,
+    /\nid: \d+-\d+\nevent: upstream_connection\.opened\ndata: \{"at":"[^"]+","kind":"upstream_connection\.opened"/,
+  );
   await one.leave();
 });
 

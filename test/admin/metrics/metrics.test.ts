@@ -80,7 +80,7 @@ test("the journal is counted", async () => {
   const journal = new Journal(manualClock());
   const { metrics } = createMetrics(journal, () => idle);
   journal.write({ kind: "internal.error", scope: "session", message: "x" });
-  assert.match(await metrics(), 'watchkeeper_internal_errors_total{ring="session"} 1');
+  assert.match(await metrics(), 'watchkeeper_internal_errors_total{scope="session"} 1');
 });
 
 test("never more than 2,000 series, whatever clients, backends and names there are (A54)", async () => {

@@ -50,7 +50,7 @@ test("what needs no reason is one number", () => {
   const timeTravel = { outdated: 6, demanded: 8, refused: 7 };
   assert.equal(rows("stale_responses_total", { timeTravel }), [[[], 6]]);
   assert.equal(rows("stale_read_guard_requests_total", { timeTravel }), [
-    [["asked"], 8],
+    [["rewritten"], 8],
     [["refused"], 7],
   ]);
   assert.equal(rows("stalled_caches", { stalls: 9 }), [[[], 9]]);

@@ -53,12 +53,12 @@ async function shownIn(screen: KeptScreen, word: string): Promise<void> {
 
 test("each entry is a line, with nothing in it that a terminal obeys, until its time is over", async () => {
   const screen = new KeptScreen({ WATCHKEEPER_ADMIN: api.address });
-  const ended = tap(["lane.", "--for", "3"], screen);
+  const ended = tap(["upstream_connection.", "--for", "3"], screen);
   await shownIn(screen, "one");
   journal.write({ kind: "drain.started" });
   lane("a\x1b[2Jb");
   assert.is(await within(20_000, "its end", ended), 0);
-  assert.match(screen.out, /^\d\d:\d\d:\d\d\.\d{3} lane\.opened backend=a lane=one$/m);
+  assert.match(screen.out, /^\d\d:\d\d:\d\d\.\d{3} upstream_connection\.opened backend=a lane=one$/m);
   assert.match(screen.out, '"a\\\\u{1b}[2Jb"');
   assert.not.match(screen.out, "drain.started");
 });
