@@ -154,7 +154,7 @@ export class EventReader {
   #kept = Buffer.alloc(0);
 
   constructor(contentType: string, told: (event: WatchEvent) => void) {
-    this.#isProtobuf = contentType.includes("base/protobuf");
+    this.#isProtobuf = contentType.includes("protobuf");
     this.#told = told;
   }
 
