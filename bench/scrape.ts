@@ -22,7 +22,7 @@ const settleMs = 3_000;
 const opensPerSecond = 3_000;
 /** Longer than a scrape's text is used again (limits.scrapeReuseMs). */
 const pauseMs = 1_200;
-/** Longer than the pauses between all periodic looks (limits.patrolMs, limits.balanceMs). */
+/** Longer than the pauses between all periodic looks (limits.hungLookMs, limits.balanceMs). */
 const looksMs = 6_000;
 const round = "nobody looks, for as long as one round of all periodic looks";
 /** No periodic look takes more of one loop turn. */

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../src/base/clock.ts";
 import { Balance } from "../src/proxy/balance/balance.ts";
-import { Patrol } from "../src/watch/detectors/patrol.ts";
+import { HungWatchDetector } from "../src/watch/detectors/hung-watch.ts";
 import { Renewals } from "../src/watch/detectors/renewals.ts";
 import { bearer, PlayedPath } from "../test/support/path.ts";
 import { linesOf, ok } from "../test/support/watch-path.ts";
@@ -81,7 +81,7 @@ function firstLook(looks: { start(): void; stop(): void }): void {
 
 process.stdout.write(`figure: ${exchanges.active("watch")} watches\n`);
 const shares = (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1]));
-measure("patrol", () => firstLook(new Patrol(clock, exchanges)));
+measure("hung-watch", () => firstLook(new HungWatchDetector(clock, exchanges)));
 measure("balance", () => firstLook(new Balance({ clock, exchanges, moves, shares })));
 const renewals = new Renewals({ clock, exchanges, moves, upstreams, journal });
 measure("renewals after a backend came back", () => renewals.returned("b"));

@@ -162,7 +162,7 @@ export class Windows {
         },
         certificates,
         stalledWith: (backend) =>
-          ownerIn(clusters(), backend)?.path.standings.stalledAt(backend, clock.now()) ?? [],
+          ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
         wall: () => clock.wall(),
       },
       times,

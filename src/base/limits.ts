@@ -388,7 +388,7 @@ export const limits = {
   /** Moves that the journal tells as one. */
   waveMs: 1000,
   /** Between two looks at all watches. */
-  patrolMs: 5000,
+  hungLookMs: 5000,
   /**
    * What one walk over all watches, requests or clients may take of one loop turn: three at the same time, with what else a
    * turn does, stay below 10 ms. A visit takes 0.1 to 5 µs.
@@ -404,20 +404,22 @@ export const limits = {
    * 10 s). With a look a second and a dial they have moved within 10 s; a cache in health is behind for milliseconds.
    */
   behindMs: 8_000,
-  /** Between two looks at how far all backends have come. */
-  standingsMs: 1000,
+  /** Between two comparisons of all caches for stalled ones. */
+  stallLookMs: 1000,
   /**
-   * And between two at who is late: an eighth of the silence that is suspicious. So many of what one has missed are kept, so
-   * far apart: more than the 2 s for which a new watch shows nothing. One that was late for a moment only is let alone for
-   * a while, so that an apiserver that is short of breath has no more to do for it.
+   * And for lagging ones: an eighth of the silence that is suspicious. While a cache lacks something, the versions that it is
+   * compared by are so far apart. One that lagged for a moment only is left alone for a while, so that an apiserver short of
+   * CPU has no more to do for it.
    */
-  lateLookMs: 125,
-  lateMarkMs: 250,
-  lateMarks: 16,
-  lateMomentMs: 2000,
-  latePauseMs: 30_000,
-  /** One a second at most, while somebody misses it: enough for the longest wait below, 5 KB a resource. */
-  standingMarks: 90,
+  lagLookMs: 125,
+  lagMarkMs: 250,
+  lagMomentMs: 2000,
+  lagPauseMs: 30_000,
+  /**
+   * The newest versions that a cache lacks: of a resource one a second, enough for the longest wait below; of a scope four,
+   * for more than the 2 s in which a new watch shows nothing. 5 KB each.
+   */
+  cacheMarks: 90,
   /** As above, where only bookmarks can tell: one comes within 62.3 s (watch.md §6.4). */
   caughtUpMs: 70_000,
   /**
@@ -485,8 +487,8 @@ export const limits = {
   /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */
   stallSpellMs: 60_000,
   stallSpellMostMs: 600_000,
-  /** Resources, and whole scopes of some, that are compared: a large cluster has 300, and a standing takes some 200 bytes for each backend. */
-  standingResources: 1000,
+  /** Resources, and scopes, whose caches are compared: a large cluster has 300, and each takes some 200 bytes for each backend. */
+  comparedResources: 1000,
   /** What clients have seen, by client and resource (k/k 59848): some 250 bytes each, of kubelets five a node. */
   floors: 50_000,
   /** Refusals of one client's floor in a row, of 3 s each, after which an old state is better than none. */

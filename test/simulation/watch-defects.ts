@@ -399,7 +399,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "custom",
     mutations: [
       {
-        file: "watch/progress/standing.ts",
+        file: "watch/progress/cache-progress.ts",
         find: "this.#hasForgotten = true;",
         replace: "this.#hasForgotten = false;",
       },
@@ -426,9 +426,9 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "forks",
     mutations: [
       {
-        file: "watch/progress/stale.ts",
-        find: "this.#seen = this.seen;\n    if (this.standings.delete",
-        replace: "if (this.standings.delete",
+        file: "watch/progress/cache-progress.ts",
+        find: "this.#seen = this.seen;\n    if (this.caches.delete",
+        replace: "if (this.caches.delete",
       },
     ],
   },

@@ -42,7 +42,7 @@ export function apiScene(): ApiScene {
         path.backends.views.map(({ name, state }) => ({ name, state, lanes: [], ...path.detectors(name) })),
       addressOf: (name) => `${name}:6443`,
       certificates: () => certificates,
-      stalledWith: (name) => path.standings.stalledAt(name, path.clock.now()),
+      stalledWith: (name) => path.caches.stalledAt(name, path.clock.now()),
       wall: () => path.clock.wall(),
     },
     timesOf(path.clock),

@@ -26,7 +26,7 @@ export type LiveCluster = {
     | "timeTravel"
     | "talk"
   > &
-    Pick<Path, "standings" | "detectors">;
+    Pick<Path, "caches" | "detectors">;
   readonly splices: { readonly openCount: number };
   readonly passthrough: Pick<Passthrough, "counts" | "bytes">;
   readonly backends: Pick<BackendSet, "record" | "addressOf">;

@@ -14,14 +14,14 @@ import { PatientClock } from "../../health/patience.ts";
 import type { ProbeCounts } from "../../health/prober.ts";
 import { Probers, type ProbersParts } from "../../health/probers.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
-import { Caches } from "../../watch/detectors/caches.ts";
 import { Histories } from "../../watch/detectors/histories.ts";
-import { Lates } from "../../watch/detectors/lates.ts";
-import { Patrol } from "../../watch/detectors/patrol.ts";
+import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
+import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
 import { Renewals } from "../../watch/detectors/renewals.ts";
 import { Sentinels } from "../../watch/detectors/sentinels.ts";
+import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
 import { Moves } from "../../watch/migration/moves.ts";
-import { Standings } from "../../watch/progress/stale.ts";
+import { CacheTracker } from "../../watch/progress/cache-progress.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
 import type { VouchedTrust } from "../identity/identity.ts";
@@ -103,8 +103,7 @@ export class Path {
   readonly originAsks: OriginAsks;
   readonly replays: Loops;
   readonly talk: Talk;
-  readonly standings = new Standings();
-  readonly scopes = new Standings();
+  readonly caches = new CacheTracker();
   /** What looks at everything now and then. */
   readonly #rounds: readonly { start(): void; stop(): void }[];
   readonly #slowStart: SlowStart;
@@ -197,16 +196,16 @@ export class Path {
   }
 
   #createRounds(hasSentinels: boolean): readonly { start(): void; stop(): void }[] {
-    const { clock, journal, standings, exchanges, moves, renewals } = this;
+    const { clock, journal, caches, exchanges, moves, renewals } = this;
     return [
       ...(hasSentinels ? [this.sentinels] : []),
       ...(this.#histories === undefined ? [] : [this.#histories]),
       this.patience,
-      new Patrol(clock, exchanges),
-      new Caches({ clock, journal, standings, moves, renewals }),
-      new Lates({
+      new HungWatchDetector(clock, exchanges),
+      new StalledCacheDetector({ clock, journal, caches, moves, renewals }),
+      new LaggingCacheDetector({
         clock,
-        scopes: this.scopes,
+        caches,
         moves,
         afterMs: (name) => this.upstreams.lanesOf(name)?.deadlines.suspectAfterMs,
       }),
@@ -219,8 +218,7 @@ export class Path {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
     this.upstreams.reconcile(names);
-    this.standings.reconcile(names);
-    this.scopes.reconcile(names);
+    this.caches.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
     this.hold.release();
@@ -246,8 +244,7 @@ export class Path {
     if (state === "dead") {
       upstreams.lanesOf(name)?.abandon();
       // What it has when it comes back is not what it had.
-      this.standings.forget(name);
-      this.scopes.forget(name);
+      this.caches.forget(name);
     }
     if (state === "draining") upstreams.leave(name);
     if (state !== "dead") this.hold.release();

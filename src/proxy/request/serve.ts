@@ -24,7 +24,7 @@ import type { Origins } from "../../kube/api-origin.ts";
 import { classify, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
 import { decoderFor } from "../../watch/codec/framing.ts";
 import type { Moves } from "../../watch/migration/moves.ts";
-import type { Standings } from "../../watch/progress/stale.ts";
+import type { CacheTracker } from "../../watch/progress/cache-progress.ts";
 import {
   answerOf,
   firstFields,
@@ -75,7 +75,7 @@ export type ServeParts = {
   readonly hedges: Hedges;
   readonly hold: Hold;
   readonly moves: Moves;
-  readonly standings: Standings;
+  readonly caches: CacheTracker;
   readonly timeTravel: TimeTravel;
   readonly origins: Origins;
   readonly originAsks: OriginAsks;
@@ -228,10 +228,10 @@ class Course implements ExchangeOwner {
   }
 
   avoid(info: RequestInfo): void {
-    const { standings, clock } = this.#parts;
-    if (!standings.isClear) this.#avoided = standings.stalledWith(resourceKey(info), clock.now());
+    const { caches, clock } = this.#parts;
+    if (!caches.isClear) this.#avoided = caches.stalledWith(resourceKey(info), clock.now());
     const version = this.#asked?.request.version ?? "";
-    const refusing = version === "" ? nobody : standings.refusing(resourceKey(info), version);
+    const refusing = version === "" ? nobody : caches.refusing(resourceKey(info), version);
     if (refusing.length > 0) this.#avoided = [...this.#avoided, ...refusing];
   }
 

@@ -17,14 +17,14 @@ import { ListAsk } from "../../proxy/request/list-ask.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
 import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
 import type { Moves } from "../migration/moves.ts";
-import type { Standings } from "../progress/stale.ts";
+import type { CacheTracker } from "../progress/cache-progress.ts";
 import type { Watching } from "../session/watching.ts";
 
 export type HistoriesParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
-  readonly standings: Standings;
+  readonly caches: CacheTracker;
   readonly moves: Moves;
 };
 
@@ -141,9 +141,9 @@ export class Histories {
 
   /** The resources of which something was seen, and that may be listed for all that is known. */
   #readable(now: number): readonly Seen[] {
-    const { moves, standings } = this.#parts;
+    const { moves, caches } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
-    return Array.from(moves.watchings.resources, (name) => ({ name, seen: standings.seen(name) })).filter(
+    return Array.from(moves.watchings.resources, (name) => ({ name, seen: caches.seen(name) })).filter(
       ({ name, seen }) => seen !== "" && !this.#unread.has(name),
     );
   }
@@ -203,9 +203,9 @@ export class Histories {
 
   /** Both answer, and differ. What the client has been shown is what counts. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
-    const { backends, standings, clock } = this.#parts;
+    const { backends, caches, clock } = this.#parts;
     if (backends.held(theirs).isForked || backends.held(ours).state !== "ready") return;
-    const version = standings.of(theirs, resource).version;
+    const version = caches.of(theirs, resource).version;
     const now = clock.now();
     this.#proofs.set(theirs, { resource, isRefuted: false, until: now + limits.historyUnlikeMs });
     this.#leave(theirs, version);
@@ -237,9 +237,9 @@ export class Histories {
   }
 
   #accept(backend: string): void {
-    const { backends, standings, moves } = this.#parts;
+    const { backends, caches, moves } = this.#parts;
     this.#proofs.delete(backend);
-    standings.forgetSeen();
+    caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
     // Their clients have seen what nobody knows any more.
     for (const resource of Array.from(moves.watchings.resources))

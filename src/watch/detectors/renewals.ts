@@ -14,7 +14,7 @@ import type { Exchanges } from "../../proxy/request/exchanges.ts";
 import type { Exchange } from "../../proxy/request/relay.ts";
 import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
 import type { Moves } from "../migration/moves.ts";
-import type { Standing } from "../progress/standing.ts";
+import type { CacheProgress } from "../progress/cache-progress.ts";
 import type { Watching } from "../session/watching.ts";
 import { type ProgressCounts, ProgressRequests, type Renewal } from "./progress-requests.ts";
 
@@ -68,7 +68,7 @@ export class Renewals {
   }
 
   /** A cache of this backend has listed anew, say: it knows nothing of what was up to `refused`. */
-  forgotten({ backend, resource, refused }: Pick<Standing, "backend" | "resource" | "refused">): void {
+  forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ legs, progress: { resumeVersion = "" } }: Watching): boolean =>
       legs.resource === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#begin(backend, isOld);
@@ -81,7 +81,7 @@ export class Renewals {
   }
 
   /** A cache of this backend was filled just now: no watch elsewhere that has shown nothing since could go on there. */
-  warmed({ backend, resource }: Pick<Standing, "backend" | "resource">): void {
+  warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#begin(backend, ({ legs }) => legs.resource === resource);
   }
 

@@ -10,14 +10,14 @@ import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Moves } from "../migration/moves.ts";
-import type { Standings } from "../progress/stale.ts";
+import type { CacheTracker } from "../progress/cache-progress.ts";
 import type { Watching } from "../session/watching.ts";
 import type { Renewals } from "./renewals.ts";
 
 export type SentinelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "views">;
-  readonly standings: Standings;
+  readonly caches: CacheTracker;
   readonly moves: Moves;
   readonly renewals: Pick<Renewals, "warmed">;
 };
@@ -188,18 +188,18 @@ export class Sentinels {
 
   /** A ready backend that has not been asked for this resource since it came back. */
   #coldFor(watching: Watching, post: Post, ready: readonly string[]): string | undefined {
-    const { standings, moves } = this.#parts;
+    const { caches, moves } = this.#parts;
     const { leg, legs } = watching;
     const refusing = moves.where.refusing(watching);
     // Of more resources than are compared nothing is remembered.
-    if (leg === undefined || !standings.knows(leg.backend, legs.resource)) return undefined;
+    if (leg === undefined || !caches.knows(leg.backend, legs.resource)) return undefined;
     return ready.find(
       (name) =>
         name !== leg.backend &&
         name !== legs.other?.leg.backend &&
         !post.pauses.has(name) &&
         !refusing.includes(name) &&
-        !standings.knows(name, legs.resource),
+        !caches.knows(name, legs.resource),
     );
   }
 }

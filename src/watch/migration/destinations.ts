@@ -8,13 +8,13 @@ import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
 import type { LaneKey } from "../../proxy/upstream/lane-key.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
-import type { Standings } from "../progress/stale.ts";
+import type { CacheTracker } from "../progress/cache-progress.ts";
 
 export type DestinationsParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly upstreams: Upstreams;
-  readonly standings: Standings;
+  readonly caches: CacheTracker;
 };
 
 /** What is looked at of a watch: whose it is, what it has, and from which version it would go on. */
@@ -110,14 +110,14 @@ export class Destinations {
   }
 
   stalled({ legs: { resource } }: Seeker): readonly string[] {
-    return this.#parts.standings.isClear
+    return this.#parts.caches.isClear
       ? nobody
-      : this.#parts.standings.stalledWith(resource, this.#parts.clock.now());
+      : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
   /** Those whose caches are known to begin behind its version. */
   refusing({ legs: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
-    return version === undefined ? nobody : this.#parts.standings.refusing(resource, version);
+    return version === undefined ? nobody : this.#parts.caches.refusing(resource, version);
   }
 
   elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {

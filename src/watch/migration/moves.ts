@@ -12,7 +12,7 @@ import { dial } from "../../proxy/upstream/dial.ts";
 import type { Lane } from "../../proxy/upstream/lane.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
-import type { Standings } from "../progress/stale.ts";
+import type { CacheTracker } from "../progress/cache-progress.ts";
 import { Complaints } from "../session/complaints.ts";
 import type { WatchLeg } from "../session/watch-leg.ts";
 import type { WatchOrder } from "../session/watch-order.ts";
@@ -30,8 +30,7 @@ export type MovesParts = {
   readonly backends: Backends;
   readonly upstreams: Upstreams;
   readonly journal: Journal;
-  readonly standings: Standings;
-  readonly scopes: Standings;
+  readonly caches: CacheTracker;
   /** Renewals, told of a watch whose version the backend that it should go to does not know. */
   readonly renewals: { refused(watching: Watching): void };
 };
@@ -41,10 +40,8 @@ const nobody: readonly string[] = [];
 export class Moves {
   readonly clock: Clock;
   readonly patience: Clock;
-  /** How far each backend has come: watches show it, and none is sent to one that stands still. */
-  readonly standings: Standings;
-  /** The same, of those that see all of a resource or of one of its namespaces. */
-  readonly scopes: Standings;
+  /** How far each backend's caches have come: watches show it, and none is moved to a stalled one. */
+  readonly caches: CacheTracker;
   /** What single watches show to be wrong. */
   readonly complaints: Complaints;
   readonly where: Destinations;
@@ -75,8 +72,7 @@ export class Moves {
     this.#parts = parts;
     this.clock = parts.clock;
     this.patience = parts.patience;
-    this.standings = parts.standings;
-    this.scopes = parts.scopes;
+    this.caches = parts.caches;
     this.where = new Destinations(parts);
     this.complaints = new Complaints(parts.clock, parts.journal);
     this.#pace = new Pace(parts.clock);
@@ -87,8 +83,8 @@ export class Moves {
   follow(side: WatchLeg, { origin, resource, isWhole, scope }: WatchOrder): void {
     const { backend } = side.leg;
     if (origin.isForeign) return;
-    const shown = scope === "" ? undefined : this.scopes.of(backend, scope);
-    side.join(this.standings.of(backend, resource), isWhole, shown);
+    const shown = scope === "" ? undefined : this.caches.ofScope(backend, scope);
+    side.join(this.caches.of(backend, resource), isWhole, shown);
   }
 
   /**
@@ -198,7 +194,7 @@ export class Moves {
 
   /** How many caches stand still, a backend and a resource each. */
   get stalls(): number {
-    return this.standings.stalls(this.clock.now());
+    return this.caches.stalls(this.clock.now());
   }
 
   #forget(watching: Watching): void {

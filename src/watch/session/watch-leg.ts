@@ -9,7 +9,7 @@ import { Held } from "../../h2/core/held.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
-import type { Standing } from "../progress/standing.ts";
+import type { CacheProgress } from "../progress/cache-progress.ts";
 import { Ahead, type Waiting } from "./ahead.ts";
 import type { Fate } from "./progress.ts";
 import { Reading } from "./reading.ts";
@@ -42,9 +42,9 @@ export class WatchLeg {
   #isOpaque = false;
   #reading = unread;
   /** What its backend has shown of the resource; undefined before its answer, and for another server's resource. */
-  standing: Standing | undefined;
+  cache: CacheProgress | undefined;
   /** And of the scope of its watch, where it sees all of one. */
-  scope: Standing | undefined;
+  scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /** When its answer was taken for this watch. */
   acceptedAt = 0;
@@ -82,18 +82,18 @@ export class WatchLeg {
   }
 
   /** From now on it shows how far its backend has come. */
-  join(standing: Standing, isWhole: boolean, scope: Standing | undefined): void {
+  join(cache: CacheProgress, isWhole: boolean, scopeCache: CacheProgress | undefined): void {
     this.#isWhole = isWhole;
-    this.standing = standing;
-    this.scope = scope;
-    standing.join(isWhole, this.acceptedAt);
-    scope?.join(true, this.acceptedAt);
+    this.cache = cache;
+    this.scopeCache = scopeCache;
+    cache.join(isWhole, this.acceptedAt);
+    scopeCache?.join(true, this.acceptedAt);
   }
 
   /** An event came on it. */
   show(version: string, now: number): void {
-    this.standing?.show(version, now);
-    this.scope?.show(version, now);
+    this.cache?.showEvent(version, now);
+    this.scopeCache?.showEvent(version, now);
   }
 
   /** Was what it has shown its client of a history that has come to `version` only? Then nothing of it is beyond that. */
@@ -185,10 +185,10 @@ export class WatchLeg {
 
   cancel(): void {
     this.leg.cancel(this.isAccepted);
-    this.standing?.leave(this.#isWhole);
-    this.scope?.leave(true);
-    this.standing = undefined;
-    this.scope = undefined;
+    this.cache?.leave(this.#isWhole);
+    this.scopeCache?.leave(true);
+    this.cache = undefined;
+    this.scopeCache = undefined;
     while (this.shiftAhead() !== undefined);
     this.forget();
   }

@@ -8,9 +8,8 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { Order } from "../../proxy/context/order.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { WatchEvent } from "../codec/event.ts";
-import { isHung, isRewound, wouldShow } from "../progress/sight.ts";
-import type { Doubt } from "../progress/stale.ts";
-import { isStalled, type Standing } from "../progress/standing.ts";
+import type { LagSuspicion } from "../progress/cache-progress.ts";
+import { isHung, isRewound, wouldShow } from "../progress/coverage.ts";
 import type { Complaints, Plaintiff } from "./complaints.ts";
 import type { Ending } from "./ending.ts";
 import type { Outlet } from "./outlet.ts";
@@ -196,24 +195,20 @@ export class WatchLegs implements EventTaker {
     return this.#parts.asked.resource;
   }
 
-  #isStalledAt(standing: Standing | undefined): boolean {
-    return standing !== undefined && isStalled(standing, this.#parts.clock.now());
-  }
-
   /** For how long it has been known that the first's backend stands still, in ms; -1 when it is not. */
   get stalledMs(): number {
-    const standing = this.first?.standing;
+    const cache = this.first?.cache;
     const now = this.#parts.clock.now();
-    return standing?.stall !== undefined && isStalled(standing, now) ? now - standing.stall.since : -1;
+    return cache?.stall !== undefined && cache.isStalled(now) ? now - cache.stall.since : -1;
   }
 
   /** Was the first asked by us to go on from a version that its backend's cache, which moves, is far from? */
   get isRewound(): boolean {
     const { first } = this;
     const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
-    if (!isWaiting || first.standing === undefined || !this.#parts.progress.isReadable) return false;
-    const sight = { from: first.reading.from, since: first.acceptedAt };
-    return isRewound(sight, first.standing, this.#parts.clock.now());
+    if (!isWaiting || first.cache === undefined || !this.#parts.progress.isReadable) return false;
+    const coverage = { from: first.reading.from, since: first.acceptedAt };
+    return isRewound(coverage, first.cache, this.#parts.clock.now());
   }
 
   /** Was the other taken, and did it say nothing against it in the same breath? */
@@ -225,32 +220,32 @@ export class WatchLegs implements EventTaker {
   /** The first's backend stands still: is there another with which its client can go on at once? */
   get hasCompany(): boolean {
     const { reason } = this.#parts.pursuit;
-    if (this.isSentinel && this.#isStalledAt(this.other?.standing)) return false;
+    if (this.isSentinel && this.other?.cache?.isStalled(this.#parts.clock.now()) === true) return false;
     return this.isOtherSettled && (reason === "stale" || reason === "suspect" || this.isSentinel);
   }
 
   /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
-  isLate(doubt: Doubt, afterMs: number): boolean {
+  isLate(suspicion: LagSuspicion, afterMs: number): boolean {
     const { progress, outlet, clock, asked } = this.#parts;
     const hasState =
       progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
-    const leg = this.#witnesses.find(({ scope }) => scope === doubt.standing);
+    const leg = this.#witnesses.find(({ scopeCache }) => scopeCache === suspicion.cache);
     if (leg === undefined || !hasState || outlet.isBlocked) return false;
-    const sight = { from: leg.reading.from, since: leg.acceptedAt, isWhole: true, hasBookmarks: false };
-    return wouldShow(sight, doubt, clock.now(), afterMs);
+    const coverage = { from: leg.reading.from, since: leg.acceptedAt, isWhole: true, hasBookmarks: false };
+    return wouldShow(coverage, suspicion, clock.now(), afterMs);
   }
 
   /** Does a leg show that its backend has not what others have shown? */
-  testifies(doubt: Doubt): boolean {
+  testifies(suspicion: LagSuspicion): boolean {
     const { asked, progress, outlet } = this.#parts;
-    const leg = this.#witnesses.find(({ standing }) => standing === doubt.standing);
+    const leg = this.#witnesses.find(({ cache }) => cache === suspicion.cache);
     if (leg === undefined || progress.phase === "opaque" || outlet.isBlocked) return false;
     const { isWhole, isInjected, isRepeating, request } = asked;
     // Those that its client did not want it has since it moved, or if they could be asked for at once.
     const hasOurs = isInjected && (leg.reading.isOurs || request.start === "exact");
     const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
-    const sight = { from: leg.reading.from, since: leg.acceptedAt, isWhole, hasBookmarks };
-    return wouldShow(sight, doubt, this.#parts.clock.now());
+    const coverage = { from: leg.reading.from, since: leg.acceptedAt, isWhole, hasBookmarks };
+    return wouldShow(coverage, suspicion, this.#parts.clock.now());
   }
 
   /** The legs by which a backend's cache is judged: the first, and a sentinel's second. */
@@ -380,9 +375,9 @@ export class WatchLegs implements EventTaker {
   /** What a backend says of itself. */
   #takeWord(event: WatchEvent, from: WatchLeg, now: number): void {
     const { recall } = this.#parts.asked;
-    if (event.type === "BOOKMARK") from.standing?.tell(event, now);
+    if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
     else if (event.code === 504) recall?.refused();
-    else if (event.code === 410) from.standing?.refuse(from.reading.from, event.oldest);
+    else if (event.code === 410) from.cache?.refuse(from.reading.from, event.oldest);
     if (event.endsInitialEvents) recall?.shown(event.version);
   }
 

@@ -338,14 +338,32 @@ export const watches: readonly Defect[] = [
   defect(
     "what clients have seen is forgotten with the backend that showed it",
     {
-      file: "watch/progress/stale.ts",
-      find: "this.#seen = this.seen;\n    if (this.standings.delete",
-      replace: "if (this.standings.delete",
+      file: "watch/progress/cache-progress.ts",
+      find: "this.#seen = this.seen;\n    if (this.caches.delete",
+      replace: "if (this.caches.delete",
     },
     [
-      "watch/progress/stale",
+      "watch/progress/cache-progress",
       "what clients have seen is remembered when the backend that showed it is forgotten",
     ],
+  ),
+  defect(
+    "a cache that comes on does not lag, however far behind it is",
+    {
+      file: "watch/progress/cache-progress.ts",
+      find: "isStill ? cache.stillSince : cache.watchedSince",
+      replace: "cache.stillSince",
+    },
+    ["watch/progress/cache-progress", "one that comes on and still lacks an event for so long lags"],
+  ),
+  defect(
+    "a first watch lags from the moment it opens",
+    {
+      file: "watch/progress/cache-progress.ts",
+      find: "isStill ? cache.stillSince : cache.watchedSince",
+      replace: "isStill ? cache.stillSince : 0",
+    },
+    ["watch/progress/cache-progress", "a first watch has as long to show it"],
   ),
   defect(
     "a client keeps what another history has shown it",
@@ -411,22 +429,22 @@ export const watches: readonly Defect[] = [
     ["base/slices", "a visit that fails costs its entry only"],
   ),
   defect(
-    "the patrol looks at all watches in one turn",
+    "the hung-watch detector looks at all watches in one turn",
     {
-      file: "watch/detectors/patrol.ts",
+      file: "watch/detectors/hung-watch.ts",
       find: "this.#endWalk = inSlices(clock, exchanges.live, look);",
       replace: "for (const one of exchanges.live) look(one);\n      void inSlices;",
     },
-    ["watch/detectors/patrol", "so many in one loop turn"],
+    ["watch/detectors/hung-watch", "so many in one loop turn"],
   ),
   defect(
-    "the patrol looks at watches that are over",
+    "the hung-watch detector looks at watches that are over",
     {
-      file: "watch/detectors/patrol.ts",
+      file: "watch/detectors/hung-watch.ts",
       find: "watching === undefined || isEnded",
       replace: "watching === undefined",
     },
-    ["watch/detectors/patrol", "one that is over is not"],
+    ["watch/detectors/hung-watch", "one that is over is not"],
   ),
   defect(
     "watches that may be too old are looked through in one turn",

@@ -58,7 +58,7 @@ test("nor does one that began with a state, whose own leg has none and is not mi
   live.advance(1000);
   live.list(live.from, "20");
   live.serve(live.from, "=20");
-  live.advance(limits.hungMs + limits.patrolMs);
+  live.advance(limits.hungMs + limits.hungLookMs);
   assert.equal([live.from.asked.length, live.to.asked.length], [3, 0], "silent, and not hung");
   live.has("+8a ~9a");
 });
@@ -207,7 +207,7 @@ test("a cache that lists anew shows by its refusal: watches of that resource els
   other.from.last.say(`{"type":"ERROR","object":{"kind":"Status","code":410,"message":"${message}"}}\n`);
   path.settle();
   const before = watch.from.asked.length;
-  path.clock.advance(limits.standingsMs + 100);
+  path.clock.advance(limits.stallLookMs + 100);
   assert.is(watch.from.asked.length, before + 1);
   watch.list(watch.from, "20");
   assert.is(watch.from.asked.length, before + 2);

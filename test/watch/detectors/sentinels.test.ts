@@ -92,7 +92,7 @@ test("a first that is silent has its shadow there, and a false alarm leaves the 
   for (const go of held) go();
   watch.advance(1500);
   say(watch, first, "+9a ~10a ~11a");
-  watch.advance(2 * limits.lateLookMs);
+  watch.advance(2 * limits.lagLookMs);
   say(watch, second, "~11a ~12a");
   watch.has("=8 +9a ~10a ~11a");
   assert.is(watch.to.asked.length, 1, "it was asked once, and never dropped");
@@ -262,7 +262,7 @@ test("an event out of order of the first goes on, as without a sentinel (inciden
 test("a cache that stands still is seen by the sentinel alone", () => {
   const { watch, second } = posted({ query: bookmarks });
   say(watch, second, "+9a");
-  watch.advance(limits.behindMs + 3 * limits.standingsMs);
+  watch.advance(limits.behindMs + 3 * limits.stallLookMs);
   watch.has("=8 +9a");
   assert.is(watch.entries("cache.stalled")[0]?.backend, "a");
 });

@@ -61,7 +61,7 @@ test("a version before which all caches begin is forgotten; so is one that only 
   for (const isLost of [false, true]) {
     const { path, to, watching, watch, from, others } = played(["a", "b"]);
     const refuse = (name: string): void =>
-      path.moves.standings.of(name, watching.legs.resource).refuse("8", "100");
+      path.moves.caches.of(name, watching.legs.resource).refuse("8", "100");
     assert.not(to.isForgotten(watching));
     refuse(from);
     assert.not(to.isForgotten(watching), "another may know it");

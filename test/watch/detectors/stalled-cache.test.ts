@@ -5,7 +5,7 @@ import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
 /** Two backends that both answer, one of whose caches stands still (F5, watch.md §6.3 and §11 row 11). */
-const test = suite("proxy/caches");
+const test = suite("watch/detectors/stalled-cache");
 
 /** A watch at each of two backends; the first one's is whose backend freezes. */
 function pair(options: WatchOptions = {}): { path: PlayedPath; frozen: PlayedWatch; going: PlayedWatch } {
@@ -34,7 +34,7 @@ test("a watch of which its backend shows nothing while another does goes on ther
   frozen.has("+8a ~9a");
   const { asked } = frozen.from;
   assert.is(asked.at(-1)?.resetCode, undefined, "it may come on yet");
-  path.clock.advance(limits.behindMs + limits.standingsMs);
+  path.clock.advance(limits.behindMs + limits.stallLookMs);
   assert.is.not(asked.at(-1)?.resetCode, undefined, "the old leg is let go");
   const [entry, ...more] = frozen.entries("cache.stalled");
   const { backend, resource, version, peersVersion, detector, watches } = entry ?? {};
@@ -52,7 +52,7 @@ test("a successor that has nothing to show yet is the watch as soon as it has no
   going.say(going.from, "+8a");
   path.clock.advance(1000);
   served(frozen.to);
-  path.clock.advance(limits.behindMs + 2 * limits.standingsMs);
+  path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
   assert.is(path.moves.moves.get("stale"), 1);
   frozen.say(frozen.to, "+8a");
   frozen.has("+8a");
@@ -90,7 +90,7 @@ test("a bookmark that is behind what others showed long before proves it, whatev
   path.clock.advance(59_000);
   assert.equal(frozen.entries("cache.stalled"), []);
   frozen.say(frozen.from, "=8");
-  path.clock.advance(limits.standingsMs);
+  path.clock.advance(limits.stallLookMs);
   assert.is(frozen.entries("cache.stalled")[0]?.detector, "bookmark");
   served(frozen.to);
   frozen.say(frozen.to, "+10a");
@@ -128,7 +128,7 @@ test("a watch that was moved to a backend that has not caught up in 70 s is move
 test("nobody new is sent to a stalled cache for that resource, nor moved there, until it has caught up", () => {
   const { path, frozen, going } = pair();
   going.say(going.from, "+8a");
-  path.clock.advance(limits.behindMs + 2 * limits.standingsMs);
+  path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
   served(frozen.to);
   frozen.say(frozen.to, "+8a");
   const count = frozen.from.asked.length;
@@ -142,7 +142,7 @@ test("nobody new is sent to a stalled cache for that resource, nor moved there, 
   const back = new PlayedWatch({ path });
   assert.ok(back.from === frozen.from, "it is tried again");
   back.serve(back.from, "+8a");
-  path.clock.advance(limits.standingsMs);
+  path.clock.advance(limits.stallLookMs);
   assert.equal(frozen.entries("cache.recovered"), [
     { kind: "cache.recovered", backend: "b", resource: "/configmaps", version: "8" },
   ]);
@@ -153,7 +153,7 @@ test("one that cannot go on elsewhere ends, since its client can", () => {
   going.say(going.from, "+8a");
   path.clock.advance(limits.behindMs + limits.caughtUpMs);
   frozen.has("");
-  path.clock.advance(2 * limits.patrolMs);
+  path.clock.advance(2 * limits.hungLookMs);
   frozen.has("", "ended");
   assert.is(path.moves.ends.get("stale"), 1);
 });
@@ -161,7 +161,7 @@ test("one that cannot go on elsewhere ends, since its client can", () => {
 test("with nobody better there it stays where it is", () => {
   const { path, frozen, going } = pair({ query: "sendInitialEvents=false" });
   going.say(going.from, "+8a");
-  path.clock.advance(limits.behindMs + 2 * limits.standingsMs);
+  path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
   going.kill(going.from);
   path.clock.advance(10 * limits.caughtUpMs);
   frozen.has("");
@@ -184,9 +184,9 @@ function restored(): { path: PlayedPath; old: PlayedWatch; young: PlayedWatch } 
 test("a watch that goes on from a version of before etcd was restored ends: it would be silent for long (row 13)", () => {
   const { path, old, young } = restored();
   young.say(young.from, "+21a");
-  path.clock.advance(limits.caughtUpMs - limits.patrolMs);
+  path.clock.advance(limits.caughtUpMs - limits.hungLookMs);
   old.has("+900a");
-  path.clock.advance(2 * limits.patrolMs);
+  path.clock.advance(2 * limits.hungLookMs);
   old.has("+900a", "ended");
   young.has("+21a");
   path.clock.advance(limits.waveMs);

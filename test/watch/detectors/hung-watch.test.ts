@@ -2,11 +2,11 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import type { Exchanges } from "../../../src/proxy/request/exchanges.ts";
-import { Patrol } from "../../../src/watch/detectors/patrol.ts";
+import { HungWatchDetector } from "../../../src/watch/detectors/hung-watch.ts";
 import { countedClock } from "../../support/clock.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/patrol");
+const test = suite("watch/detectors/hung-watch");
 
 const minute = 60_000;
 
@@ -15,7 +15,7 @@ test("a watch that its server forgot to end is ended, a little after its client'
   watch.serve(watch.from, "+8a");
   watch.advance(minute + limits.overdueMs - 1);
   watch.has("+8a");
-  watch.advance(limits.patrolMs + 1);
+  watch.advance(limits.hungLookMs + 1);
   watch.has("+8a", "ended");
 });
 
@@ -23,7 +23,7 @@ test("one whose initial events came when its deadline had passed is not ended so
   const query =
     "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=4";
   const watch = new PlayedWatch({ query });
-  watch.advance(2 * limits.patrolMs - 200);
+  watch.advance(2 * limits.hungLookMs - 200);
   watch.serve(watch.from, "+8a =9$");
   watch.advance(900);
   watch.has("+8a =9$");
@@ -34,9 +34,9 @@ test("one whose initial events came when its deadline had passed is not ended so
 test("a watch that has missed two bookmarks is asked for elsewhere, and what that shows goes on", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
   watch.serve(watch.from, "=8");
-  watch.advance(limits.hungMs - limits.patrolMs);
+  watch.advance(limits.hungMs - limits.hungLookMs);
   assert.is(watch.to.asked.length, 0);
-  watch.advance(2 * limits.patrolMs);
+  watch.advance(2 * limits.hungLookMs);
   watch.serve(watch.to, "+9a");
   watch.has("=8 +9a");
   watch.advance(10 * minute);
@@ -69,14 +69,14 @@ test("of 50,000 watches each is looked at once in a round, and so many in one lo
     },
   }));
   const exchanges = { live } as unknown as Exchanges;
-  const patrol = new Patrol(clock, exchanges);
-  patrol.start();
-  clock.advance(limits.patrolMs);
+  const detector = new HungWatchDetector(clock, exchanges);
+  detector.start();
+  clock.advance(limits.hungLookMs);
   assert.is(looks.size, 49_999);
   assert.is(Math.max(...looks.values()), 1);
   assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
-  patrol.stop();
-  clock.advance(2 * limits.patrolMs);
+  detector.stop();
+  clock.advance(2 * limits.hungLookMs);
   assert.is(Math.max(...looks.values()), 1);
 });
 

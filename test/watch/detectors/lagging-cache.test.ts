@@ -5,11 +5,11 @@ import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
 /** Backends that answer PING and everything else, one of whose watch caches is late. */
-const test = suite("proxy/lates");
+const test = suite("watch/detectors/lagging-cache");
 
 const suspectMs = 500;
 /** What it takes to see it: a look for the event, one after the time is over. */
-const seenMs = suspectMs + 2 * limits.lateLookMs;
+const seenMs = suspectMs + 2 * limits.lagLookMs;
 
 type Pair = {
   readonly path: PlayedPath;
@@ -39,9 +39,9 @@ function served(backend: PlayedBackend): void {
 test("what one backend has not shown in half a second the other is asked for, and whoever has it first is heard", () => {
   const { path, late, show } = pair();
   show("+8a");
-  path.clock.advance(suspectMs - limits.lateLookMs);
+  path.clock.advance(suspectMs - limits.lagLookMs);
   assert.is(late.to.asked.length, 1);
-  path.clock.advance(3 * limits.lateLookMs);
+  path.clock.advance(3 * limits.lagLookMs);
   assert.is(late.to.asked.length, 2);
   assert.match(late.queryOf(late.to), /^resourceVersion=7&/);
   served(late.to);
@@ -58,7 +58,7 @@ test("when it comes on the other is let go, and nothing was lost or told twice",
   late.say(late.to, "+8a");
   const { last } = late.to;
   late.say(late.from, "+8a ~9a");
-  path.clock.advance(limits.lateLookMs);
+  path.clock.advance(limits.lagLookMs);
   assert.is.not(last.resetCode, undefined);
   late.say(late.from, "~10a");
   late.has("+8a ~9a ~10a");
@@ -71,13 +71,13 @@ test("one that was late for a moment is let alone for a while", () => {
   path.clock.advance(seenMs);
   served(late.to);
   late.say(late.from, "+8a");
-  path.clock.advance(limits.lateLookMs);
+  path.clock.advance(limits.lagLookMs);
   const before = asked();
   show("~9a");
   path.clock.advance(4000);
   assert.is(asked(), before);
   late.say(late.from, "~9a");
-  path.clock.advance(limits.latePauseMs);
+  path.clock.advance(limits.lagPauseMs);
   show("~10a");
   path.clock.advance(seenMs);
   assert.is(asked(), before + 1);
@@ -138,11 +138,11 @@ test("nor one that is told its state still, however long that takes", () => {
 
 test("our own loop's standing still is no lateness of anybody's (F11)", () => {
   const { path, late, show } = pair();
-  path.clock.advance(limits.lateLookMs);
+  path.clock.advance(limits.lagLookMs);
   show("+8a");
-  path.clock.advance(limits.lateLookMs);
+  path.clock.advance(limits.lagLookMs);
   path.clock.stall(3000);
-  path.clock.advance(limits.lateLookMs);
+  path.clock.advance(limits.lagLookMs);
   assert.is(late.to.asked.length, 1);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Looks at every watch now and then, for what no lane can tell: one that its server should have ended, one that has
- * missed its bookmarks while its lane answers (D7, watch.md §6.3).
+ * Looks at every watch periodically for what no connection shows: a watch that its server should have ended, and one that
+ * misses its bookmarks while its connection answers (D7, watch.md §6.3).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -19,13 +19,13 @@ function look({ watching, isEnded }: Exchange): void {
   }
 }
 
-export class Patrol {
+export class HungWatchDetector {
   readonly #looks: Looks;
   /** Ends the walk that was begun last. */
   #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: Exchanges) {
-    this.#looks = new Looks(clock, limits.patrolMs, () => {
+    this.#looks = new Looks(clock, limits.hungLookMs, () => {
       this.#endWalk();
       this.#endWalk = inSlices(clock, exchanges.live, look);
     });

@@ -1,28 +1,28 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { isHung, isRewound, type Sight, wouldShow } from "../../../src/watch/progress/sight.ts";
-import type { Doubt } from "../../../src/watch/progress/stale.ts";
-import { bookmark, doubted, names, two } from "../../support/standings.ts";
+import type { LagSuspicion } from "../../../src/watch/progress/cache-progress.ts";
+import { type Coverage, isHung, isRewound, wouldShow } from "../../../src/watch/progress/coverage.ts";
+import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
-const test = suite("watch/sight");
+const test = suite("watch/progress/coverage");
 
 const second = 1000;
 
 test("a watch shows it at once when it sees all of the resource, and else with its next bookmark", () => {
-  const { standings, a, b } = two();
-  b.tell(bookmark("7"), 0);
-  a.show("9", 5 * second);
-  standings.judge(5 * second);
-  const whole: Sight = { from: "7", since: 0, isWhole: true, hasBookmarks: false };
-  const shows = (sight: Sight, now: number, more: Partial<Doubt> = {}): boolean =>
-    wouldShow(sight, { ...doubted(standings, now), ...more }, now);
+  const { caches, a, b } = two();
+  b.showBookmark(bookmark("7"), 0);
+  a.showEvent("9", 5 * second);
+  caches.stalling(5 * second);
+  const whole: Coverage = { from: "7", since: 0, isWhole: true, hasBookmarks: false };
+  const shows = (coverage: Coverage, now: number, more: Partial<LagSuspicion> = {}): boolean =>
+    wouldShow(coverage, { ...suspected(caches, now), ...more }, now);
   const [soon, late] = [15 * second, 5 * second + limits.caughtUpMs];
   assert.ok(shows(whole, soon));
   assert.ok(shows({ ...whole, from: "" }, soon));
   assert.not(shows({ ...whole, from: "9" }, soon), "its client has it");
   assert.not(shows({ ...whole, since: 4 * second }, soon), "it may have been given it in its initial state");
-  const some: Sight = { ...whole, isWhole: false, hasBookmarks: true };
+  const some: Coverage = { ...whole, isWhole: false, hasBookmarks: true };
   assert.not(shows(some, soon));
   assert.ok(shows(some, late));
   assert.not(shows({ ...some, hasBookmarks: false }, late), "it may be silent for ever");
@@ -30,17 +30,17 @@ test("a watch shows it at once when it sees all of the resource, and else with i
 });
 
 test("a watch that begins at what others have shown is measured by what they show after that", () => {
-  const { standings, a, b } = two();
-  const late: Sight = { from: "9", since: 0, isWhole: true, hasBookmarks: false };
-  a.show("9", 0);
-  standings.judge(0);
-  a.show("10", 5 * second);
-  standings.judge(5 * second);
-  const shows = (now: number): boolean => wouldShow(late, doubted(standings, now), now);
+  const { caches, a, b } = two();
+  const late: Coverage = { from: "9", since: 0, isWhole: true, hasBookmarks: false };
+  a.showEvent("9", 0);
+  caches.stalling(0);
+  a.showEvent("10", 5 * second);
+  caches.stalling(5 * second);
+  const shows = (now: number): boolean => wouldShow(late, suspected(caches, now), now);
   assert.equal([shows(12 * second), shows(13 * second)], [false, true]);
-  b.show("9", 15 * second);
-  assert.equal(names(standings, 22 * second), []);
-  assert.equal([names(standings, 23 * second), shows(23 * second)], [["b 10 8000"], true]);
+  b.showEvent("9", 15 * second);
+  assert.equal(names(caches, 22 * second), []);
+  assert.equal([names(caches, 23 * second), shows(23 * second)], [["b 10 8000"], true]);
 });
 
 test("a leg waits in vain for a cache that moves and is far from its version (row 13)", () => {
@@ -48,14 +48,14 @@ test("a leg waits in vain for a cache that moves and is far from its version (ro
   const ahead = { from: "900", since: 0 };
   const late = limits.caughtUpMs;
   assert.not(isRewound(ahead, b, late), "a cache that does not move shows nothing");
-  b.show("20", second);
+  b.showEvent("20", second);
   assert.equal([isRewound(ahead, b, late - 1), isRewound(ahead, b, late)], [false, true]);
   assert.not(
     isRewound({ ...ahead, since: 2 * second }, b, late + 2 * second),
     "nor one that moved before only",
   );
   assert.not(isRewound({ ...ahead, from: "20" }, b, late));
-  b.show("901", late);
+  b.showEvent("901", late);
   assert.not(isRewound(ahead, b, late), "it has come to it");
 });
 

@@ -1,0 +1,137 @@
+/**
+ * Acts when a cache lags: an event that another backend has shown has not come from it for as long as a PING may be silent.
+ * A backend that is cut off from etcd answers PING, and /readyz for two seconds more, but nothing new comes to its watches.
+ * Their second upstream stream is opened at another backend, and whichever copy of an event comes first is forwarded; it is
+ * dropped when the cache has caught up. When the cache is found stalled (stalled-cache.ts) they go on with it. This is no
+ * verdict: requests are sent there as before, so that a false alarm costs nothing (watch.md §5.6).
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Looks } from "../../base/looks.ts";
+import { inSlices, stop } from "../../base/slices.ts";
+import type { Moves } from "../migration/moves.ts";
+import type { CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
+import { resourceOf } from "../session/watch-order.ts";
+import type { Watching } from "../session/watching.ts";
+
+export type LaggingCacheParts = {
+  readonly clock: Clock;
+  readonly caches: CacheTracker;
+  readonly moves: Moves;
+  /** The silence that is suspicious, by the round-trip time of the backend, in ms; undefined for one that was removed. */
+  readonly afterMs: (backend: string) => number | undefined;
+};
+
+/** One backend's cache of one resource. */
+type Cache = { readonly backend: string; readonly resource: string };
+type Hedged = Cache & { readonly since: number };
+
+export class LaggingCacheDetector {
+  readonly #parts: LaggingCacheParts;
+  readonly #looks: Looks;
+  /** Those whose watches have a second stream, and since when. */
+  readonly #hedged = new Map<string, Hedged>();
+  /** Those that lagged for a moment, and until when they are left alone. */
+  readonly #pauses = new Map<string, number>();
+  /** Those whose watches are being walked through. */
+  readonly #walked = new Set<string>();
+  #dueAt = Number.POSITIVE_INFINITY;
+
+  constructor(parts: LaggingCacheParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.lagLookMs, () => this.#look());
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+    this.#dueAt = Number.POSITIVE_INFINITY;
+  }
+
+  #look(): void {
+    const { clock, caches } = this.#parts;
+    const now = clock.now();
+    if (now - this.#dueAt > limits.stallMs) caches.discountStall(now - this.#dueAt);
+    this.#dueAt = now + limits.lagLookMs;
+    for (const [name, until] of this.#pauses) if (until <= now) this.#pauses.delete(name);
+    const suspicions = caches.lagging(now, (backend) => this.#afterMs(backend));
+    if (suspicions.length > 0 || this.#hedged.size > 0) this.#act(suspicions);
+  }
+
+  #act(suspicions: readonly LagSuspicion[]): void {
+    const lagging = Map.groupBy(suspicions, (suspicion) => nameOf(cacheOf(suspicion)));
+    for (const [name, hedged] of this.#hedged) if (!lagging.has(name)) this.#clear(name, hedged);
+    for (const of of lagging.values()) this.#hedge(of, suspicions);
+  }
+
+  /** Nothing more is to be found out of a backend that was removed, or is suspect as a whole. */
+  #afterMs(backend: string): number {
+    const { moves, afterMs } = this.#parts;
+    return moves.where.isDoubtful(backend)
+      ? Number.POSITIVE_INFINITY
+      : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** `all`: every suspicion. A backend whose own cache lags is not used instead. */
+  #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
+    const [first] = suspicions;
+    if (first === undefined) return;
+    const { clock, moves } = this.#parts;
+    const cache = cacheOf(first);
+    const name = nameOf(cache);
+    if (this.#walked.has(name) || this.#pauses.has(name)) return;
+    const others = all.map(cacheOf);
+    const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
+    const shadow = (): void =>
+      this.#walk(cache, (watching) => {
+        if (watching.leg?.backend === cache.backend) moves.shadowElsewhere(watching, names);
+      });
+    if (this.#hedged.has(name)) return shadow();
+    // Is there a watch that would have shown it?
+    let isShown = false;
+    const ask = ({ legs }: Watching): unknown => {
+      isShown = suspicions.some((one) => legs.isLate(one, this.#afterMs(one.cache.backend)));
+      return isShown ? stop : undefined;
+    };
+    this.#walk(cache, ask, () => {
+      if (!isShown) return;
+      this.#hedged.set(name, { ...cache, since: clock.now() });
+      shadow();
+    });
+  }
+
+  /** Through the watches of the cache's resource, of all backends; one walk at a time for each cache. */
+  #walk(cache: Cache, visit: (watching: Watching) => unknown, done?: () => void): void {
+    const { clock, moves } = this.#parts;
+    const name = nameOf(cache);
+    this.#walked.add(name);
+    inSlices(clock, moves.watchings.of(cache.resource), visit, () => {
+      this.#walked.delete(name);
+      done?.();
+    });
+  }
+
+  #clear(name: string, hedged: Hedged): void {
+    const { backend, since } = hedged;
+    const { clock, moves } = this.#parts;
+    const now = clock.now();
+    this.#hedged.delete(name);
+    // Suspect by now: it did not lag for a moment only, and the loss of its connections decides what its watches do.
+    if (moves.where.isDoubtful(backend)) return;
+    if (now - since < limits.lagMomentMs) this.#pauses.set(name, now + limits.lagPauseMs);
+    inSlices(clock, moves.watchings.of(hedged.resource), ({ leg }) => {
+      if (leg?.backend === backend && !leg.isSuspect) leg.cleared();
+    });
+  }
+}
+
+function cacheOf({ cache: { backend, resource: scope } }: LagSuspicion): Cache {
+  return { backend, resource: resourceOf(scope) };
+}
+
+function nameOf({ backend, resource }: Cache): string {
+  return `${backend} ${resource}`;
+}

@@ -1,0 +1,93 @@
+/**
+ * Finds backends whose caches stand still although they answer (F5): no request to such a backend shows it, but what the
+ * others deliver does. Its watches of that resource are moved, and no new request for it is sent there.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Looks } from "../../base/looks.ts";
+import { inSlices, stop } from "../../base/slices.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Moves } from "../migration/moves.ts";
+import type { CacheProgress, CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
+import type { Watching } from "../session/watching.ts";
+import type { Renewals } from "./renewals.ts";
+
+export type StalledCacheParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly caches: CacheTracker;
+  readonly moves: Moves;
+  readonly renewals: Pick<Renewals, "forgotten">;
+};
+
+export class StalledCacheDetector {
+  readonly #parts: StalledCacheParts;
+  readonly #looks: Looks;
+  /** Those whose watches are being asked. */
+  readonly #asked = new Set<CacheProgress>();
+
+  constructor(parts: StalledCacheParts) {
+    this.#parts = parts;
+    this.#looks = new Looks(parts.clock, limits.stallLookMs, () => this.#look());
+  }
+
+  start(): void {
+    this.#looks.start();
+  }
+
+  stop(): void {
+    this.#looks.stop();
+  }
+
+  #look(): void {
+    const { caches, journal, clock, renewals } = this.#parts;
+    const now = clock.now();
+    for (const cache of caches.takeForgetful()) renewals.forgotten(cache);
+    for (const { backend, resource, version } of caches.takeRecovered())
+      journal.write({ kind: "cache.recovered", backend, resource, version });
+    // Nothing more is to be found out of those that are known already.
+    const suspicions = caches.stalling(now).filter(({ cache }) => !cache.isStalled(now));
+    for (const suspicion of suspicions)
+      if (suspicion.isProven) this.#markStalled(suspicion, "bookmark");
+      else if (mayBeShown(suspicion)) this.#ask(suspicion);
+  }
+
+  /** Looks for a watch that would have shown what the cache lacks. */
+  #ask(suspicion: LagSuspicion): void {
+    const { clock, moves } = this.#parts;
+    const { cache } = suspicion;
+    if (this.#asked.has(cache)) return;
+    this.#asked.add(cache);
+    const testify = ({ legs }: Watching): unknown => {
+      if (!legs.testifies(suspicion)) return undefined;
+      if (!cache.isStalled(clock.now())) this.#markStalled(suspicion, "watch");
+      return stop;
+    };
+    inSlices(clock, moves.watchings.of(cache.resource), testify, () => this.#asked.delete(cache));
+  }
+
+  #markStalled(suspicion: LagSuspicion, detector: "bookmark" | "watch"): void {
+    const { caches, journal, clock, moves } = this.#parts;
+    const { cache, version, behindMs } = suspicion;
+    caches.markStalled(suspicion, clock.now());
+    const { backend, resource, version: shown, watches } = cache;
+    journal.write({
+      kind: "cache.stalled",
+      backend,
+      resource,
+      version: shown,
+      peersVersion: version,
+      behindMs: Math.round(behindMs),
+      detector,
+      watches,
+    });
+    inSlices(clock, moves.watchings.of(resource), (watching) => {
+      if (watching.legs.first?.cache === cache) moves.flee(watching);
+    });
+  }
+}
+
+/** True if some watch may show by now what the cache has. */
+function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
+  return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= limits.caughtUpMs);
+}

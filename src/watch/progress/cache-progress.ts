@@ -1,0 +1,373 @@
+/**
+ * How far the watch cache of each backend has come, by resource and by scope, as its watches show (watch.md §4). Versions
+ * are compared within one resource only (watch.md §6.3). Silence alone proves nothing: a cache that lacks what another
+ * backend has shown is suspected, and what its watches would have shown settles it (coverage.ts).
+ */
+import { limits } from "../../base/limits.ts";
+import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
+import type { WatchEvent } from "../codec/event.ts";
+
+const none: readonly string[] = [];
+
+/** The backend is avoided for this resource until `until`; if its cache is found stalled after that, for twice as long. */
+export type Stall = {
+  /** What others had shown and it had not. */
+  readonly version: string;
+  readonly since: number;
+  readonly until: number;
+  readonly spellMs: number;
+};
+
+/** How far one backend has come with one resource or scope, as all its watches together show. Times are clock readings. */
+export class CacheProgress {
+  readonly backend: string;
+  readonly resource: string;
+  /** The newest version that it has shown, and the newest of an event. */
+  version = "";
+  event = "";
+  /** Its open watches; and those of them that see all of the resource. */
+  watches = 0;
+  wholeWatches = 0;
+  /** When a bookmark came last; -1 before the first. */
+  bookmarkAt = -1;
+  /** When it came to have a watch, and when it has shown something new since. */
+  watchedSince = 0;
+  stillSince = 0;
+  stall: Stall | undefined;
+  /** The newest version that it refused with 410: what came next is not in its cache, and never will be again. */
+  refused = "";
+  #hasForgotten = false;
+
+  constructor(backend: string, resource: string) {
+    this.backend = backend;
+    this.resource = resource;
+  }
+
+  join(isWhole: boolean, now: number): void {
+    if (this.watches === 0) {
+      this.watchedSince = now;
+      this.stillSince = now;
+    }
+    this.watches += 1;
+    if (isWhole) this.wholeWatches += 1;
+  }
+
+  leave(isWhole: boolean): void {
+    this.watches -= 1;
+    if (isWhole) this.wholeWatches -= 1;
+  }
+
+  /** One of its watches shows an event of this version: called for each event, nearly always with the newest version. */
+  showEvent(version: string, now: number): void {
+    const ahead = compareVersions(version, this.version);
+    // No event is newer than what it has shown at all.
+    if (ahead === 0) this.event = this.version;
+    else if (ahead < 0) this.event = compareVersions(version, this.event) > 0 ? version : this.event;
+    else {
+      this.event = version;
+      this.#reach(version, now);
+    }
+  }
+
+  /** A bookmark proves that its cache is so far. The marker says where a list ended; only the others come every minute. */
+  showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
+    if (!endsInitialEvents) this.bookmarkAt = now;
+    if (compareVersions(version, this.version) > 0) this.#reach(version, now);
+  }
+
+  /** It answered a watch from this version with 410. `oldest`: the first that it takes, "" when it did not say. */
+  refuse(version: string, oldest: string): void {
+    // One that names a version which it has just refused contradicts itself.
+    const isSaid = compareVersions(oldest, version) > 0;
+    const newest = isSaid ? versionBefore(oldest) : version;
+    if (compareVersions(newest, this.refused) <= 0) return;
+    this.refused = newest;
+    this.#hasForgotten = true;
+  }
+
+  /** True if it has refused a newer version than before; once for each. */
+  takeForgotten(): boolean {
+    const hasForgotten = this.#hasForgotten;
+    this.#hasForgotten = false;
+    return hasForgotten;
+  }
+
+  isStalled(now: number): boolean {
+    return this.stall !== undefined && now < this.stall.until;
+  }
+
+  #reach(version: string, now: number): void {
+    this.version = version;
+    this.stillSince = now;
+  }
+}
+
+/** The newest event of a resource or scope that any backend had shown at a time. */
+export type Mark = { readonly version: string; readonly at: number };
+
+/** A cache that has not shown for long enough what another backend has. */
+export type LagSuspicion = {
+  readonly cache: CacheProgress;
+  /** The oldest version that it lacks. */
+  readonly version: string;
+  readonly behindMs: number;
+  /** A bookmark came since and its cache is no further: that is proof. */
+  readonly isProven: boolean;
+  /** True if watches of this resource have bookmarks at all: those of an uncached one have none. */
+  readonly hasBookmarks: boolean;
+  /** All that it has not shown, oldest first. */
+  readonly missing: readonly Mark[];
+};
+
+/** When a cache that lacks an event is suspected. */
+type Threshold = {
+  /** For how long it must have lacked it. */
+  readonly afterMs: (backend: string) => number;
+  /** True: and shown nothing else that is new for as long. */
+  readonly isStill: boolean;
+};
+
+const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
+
+/** The backends' caches of one resource or scope, and what they are compared by. */
+class Peers {
+  readonly caches = new Map<string, CacheProgress>();
+  readonly #markMs: number;
+  /** The newest version that backends which are forgotten had shown. */
+  #seen = "";
+  /** Oldest first. */
+  #marks: Mark[] = [];
+
+  /** `markMs`: while a cache lacks something, marks are at least so far apart. */
+  constructor(markMs: number) {
+    this.#markMs = markMs;
+  }
+
+  get isWatched(): boolean {
+    return this.caches.values().some(({ watches, stall }) => watches > 0 || stall !== undefined);
+  }
+
+  /** The newest version that any backend has shown, of an event or a bookmark. */
+  get seen(): string {
+    return newestOf(this.caches.values(), ({ version }) => version, this.#seen);
+  }
+
+  forget(backend: string): void {
+    this.#seen = this.seen;
+    if (this.caches.delete(backend)) this.#marks = [];
+  }
+
+  suspicions(now: number, { afterMs, isStill }: Threshold): LagSuspicion[] {
+    this.#mark(now);
+    const suspicions: LagSuspicion[] = [];
+    for (const cache of this.caches.values()) {
+      const first = cache.watches === 0 ? -1 : this.#marks.findIndex((mark) => lacks(cache, mark));
+      const mark = this.#marks[first];
+      if (mark === undefined) continue;
+      const since = Math.max(mark.at, isStill ? cache.stillSince : cache.watchedSince);
+      const behindMs = now - since;
+      if (behindMs < afterMs(cache.backend)) continue;
+      suspicions.push({
+        cache,
+        version: mark.version,
+        behindMs,
+        isProven: cache.bookmarkAt - since >= limits.behindMs,
+        hasBookmarks: this.caches.values().some(({ bookmarkAt }) => bookmarkAt >= 0),
+        missing: this.#marks.slice(first),
+      });
+    }
+    return suspicions;
+  }
+
+  /** For so long our own loop stood still: what came meanwhile may still be unread. */
+  discountStall(ms: number): void {
+    this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
+  }
+
+  /** Only what an event has shown must come to every cache: a bookmark may be of a revision of other resources. */
+  #mark(now: number): void {
+    const latest = newestOf(this.caches.values(), ({ event }) => event);
+    const slowest = this.#slowest;
+    const isLacked = (mark: Mark): boolean => slowest !== undefined && lacks(slowest, mark);
+    const last = this.#marks.at(-1);
+    const isDue = last === undefined || now - last.at >= this.#markMs || !isLacked(last);
+    if (isDue && compareVersions(latest, last?.version ?? "") > 0)
+      this.#marks.push({ version: latest, at: now });
+    // What all have shown suspects none of them; the last one stays, so that it is not taken for new.
+    const shown = this.#marks.findIndex(isLacked);
+    const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, limits.cacheMarks);
+    if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
+  }
+
+  /** The cache that lacks the most, of those that have a watch. */
+  get #slowest(): CacheProgress | undefined {
+    let slowest: CacheProgress | undefined;
+    for (const cache of this.caches.values()) {
+      const isSlower = slowest === undefined || compareVersions(cache.version, slowest.version) < 0;
+      if (isSlower && cache.watches > 0) slowest = cache;
+    }
+    return slowest;
+  }
+}
+
+function newestOf(caches: Iterable<CacheProgress>, of: (cache: CacheProgress) => string, least = ""): string {
+  let most = least;
+  for (const cache of caches) if (compareVersions(of(cache), most) > 0) most = of(cache);
+  return most;
+}
+
+function lacks({ version }: CacheProgress, mark: Mark): boolean {
+  return compareVersions(mark.version, version) > 0;
+}
+
+/**
+ * Finds caches that lack what others have shown, at two thresholds: *stalled* ones by resource, after 8 s in which nothing
+ * new came from them; *lagging* ones by scope, after the silence that makes a PING suspicious.
+ */
+export class CacheTracker {
+  readonly #resources = new Map<string, Peers>();
+  readonly #scopes = new Map<string, Peers>();
+  readonly #stalled = new Set<CacheProgress>();
+
+  /** The same object every time: watches keep it. Of too many resources the last ones are not compared. */
+  of(backend: string, resource: string): CacheProgress {
+    return progressIn(this.#resources, backend, resource, 0);
+  }
+
+  ofScope(backend: string, scope: string): CacheProgress {
+    return progressIn(this.#scopes, backend, scope, limits.lagMarkMs);
+  }
+
+  /** Caches that have lacked something, and shown nothing new, for `limits.behindMs`. To be called about every second. */
+  stalling(now: number): LagSuspicion[] {
+    return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
+  }
+
+  /** Caches of whole scopes that have lacked something for `afterMs`. To be called several times a second. */
+  lagging(now: number, afterMs: (backend: string) => number): LagSuspicion[] {
+    const threshold = { afterMs, isStill: false };
+    const lagging: LagSuspicion[] = [];
+    for (const peers of this.#scopes.values())
+      if (peers.caches.size > 1) lagging.push(...peers.suspicions(now, threshold));
+    return lagging;
+  }
+
+  /** For so long our own loop stood still: what came meanwhile may still be unread. */
+  discountStall(ms: number): void {
+    for (const peers of this.#scopes.values()) peers.discountStall(ms);
+  }
+
+  /** True if the backend took a watch of this resource since it was forgotten last. */
+  knows(backend: string, resource: string): boolean {
+    return this.#resources.get(resource)?.caches.has(backend) === true;
+  }
+
+  /** The backends that are known not to go on from this version: a cache only ever forgets (watch.md §5.4). */
+  refusing(resource: string, version: string): readonly string[] {
+    const caches = this.#resources.get(resource)?.caches.values().toArray() ?? [];
+    const refusing = caches.filter(({ refused }) => compareVersions(version, refused) <= 0);
+    return refusing.length === 0 ? none : refusing.map(({ backend }) => backend);
+  }
+
+  /** The caches that have refused a newer version than before; each is returned once. */
+  takeForgetful(): CacheProgress[] {
+    const all = this.#resources.values().flatMap(({ caches }) => caches.values());
+    return all.filter((cache) => cache.takeForgotten()).toArray();
+  }
+
+  get resources(): number {
+    return this.#resources.size;
+  }
+
+  /** A backend that is dead or removed is compared with no other: what it has when it is back is not what it had. */
+  forget(backend: string): void {
+    for (const all of [this.#resources, this.#scopes])
+      for (const [name, peers] of all) {
+        peers.forget(backend);
+        if (peers.caches.size === 0 && peers.seen === "") all.delete(name);
+      }
+    for (const cache of this.#stalled) if (cache.backend === backend) this.#stalled.delete(cache);
+  }
+
+  /** The newest version of this resource that clients may have seen; "" when nothing is known. */
+  seen(resource: string): string {
+    return this.#resources.get(resource)?.seen ?? "";
+  }
+
+  /** No backend has the history that clients have seen: what comes now is the right one. */
+  forgetSeen(): void {
+    this.#resources.clear();
+    this.#stalled.clear();
+  }
+
+  /** Forgets the backends that are not among `names`. */
+  reconcile(names: readonly string[]): void {
+    const all = [...this.#resources.values(), ...this.#scopes.values()].flatMap(({ caches }) => [
+      ...caches.keys(),
+    ]);
+    for (const backend of new Set(all)) if (!names.includes(backend)) this.forget(backend);
+  }
+
+  // --- the stalled ones ---
+
+  markStalled({ cache, version }: LagSuspicion, now: number): void {
+    const before = cache.stall;
+    const spellMs =
+      before === undefined ? limits.stallSpellMs : Math.min(limits.stallSpellMostMs, 2 * before.spellMs);
+    cache.stall = { version, since: before?.since ?? now, until: now + spellMs, spellMs };
+    this.#stalled.add(cache);
+  }
+
+  /** Those that have shown by now what they lacked; each is returned once. */
+  takeRecovered(): CacheProgress[] {
+    const recovered = [...this.#stalled].filter(
+      ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,
+    );
+    for (const cache of recovered) {
+      this.#stalled.delete(cache);
+      cache.stall = undefined;
+    }
+    return recovered;
+  }
+
+  /** True if no cache is to be avoided. */
+  get isClear(): boolean {
+    return this.#stalled.size === 0;
+  }
+
+  /** The backends whose cache of this resource is stalled. */
+  stalledWith(resource: string, now: number): readonly string[] {
+    return this.#stalledNow(now).flatMap((cache) => (cache.resource === resource ? [cache.backend] : []));
+  }
+
+  /** The resources whose cache is stalled at a backend. */
+  stalledAt(backend: string, now: number): readonly string[] {
+    return this.#stalledNow(now).flatMap((cache) => (cache.backend === backend ? [cache.resource] : []));
+  }
+
+  /** How many caches are stalled, for metrics. */
+  stalls(now: number): number {
+    return this.#stalledNow(now).length;
+  }
+
+  #stalledNow(now: number): CacheProgress[] {
+    return [...this.#stalled].filter((cache) => cache.isStalled(now));
+  }
+}
+
+function progressIn(all: Map<string, Peers>, backend: string, name: string, markMs: number): CacheProgress {
+  const known = all.get(name);
+  const progress = known?.caches.get(backend) ?? new CacheProgress(backend, name);
+  if (known === undefined && !hasRoom(all)) return progress;
+  const peers = known ?? new Peers(markMs);
+  all.set(name, peers);
+  peers.caches.set(backend, progress);
+  return progress;
+}
+
+/** A resource without a watch makes room. */
+function hasRoom(all: Map<string, Peers>): boolean {
+  if (all.size < limits.comparedResources) return true;
+  for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
+  return false;
+}
