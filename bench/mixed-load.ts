@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 const lastsMs = Number(values.minutes) * 60_000;
-/** Compiled code, pools, lanes and caches have reached their size by then. */
+/** Compiled code, pools, upstream connections and caches have reached their size by then. */
 const warmMs = Math.min(180_000, lastsMs / 3);
 const sampleMs = Math.min(15_000, lastsMs / 20);
 

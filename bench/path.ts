@@ -144,7 +144,7 @@ const path = new Path({
   clock,
   journal: new Journal(clock),
   connect: (_, owner) => backend(owner),
-  lanes: { streams: 80, warm: 1 },
+  connections: { streams: 80, warm: 1 },
   sharing: "lanes",
   relief: new Relief(clock, 1 << 30),
   ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },

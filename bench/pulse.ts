@@ -1,6 +1,6 @@
 /**
- * What it costs to know that nothing is wrong: three backends, 200 lanes each, nothing else to do. The CPU time of this
- * process for PINGs on all lanes and probes on fresh sockets; the backends are a process of their own.
+ * What it costs to know that nothing is wrong: three backends, 200 upstream connections each, nothing else to do. The CPU time of this
+ * process for PINGs on all upstream connections and probes on fresh sockets; the backends are a process of their own.
  *
  * node bench/pulse.ts [--seconds 60] [--lanes 600] [--warm 30]
  */
@@ -15,9 +15,9 @@ import type { SideOwner } from "../src/h2/core/side.ts";
 import { createReadyProbe } from "../src/health/probes/ready.ts";
 import { createAuthority } from "../src/pki/pki.ts";
 import { Path } from "../src/proxy/cluster/path.ts";
-import { type BackendAddress, connectLane, openSocket } from "../src/proxy/net/connect.ts";
+import { type BackendAddress, connectConnection, openSocket } from "../src/proxy/net/connect.ts";
 import { Relief } from "../src/proxy/overload/relief.ts";
-import { laneKey } from "../src/proxy/upstream/lane-key.ts";
+import { poolKey } from "../src/proxy/upstream/pool-key.ts";
 import { verdicts } from "./targets.ts";
 
 const { values } = parseArgs({
@@ -25,12 +25,12 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "60" },
     /** A proxy runs for weeks: for so long its code is compiled before the time is taken. */
     warm: { type: "string", default: "30" },
-    lanes: { type: "string", default: "600" },
+    connections: { type: "string", default: "600" },
     backend: { type: "boolean", default: false },
   },
 });
 const backends = ["cp-1", "cp-2", "cp-3"];
-const key = laneKey("proven", "long");
+const key = poolKey("proven", "long");
 const keepalive = { idleMs: 5000, intervalMs: 1000, count: 3 };
 const watch = [
   new Field(":method", "GET"),
@@ -45,7 +45,7 @@ const silent: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
 if (values.backend) await backend();
 else await measure();
 
-/** Takes lanes, answers PINGs and /readyz, and leaves watches silent. Says its ports and its authority. */
+/** Takes upstream connections, answers PINGs and /readyz, and leaves watches silent. Says its ports and its authority. */
 async function backend(): Promise<void> {
   const authority = await createAuthority({ name: "bench", clock: wallClock });
   const { certificate: cert, key: own } = authority.issue({ name: "backend", hosts: ["localhost"] });
@@ -72,7 +72,7 @@ async function measure(): Promise<void> {
       child.once("exit", () => reject(new Error("The backends ended early")));
     });
     const path = open(place);
-    await settled(path, Number(values.lanes));
+    await settled(path, Number(values.connections));
     await tell(path, Number(values.seconds) * 1000);
   } finally {
     child.kill();
@@ -80,7 +80,7 @@ async function measure(): Promise<void> {
   process.exit();
 }
 
-/** The path with real sockets, one watch on each lane. */
+/** The path with real sockets, one watch on each upstream connection. */
 function open({ ports, ca }: Place): Path {
   const journal = new Journal(wallClock);
   const addressOf = (name: string): BackendAddress => {
@@ -90,8 +90,8 @@ function open({ ports, ca }: Place): Path {
   const path = new Path({
     clock: wallClock,
     journal,
-    connect: (name, owner) => connectLane(addressOf(name), owner, { journal, keepalive }),
-    lanes: { streams: 1, warm: 1 },
+    connect: (name, owner) => connectConnection(addressOf(name), owner, { journal, keepalive }),
+    connections: { streams: 1, warm: 1 },
     sharing: "lanes",
     relief: new Relief(wallClock, 1 << 30),
     ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
@@ -110,27 +110,27 @@ function open({ ports, ca }: Place): Path {
   return path;
 }
 
-/** Asks for a lane as often as the backend's share has it, and again where the wait was too long: dials are few a second. */
+/** Asks for an upstream connection as often as the backend's share has it, and again where the wait was too long: dials are few a second. */
 function ask(path: Path, name: string): void {
-  const lanes = path.upstreams.lanesOf(name);
-  const share = Number(values.lanes) / backends.length;
+  const connections = path.upstreams.poolOf(name);
+  const share = Number(values.connections) / backends.length;
   const next = (): void =>
-    lanes?.wait({
+    connections?.wait({
       key,
       wanted: () => key,
-      ready: (lane) => void lane.open(watch, true, silent),
+      ready: (connection) => void connection.open(watch, true, silent),
       refused: () => void wallClock.after(50, next),
       suspected() {},
     });
   for (let index = 0; index < share; index += 1) next();
 }
 
-function lanesOf(path: Path): number {
-  return backends.reduce((sum, name) => sum + (path.upstreams.lanesOf(name)?.openStreams ?? 0), 0);
+function poolOf(path: Path): number {
+  return backends.reduce((sum, name) => sum + (path.upstreams.poolOf(name)?.openStreams ?? 0), 0);
 }
 
 async function settled(path: Path, count: number): Promise<void> {
-  while (lanesOf(path) < count) await rest(100);
+  while (poolOf(path) < count) await rest(100);
   await rest(Number(values.warm) * 1000);
 }
 
@@ -149,7 +149,7 @@ async function tell(path: Path, ms: number): Promise<void> {
   await rest(ms);
   const { user, system } = process.cpuUsage(before);
   const percent = (user + system) / 10 / (wallClock.now() - startedAt);
-  process.stdout.write(`figure: ${percent.toFixed(1)} % of a core for ${lanesOf(path)} lanes\n`);
+  process.stdout.write(`figure: ${percent.toFixed(1)} % of a core for ${poolOf(path)} lanes\n`);
   for (const change of changes) process.stdout.write(`verdict changed: ${change}\n`);
   for (const line of verdicts("watchkeeper", { pulse: { watchkeeper: { percent } } }))
     process.stdout.write(`${line}\n`);

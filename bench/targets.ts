@@ -20,7 +20,7 @@ const targets: readonly Target[] = [
   { scenario: "list", metric: "cpuMs", versus: "nghttpx", atMost: 1.3 },
   { scenario: "idle-clients", metric: "kb", atMost: 75 },
   { scenario: "watches", metric: "kb", atMost: 5 },
-  // PINGs on 600 lanes and probes of three backends, by bench/pulse.ts.
+  // PINGs on 600 upstream connections and probes of three backends, by bench/pulse.ts.
   { scenario: "pulse", metric: "percent", atMost: 5 },
   { scenario: "rate-1000", metric: "p99", versus: "nghttpx", atMost: 2 },
 ];

@@ -1,5 +1,5 @@
 /**
- * What it costs to follow watches, as JSON lines: microseconds of CPU an event of 1 kB, from a lane's octets to the
+ * What it costs to follow watches, as JSON lines: microseconds of CPU an event of 1 kB, from an upstream connection's octets to the
  * client's, between ends in memory, beside the same octets relayed opaquely. Without TLS and kernel, which cost the
  * same either way and would only hide the difference. `alone`: one event a DATA frame, from 64 watches in turn;
  * `burst`: frames of 16 KiB that end anywhere. Rounds take turns, and the best of each counts.
@@ -93,7 +93,7 @@ function read(bytes: Buffer, hear: (type: number, length: number, id: number) =>
     hear(u8(bytes, at + 3), u24(bytes, at), u32(bytes, at + 5));
 }
 
-/** One client with its watches on one lane, and what arrives on that each turn. */
+/** One client with its watches on one upstream connection, and what arrives on that each turn. */
 class Rig {
   #owner: WireOwner | undefined;
   readonly #ids: number[] = [];
@@ -116,8 +116,8 @@ class Rig {
     const path = new Path({
       clock,
       journal: new Journal(clock),
-      connect: (_, owner) => this.#lane(owner),
-      lanes: { streams: 80, warm: 1 },
+      connect: (_, owner) => this.#connection(owner),
+      connections: { streams: 80, warm: 1 },
       sharing: "lanes",
       relief: new Relief(clock, 1 << 30),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
@@ -149,11 +149,11 @@ class Rig {
     }
   }
 
-  #lane(owner: WireOwner): Wire {
+  #connection(owner: WireOwner): Wire {
     const hear = (type: number, _: number, id: number): void => {
       if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
       if (type !== frameType.HEADERS) return;
-      // Watches have a lane apart: the warm one stays without streams.
+      // Watches have an upstream connection apart: the warm one stays without streams.
       this.#owner = owner;
       this.#ids.push(id);
     };

@@ -143,7 +143,7 @@ class Watchkeeper implements Running {
       (await this.#openWindows()) ??
       (await this.#listeners.reconcile(this.#config.listeners));
     // Only now, so that a port that somebody else has is the only thing that is told; not before our own certificates
-    // are there, for lanes are dialled at once.
+    // are there, for upstream connections are dialled at once.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) {

@@ -13,7 +13,7 @@ export const limits = {
   headerFields: 1024,
   /** A longer head waits as octets do, against the same bound: it is kept for as long as its request lives (A26). */
   usualHeadBytes: 16 * KiB,
-  /** One name or value: beyond it nghttp2, and what is built on it, ends the session, which may be a lane of many (A7). */
+  /** One name or value: beyond it nghttp2, and what is built on it, ends the session, which may be an upstream connection of many (A7). */
   fieldBytes: 64 * KiB,
   /** Of a longer target nothing is asked for in other words: what they add may not make it a field beyond the bound. */
   changedTargetBytes: 63 * KiB,
@@ -57,10 +57,10 @@ export const limits = {
   resetBurst: 200,
   resetsPerSecond: 33,
   /**
-   * Resets before an answer after which a lane takes no new streams. All 80 that it has may be reset after that, and a backend
+   * Resets before an answer after which an upstream connection takes no new streams. All 80 that it has may be reset after that, and a backend
    * that is another watchkeeper allows 200 in all; kube-apiserver bears 500 whose handlers run on, as measured.
    */
-  laneResetBurst: 120,
+  connectionResetBurst: 120,
   /**
    * Control frames that each answer of a backend pays for, beyond the budgets below: twice the four that the most talkative
    * client sends, since not all of its requests are answered. Saved up for a hundred requests that are answered at once.
@@ -86,10 +86,10 @@ export const limits = {
   /** Empty DATA without END_STREAM, per session (A16). */
   emptyDataBurst: 100,
   emptyDataPerSecond: 10,
-  /** Frames of a backend with which nothing moves on, of all streams of a lane: empty DATA, and what is said of those that are over (A60). */
-  laneFramesBurst: 10_000,
-  laneFramesPerSecond: 1000,
-  /** DATA that a backend may still send for streams that we reset: what their windows had let through, of a lane of 80. */
+  /** Frames of a backend with which nothing moves on, of all streams of an upstream connection: empty DATA, and what is said of those that are over (A60). */
+  connectionFramesBurst: 10_000,
+  connectionFramesPerSecond: 1000,
+  /** DATA that a backend may still send for streams that we reset: what their windows had let through, of an upstream connection of 80. */
   strayBytes: 320 * MiB,
   /** Octets of frames that nobody knows (A17): 1 MiB per 10 s. */
   unknownBurst: MiB,
@@ -105,8 +105,8 @@ export const limits = {
   streamBytesPerMs: 128 * KiB,
   /** What one client's uploads may hold in our hands (A19). */
   downstreamWindowBytes: MiB,
-  /** A lane's session window is given back on arrival, so it never shuts: a slow client stalls nobody. */
-  laneWindowBytes: 16 * MiB,
+  /** An upstream connection's session window is given back on arrival, so it never shuts: a slow client stalls nobody. */
+  connectionWindowBytes: 16 * MiB,
   /** Written but not yet taken by the kernel: beyond it DATA waits in its stream. */
   socketBacklogBytes: 512 * KiB,
   /** Of the heap's limit, what may wait for slow readers altogether; past half of it windows shrink (D2). */
@@ -140,11 +140,11 @@ export const limits = {
   /** A session without a stream is sent away in two steps (A25). */
   idleSessionMs: 300_000,
 
-  /** How long an accepted bearer may share lanes, and how many are remembered (a hash and a time each, D2). */
+  /** How long an accepted bearer may share upstream connections, and how many are remembered (a hash and a time each, D2). */
   provenMs: 600_000,
   bearers: 10_000,
-  /** A backend's lanes, of each class and kind: 1,000 of 80 streams are 80,000 watches. Those of the unproven come slowly. */
-  lanes: 1000,
+  /** A backend's upstream connections, of each class and kind: 1,000 of 80 streams are 80,000 watches. Those of the unproven come slowly. */
+  connections: 1000,
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
@@ -187,10 +187,10 @@ export const limits = {
   /** TCP, TLS and the first SETTINGS of a backend. */
   dialMs: 2000,
   /**
-   * Lanes of one backend that are all sent a PING every time. Of more, a quarter has its turn each time, and whoever a
+   * Upstream connections of one backend that are all sent a PING every time. Of more, a quarter has its turn each time, and whoever a
    * stream was opened on: PINGs on 600 all the time cost 8 % of a core. One that has not answered within this share of
-   * its deadline has all others asked at once, so that a backend's silence is suspected within 0.88 s, with few lanes
-   * within 0.75; a hole under one lane on which nothing is asked within 1.5 s.
+   * its deadline has all others asked at once, so that a backend's silence is suspected within 0.88 s, with few upstream connections
+   * within 0.75; a hole under one upstream connection on which nothing is asked within 1.5 s.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
@@ -198,10 +198,10 @@ export const limits = {
   /** A timer this late means that our own loop stood still: nobody else is charged for that time (F11). */
   stallMs: 20,
   /**
-   * How long a silent lane is kept while its backend answers elsewhere: after a hole that heals, the old socket waits for
+   * How long a silent upstream connection is kept while its backend answers elsewhere: after a hole that heals, the old socket waits for
    * its kernel to send again, 0.2 s doubled each time: 3.0 s after a hole of 1.5 s, 3.4 s as measured for one of 2 s.
    */
-  lanePatienceMs: 5000,
+  connectionPatienceMs: 5000,
   /**
    * Backends that fall silent within this time of each other have one cause, most likely our own network: one that has
    * answered a question asked so much later shows that the silence is the other's alone (D14).
@@ -257,7 +257,7 @@ export const limits = {
   /** Of the child's heap; the package alone takes 40 MB of it. */
   discoveryHeapMiB: 192,
   /**
-   * Between fresh sockets to a backend whose lanes are silent or lost (D6), and for how long so often; then half as often,
+   * Between fresh sockets to a backend whose upstream connections are silent or lost (D6), and for how long so often; then half as often,
    * so that one that was away for hours is still back within a second.
    */
   urgentProbeMs: 250,
@@ -309,12 +309,12 @@ export const limits = {
   /** The same of a client's socket, whose network may be away for a while as it may be on a direct connection: 51 s. */
   hungClientRetransmits: 8,
   hungLooks: 2,
-  /** Requests that wait for a lane of one backend; more are told to come back. */
+  /** Requests that wait for an upstream connection of one backend; more are told to come back. */
   waitingExchanges: 10_000,
   /** How long each waits: a dial that fails and some room to spare. Then the next attempt begins. */
-  laneWaitMs: 2500,
-  /** After so long the request goes to a backend that has a lane at once: a TLS dial takes a tenth of it. */
-  laneDoubtMs: 500,
+  connectionWaitMs: 2500,
+  /** After so long the request goes to a backend that has an upstream connection at once: a TLS dial takes a tenth of it. */
+  connectionDoubtMs: 500,
   /**
    * Requests that may be asked twice, for all backends together. A bucket that was full gives twice its burst at once,
    * so 400, as many as an apiserver serves at once unless told otherwise (--max-requests-inflight): what was under way
@@ -332,10 +332,10 @@ export const limits = {
   slowToldMs: 3000,
   /** Of a suspicious silence, after which a PING that waits counts as silence too, whatever octets have come. */
   unansweredShare: 1.5,
-  /** A lane whose PING has waited longer, of those sent every 250 ms, is no better than one that is silent. */
+  /** An upstream connection whose PING has waited longer, of those sent every 250 ms, is no better than one that is silent. */
   promptMs: 100,
   /** One that was silent is passed over for so long after, where another has room: as long as a watch is tried (resumeMs). */
-  shakyLaneMs: 15_000,
+  shakyConnectionMs: 15_000,
   /** A 429 or 5xx from one of two legs waits so long for the other's answer; its client would wait as long (Retry-After). */
   refusalHeldMs: 1000,
   /**
@@ -343,10 +343,10 @@ export const limits = {
    * the 5 s that leader election gives a request (half of its 10 s to renew in); a hole that heals is over by then.
    */
   holdMs: 2500,
-  /** A lane that has had no stream for so long is sent away, or replaced: the apiserver itself ends it after 90 s. */
-  idleLaneMs: 60_000,
-  /** The same for a lane beyond the warm ones and beyond the last of its row: what a burst has opened is closed 5 s after it. */
-  spareLaneMs: 2000,
+  /** An upstream connection that has had no stream for so long is sent away, or replaced: the apiserver itself ends it after 90 s. */
+  idleConnectionMs: 60_000,
+  /** The same for an upstream connection beyond the warm ones and beyond the last of its row: what a burst has opened is closed 5 s after it. */
+  spareConnectionMs: 2000,
   /** Backends that one request is tried on before its client is told. */
   attempts: 3,
   /** client-go relists when a watch without events ends within a second (watch.md §7). */
@@ -370,7 +370,7 @@ export const limits = {
   resumeAnswerMs: 5000,
   /** Nobody can be asked to: how soon it is tried again. */
   strandedMs: 250,
-  /** Each backend that has no lane to be asked on puts the next attempt off by so much more. */
+  /** Each backend that has no upstream connection to be asked on puts the next attempt off by so much more. */
   unsentPauseMs: 50,
   /** A second leg that was refused for what may pass is asked for again after so long, if it is needed still. */
   declinedMs: 2000,

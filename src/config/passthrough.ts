@@ -35,7 +35,7 @@ function strangers(pointer: string, { tls, trustedForwarders }: WrittenListener)
   return breaches;
 }
 
-/** TLS at the other end, and a lane to each backend: its PING is how a dead one is known. */
+/** TLS at the other end, and an upstream connection to each backend: its PING is how a dead one is known. */
 function needs(pointer: string, { upstream, pointer: at }: Placed): Breach[] {
   const plain = (upstream.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];

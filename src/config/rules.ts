@@ -181,7 +181,7 @@ function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined
   return breaches;
 }
 
-/** A lane must be suspect before it is dead, and asked before it is suspect (design D6). */
+/** An upstream connection must be suspect before it is dead, and asked before it is suspect (design D6). */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
   const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterAll = 0] = [
     ping.interval,

@@ -250,7 +250,7 @@ export type Happening =
       readonly resource: string;
       readonly seen: string;
     }
-  /** A watch has missed its bookmarks while its lane answers: another backend is asked as well. */
+  /** A watch has missed its bookmarks while its upstream connection answers: another backend is asked as well. */
   | {
       readonly kind: "watch.hung";
       readonly client: string;

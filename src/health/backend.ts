@@ -4,7 +4,7 @@
  * suspect or dead is ready again after several good answers in a row, more of them each time that it fell, so that
  * one which comes and goes each second stays suspect. Nobody waits for that when no other backend is ready.
  *
- *              lanes answer                 a row of `verdicts` says so
+ *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
  *                               ▲                     │          │       │
  *                               └── good answers ─────┴──────────┘       │ a socket answers
@@ -20,15 +20,15 @@ export type BackendState = (typeof backendStates)[number];
 /** What the data path may know of a backend. */
 export type BackendView = { readonly name: string; readonly state: BackendState; readonly since: number };
 
-export const laneStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
-export type LaneState = (typeof laneStates)[number];
+export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
+export type ConnectionState = (typeof connectionStates)[number];
 
 /** The whole of what is known of one backend. Times are clock readings. */
 export type Held = {
   readonly state: BackendState;
   /** All together: none yet, at least one answers, none does, all were sent away, and ended after that, all are lost. */
-  readonly lanes: LaneState;
-  /** What the latest fresh socket met that was begun since the lanes fell silent or were lost. */
+  readonly connections: ConnectionState;
+  /** What the latest fresh socket met that was begun since the upstream connections fell silent or were lost. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
   /** Its certificate is for another name, or not one that we trust. */
   readonly isUntrusted: boolean;
@@ -43,7 +43,7 @@ export type Held = {
   /** Do reads that need etcd come back? And when it was last learnt that they do not. */
   readonly reads: "answering" | "hanging";
   readonly hungAt: number;
-  /** When the lanes fell silent or were lost. */
+  /** When the upstream connections fell silent or were lost. */
   readonly doubtedAt: number;
   /** When the last fresh socket that was answered began, and when the last such answer arrived; -1: never. */
   readonly answeredAt: number;
@@ -78,7 +78,7 @@ export type Rules = {
 
 export const nothingHeld: Held = {
   state: "unknown",
-  lanes: "none",
+  connections: "none",
   fresh: "none",
   isUntrusted: false,
   isDrained: false,
@@ -102,11 +102,11 @@ export const nothingHeld: Held = {
 /** What matters for the verdict. */
 export type Facts = Pick<
   Held,
-  "lanes" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
+  "connections" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
 >;
 
 type Row = {
-  readonly lanes?: readonly LaneState[];
+  readonly connections?: readonly ConnectionState[];
   readonly fresh?: readonly Held["fresh"][];
   readonly isUntrusted?: boolean;
   readonly isDrained?: boolean;
@@ -120,14 +120,14 @@ type Row = {
 export const verdicts: readonly Row[] = [
   // Whoever reads there is led into another past, and a write is lost: better no answer (D13).
   { isForked: true, verdict: "dead" },
-  // Without a lane, and a new socket is refused or meets nothing: certain.
-  { lanes: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // It has said that it goes, on /readyz or on every lane: it is let go in peace (D6).
-  { lanes: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
-  { lanes: ["left"], fresh: ["none"], verdict: "draining" },
-  { lanes: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // No lane speaks for it. A new socket that is answered makes it worth a try, but not ready.
-  { lanes: ["silent", "left", "lost"], verdict: "suspect" },
+  // Without an upstream connection, and a new socket is refused or meets nothing: certain.
+  { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
+  // It has said that it goes, on /readyz or on every upstream connection: it is let go in peace (D6).
+  { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
+  { connections: ["left"], fresh: ["none"], verdict: "draining" },
+  { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
+  // No upstream connection speaks for it. A new socket that is answered makes it worth a try, but not ready.
+  { connections: ["silent", "left", "lost"], verdict: "suspect" },
   // Who answers there has not its name: nothing new goes there, what is there goes on.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
@@ -135,15 +135,15 @@ export const verdicts: readonly Row[] = [
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
-  { lanes: ["going"], verdict: "draining" },
-  { lanes: ["answering"], verdict: "ready" },
+  { connections: ["going"], verdict: "draining" },
+  { connections: ["answering"], verdict: "ready" },
   { verdict: "unknown" },
 ];
 
 /** Pure: the verdict on these facts, before damping. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
   // One that left in good order may be back at the next dial: only that can prove it dead.
-  if (facts.lanes === "lost" && facts.fresh === "none" && !needsProof) return "dead";
+  if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
@@ -151,8 +151,8 @@ export function verdictOf(facts: Facts, needsProof = true): BackendState {
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: Row, facts: Facts): boolean {
-  const { lanes, fresh, readiness } = row;
-  if (lanes !== undefined && !lanes.includes(facts.lanes)) return false;
+  const { connections, fresh, readiness } = row;
+  if (connections !== undefined && !connections.includes(facts.connections)) return false;
   if (fresh !== undefined && !fresh.includes(facts.fresh)) return false;
   for (const name of single) if (row[name] !== undefined && row[name] !== facts[name]) return false;
   return readiness === undefined || readiness.includes(facts.readiness);
@@ -188,27 +188,27 @@ export function neededGoods({ strikes }: Held, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, strikes - 1));
 }
 
-/** True if it is to be probed several times a second: its lanes are silent, no socket reaches it, or it is on its way up. */
+/** True if it is to be probed several times a second: its upstream connections are silent, no socket reaches it, or it is on its way up. */
 export function isUrgent(held: Held): boolean {
   return isSilent(held) || isUnreached(held) || (held.state === "suspect" && !needsAnother(held));
 }
 
-/** True if it has no lane, and fresh sockets are not answered: only the next probe finds it back. */
-function isUnreached({ lanes, fresh }: Held): boolean {
-  return lanes === "none" && (fresh === "silence" || fresh === "refusal");
+/** True if it has no upstream connection, and fresh sockets are not answered: only the next probe finds it back. */
+function isUnreached({ connections, fresh }: Held): boolean {
+  return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
 
-/** True if a lane or a fresh socket is answered. */
+/** True if an upstream connection or a fresh socket is answered. */
 function isAnswering(held: Held): boolean {
-  return held.fresh === "answer" || (held.lanes !== "none" && !isSilent(held));
+  return held.fresh === "answer" || (held.connections !== "none" && !isSilent(held));
 }
 
-/** None of its lanes says anything. */
-export function isSilent({ lanes }: Held): boolean {
-  return lanes === "silent" || lanes === "left" || lanes === "lost";
+/** None of its upstream connections says anything. */
+export function isSilent({ connections }: Held): boolean {
+  return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** None of its lanes says anything, and no fresh socket has been answered since. */
+/** None of its upstream connections says anything, and no fresh socket has been answered since. */
 export function isMute(held: Held): boolean {
   return isSilent(held) && held.fresh !== "answer";
 }
@@ -218,9 +218,9 @@ export function isMute(held: Held): boolean {
  * cause (D14). One that was never reached neither answers nor counts as silent: nothing lives on it.
  */
 export function areAllSilent(all: readonly Held[]): boolean {
-  const isUnused = ({ lanes, fresh }: Held): boolean => lanes === "none" && fresh !== "answer";
-  const isCutOff = ({ lanes, fresh, answeredAt }: Held): boolean =>
-    answeredAt >= 0 && fresh !== "refusal" && lanes !== "left";
+  const isUnused = ({ connections, fresh }: Held): boolean => connections === "none" && fresh !== "answer";
+  const isCutOff = ({ connections, fresh, answeredAt }: Held): boolean =>
+    answeredAt >= 0 && fresh !== "refusal" && connections !== "left";
   return (
     all.every((held) => isMute(held) || isUnused(held)) && all.some((held) => isMute(held) && isCutOff(held))
   );
@@ -233,7 +233,7 @@ export function needsAnother(held: Held): boolean {
 
 /**
  * Dead, and fresh sockets meet nothing at all: what is under way on sockets without a PING is over. One that refuses has
- * a living kernel, which tells of a dead process by itself; in a graceful stop an exec may outlive every lane.
+ * a living kernel, which tells of a dead process by itself; in a graceful stop an exec may outlive every upstream connection.
  */
 export function isSilentlyDead(held: Held): boolean {
   return held.state === "dead" && held.fresh === "silence";
@@ -241,33 +241,33 @@ export function isSilentlyDead(held: Held): boolean {
 
 /** What is held after the evidence, but for the verdict. */
 function learnt(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
-  return isOfLanes(evidence) ? ofLanes(held, evidence, at) : ofAnswers(held, evidence, at, rules);
+  return isOfConnections(evidence) ? ofConnections(held, evidence, at) : ofAnswers(held, evidence, at, rules);
 }
 
-type OfLanes = Extract<Evidence, { kind: `lane${string}` }>;
+type OfConnections = Extract<Evidence, { kind: `connection${string}` }>;
 
-function isOfLanes(evidence: Evidence): evidence is OfLanes {
-  return evidence.kind.startsWith("lane");
+function isOfConnections(evidence: Evidence): evidence is OfConnections {
+  return evidence.kind.startsWith("connection");
 }
 
-function ofLanes(held: Held, evidence: OfLanes, at: number): Held {
+function ofConnections(held: Held, evidence: OfConnections, at: number): Held {
   switch (evidence.kind) {
-    case "lane-opened":
+    case "connection-opened":
       return {
         ...opened(held),
-        lanes: "answering",
+        connections: "answering",
         fresh: "answer",
         isUntrusted: false,
         answeredAt: at,
         arrivedAt: at,
       };
-    case "lanes-answer":
-      return { ...held, lanes: "answering" };
-    case "lanes-going":
-      return { ...held, lanes: "going" };
-    case "lanes-silent":
+    case "connections-answer":
+      return { ...held, connections: "answering" };
+    case "connections-going":
+      return { ...held, connections: "going" };
+    case "connections-silent":
       return doubted(held, "silent", at);
-    case "lanes-lost":
+    case "connections-lost":
       return doubted(held, "lost", at);
     default:
       evidence satisfies never;
@@ -282,7 +282,7 @@ function opened(held: Held): Held {
 }
 
 /** What it answers to probes and requests, or does not. */
-function ofAnswers(held: Held, evidence: Exclude<Evidence, OfLanes>, at: number, rules: Rules): Held {
+function ofAnswers(held: Held, evidence: Exclude<Evidence, OfConnections>, at: number, rules: Rules): Held {
   switch (evidence.kind) {
     case "fresh":
       return met(held, evidence, at);
@@ -326,11 +326,11 @@ function read(held: Held, at: number, { hungMs }: Rules): Held {
   return isGood && at - held.hungAt >= hungMs ? { ...held, reads: "answering" } : held;
 }
 
-/** What hung is explained by that silence. A doubt begins once: what fresh sockets have met since is kept when silent lanes are lost. */
-function doubted(held: Held, lanes: "silent" | "lost", at: number): Held {
-  const isLeaving = held.lanes === "going" || held.lanes === "left";
-  const now = lanes === "lost" && isLeaving ? "left" : lanes;
-  const doubt = { ...held, lanes: now, reads: "answering" } as const;
+/** What hung is explained by that silence. A doubt begins once: what fresh sockets have met since is kept when silent upstream connections are lost. */
+function doubted(held: Held, connections: "silent" | "lost", at: number): Held {
+  const isLeaving = held.connections === "going" || held.connections === "left";
+  const now = connections === "lost" && isLeaving ? "left" : connections;
+  const doubt = { ...held, connections: now, reads: "answering" } as const;
   return isSilent(held) ? doubt : { ...doubt, fresh: "none", doubtedAt: at };
 }
 

@@ -174,8 +174,8 @@ export class Backends {
   }
 
   #changed(name: string, evidence: Evidence): void {
-    const { state, lanes } = this.held(name);
-    const isOfPackets = lanes === "answering" && this.#met.get(name) === "silence tcp";
+    const { state, connections } = this.held(name);
+    const isOfPackets = connections === "answering" && this.#met.get(name) === "silence tcp";
     const from = this.#views.find((view) => view.name === name)?.state ?? "unknown";
     this.#suspectMs.set(name, this.suspectMs(name));
     const after = { name, state, since: this.#clock.now() };
@@ -207,7 +207,7 @@ export class Backends {
   }
 }
 
-/** How far a fresh socket came. A lane's dial that met silence does not know: what a probe found before holds. */
+/** How far a fresh socket came. An upstream connection's dial that met silence does not know: what a probe found before holds. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

@@ -8,17 +8,17 @@ export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown"
 export type ReadyAnswer = Readiness | "forbidden";
 
 export type Evidence =
-  /** A lane's first SETTINGS came, `ms` after its dial began. */
-  | { readonly kind: "lane-opened"; readonly ms: number }
-  /** Every open lane has left a PING unanswered for longer than `limitMs`; `ms` is the longest. */
-  | { readonly kind: "lanes-silent"; readonly ms: number; readonly limitMs: number }
+  /** An upstream connection's first SETTINGS came, `ms` after its dial began. */
+  | { readonly kind: "connection-opened"; readonly ms: number }
+  /** Every open upstream connection has left a PING unanswered for longer than `limitMs`; `ms` is the longest. */
+  | { readonly kind: "connections-silent"; readonly ms: number; readonly limitMs: number }
   /** One of them answers again. */
-  | { readonly kind: "lanes-answer" }
-  /** The backend has sent GOAWAY on every open lane. */
-  | { readonly kind: "lanes-going" }
-  /** No open lane is left, and what ended the last one: its silence, its dial, or its socket. */
-  | { readonly kind: "lanes-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
-  /** A fresh socket, a probe's or a lane's, met something `ms` after `begunAt` (a clock reading). */
+  | { readonly kind: "connections-answer" }
+  /** The backend has sent GOAWAY on every open upstream connection. */
+  | { readonly kind: "connections-going" }
+  /** No open upstream connection is left, and what ended the last one: its silence, its dial, or its socket. */
+  | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
+  /** A fresh socket, a probe's or an upstream connection's, met something `ms` after `begunAt` (a clock reading). */
   | {
       readonly kind: "fresh";
       readonly met: Met;

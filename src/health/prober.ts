@@ -1,6 +1,6 @@
 /**
  * When a backend is asked on a fresh socket, and for how long an answer is waited for. In calm times once an interval,
- * one at a time; while its lanes are silent or lost every 250 ms, each on a socket of its own without waiting for those
+ * one at a time; while its upstream connections are silent or lost every 250 ms, each on a socket of its own without waiting for those
  * before: the proof that it is dead, and the first to see it back (D6). What is asked is the probe's business.
  */
 import type { Clock } from "../base/clock.ts";
@@ -82,7 +82,7 @@ export class Prober {
     return { answers: this.#answers, failures: this.#failures, lastMs: this.#lastMs };
   }
 
-  /** The first probe comes soon, but not at once: lanes are dialled now, and say the same. */
+  /** The first probe comes soon, but not at once: upstream connections are dialled now, and say the same. */
   start(): void {
     this.#wait(this.#parts.times.intervalMs * this.#parts.random());
   }
@@ -99,7 +99,7 @@ export class Prober {
   }
 
   /**
-   * Requests wait in vain although its lanes answer: asks now, and for a while whoever is asked has to answer about as fast
+   * Requests wait in vain although its upstream connections answer: asks now, and for a while whoever is asked has to answer about as fast
    * as usual; one that is waited for already, too.
    */
   hasten(): void {

@@ -43,16 +43,16 @@ function measured(evidence: Evidence): { valueMs: number; limitMs: number } {
 }
 
 function detectorOf(evidence: Evidence): Reason["detector"] {
-  if (evidence.kind === "lanes-lost") return evidence.by;
+  if (evidence.kind === "connections-lost") return evidence.by;
   if (evidence.kind === "fresh") return evidence.met === "untrusted" ? "certificate" : "dial";
   return detectors[evidence.kind];
 }
 
 const detectors = {
-  "lanes-silent": "ping",
-  "lanes-answer": "ping",
-  "lanes-going": "goaway",
-  "lane-opened": "dial",
+  "connections-silent": "ping",
+  "connections-answer": "ping",
+  "connections-going": "goaway",
+  "connection-opened": "dial",
   readyz: "readyz",
   "reads-hanging": "reads",
   "reads-answer": "reads",
@@ -63,8 +63,8 @@ const detectors = {
 } as const;
 
 function sentence(evidence: Evidence): string {
-  if (evidence.kind === "lanes-silent") return `PING unanswered for ${Math.round(evidence.ms)} ms`;
-  if (evidence.kind === "lanes-lost") return `the last session was lost: ${evidence.reason}`;
+  if (evidence.kind === "connections-silent") return `PING unanswered for ${Math.round(evidence.ms)} ms`;
+  if (evidence.kind === "connections-lost") return `the last session was lost: ${evidence.reason}`;
   if (evidence.kind === "fresh")
     return evidence.met === "answer" ? "a new socket was answered" : `dial failed: ${evidence.reason}`;
   if (evidence.kind === "readyz")
@@ -93,9 +93,9 @@ function historySentence({
 }
 
 const sentences = {
-  "lane-opened": "a new session answered",
-  "lanes-answer": "PINGs are answered again",
-  "lanes-going": "it sent GOAWAY on every session",
+  "connection-opened": "a new session answered",
+  "connections-answer": "PINGs are answered again",
+  "connections-going": "it sent GOAWAY on every session",
   "reads-answer": "reads are answered again",
   "packets-lost": `${pathMtu} PINGs are answered and TCP connects, and no answer that takes a large packet comes through`,
   alone: "it answers, and no other backend is ready",

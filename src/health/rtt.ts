@@ -1,13 +1,13 @@
 /**
  * How long PINGs to one backend take, and what that says about silence. A histogram whose counts fade, so that it costs
- * the same for 2 lanes and 600, and so that what was an hour ago does not matter.
+ * the same for 2 upstream connections and 600, and so that what was an hour ago does not matter.
  */
 
 /** Edges grow by a quarter, from a tenth of a millisecond to about 80 s: a deadline errs by that much at most. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/** Counts halve in this time. One hole puts one late answer on each lane among four a second: 0.4 % of what counts. */
+/** Counts halve in this time. One hole puts one late answer on each upstream connection among four a second: 0.4 % of what counts. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };

@@ -52,7 +52,7 @@ test("routes are for it alone", () => {
   assert.equal(read({ listener }), ['listeners[0].routes is for mode "passthrough" only']);
 });
 
-test("its backends speak TLS, and each has a lane that sees it die", () => {
+test("its backends speak TLS, and each has an upstream connection that sees it die", () => {
   assert.equal(read({ url: "http://127.0.0.1:1" }), [
     'listeners[0].mode leaves TLS to the backends, but "cp-1" has none',
   ]);

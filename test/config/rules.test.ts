@@ -278,7 +278,7 @@ test("backends with https need an authority to check them against", () => {
   ]);
 });
 
-test("a lane is asked, then suspect, then dead", () => {
+test("an upstream connection is asked, then suspect, then dead", () => {
   const { health } = written({});
   const ping = { interval: "1s", suspectAfter: "500ms", deadAfter: "500ms", deadAfterAll: "200ms" };
   assert.equal(breaches({ health: { ...health, ping } }), [

@@ -6,7 +6,7 @@ import { ok } from "../support/watch-path.ts";
 
 const test = suite("proxy/faulted");
 
-test("a fault in one exchange costs that exchange: the lane and its other streams go on (D10)", () => {
+test("a fault in one exchange costs that exchange: the upstream connection and its other streams go on (D10)", () => {
   const path = new PlayedPath(["a"]);
   const client = path.client();
   const [struck, bystander] = ["/struck", "/bystander"].map((target) =>
@@ -37,11 +37,11 @@ const stateOf = (path: PlayedPath, name: string): string | undefined =>
 test("a fault in one beat of PINGs is not the last beat: a hole is found as soon as ever", () => {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   path.clock.advance(1_000);
-  const [lane] = path.upstreams.lanesOf("a")?.rows.flatMap(({ lanes }) => lanes) ?? [];
-  assert.ok(lane !== undefined);
-  const tick = lane.tick.bind(lane);
-  lane.tick = () => {
-    lane.tick = tick;
+  const [connection] = path.upstreams.poolOf("a")?.rows.flatMap(({ connections }) => connections) ?? [];
+  assert.ok(connection !== undefined);
+  const tick = connection.tick.bind(connection);
+  connection.tick = () => {
+    connection.tick = tick;
     throw new Error("a bug");
   };
   path.clock.advance(1_000);

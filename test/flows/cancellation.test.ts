@@ -133,7 +133,7 @@ function answers(backend: PlayedBackend, text: string): void {
   backend.last.say(text);
 }
 
-/** The reads before it took a millisecond, so this one is slow soon and is asked elsewhere too; both lanes answer. */
+/** The reads before it took a millisecond, so this one is slow soon and is asked elsewhere too; both upstream connections answer. */
 async function hedged(party: Party, path: PlayedPath): Promise<void> {
   await party.ask("GET", object);
   path.clock.advance(1500);

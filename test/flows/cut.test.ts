@@ -90,7 +90,7 @@ test("an upload that is cut is stopped behind its answer", () => {
   assert.equal([kind, code, reason], ["Status", 504, "Timeout"]);
 });
 
-test("what has not left may be sent again by its client: it waits for a backend, or for a lane", () => {
+test("what has not left may be sent again by its client: it waits for a backend, or for an upstream connection", () => {
   for (const names of [[], ["a"]]) {
     const path = new PlayedPath(names, { warm: 0 });
     if (names.length > 0) path.backend("a").isMute = true;
@@ -164,13 +164,13 @@ test("a code after which Go's transport sends a write again is not passed on (go
 test("a fault while a request is placed ends what was sent of it", () => {
   const path = new PlayedPath(["a"]);
   const ear = path.client().ask("POST", collection, [bearer("t")]);
-  const { lanesOf } = path.upstreams;
+  const { poolOf } = path.upstreams;
   Object.assign(path.upstreams, {
-    lanesOf(name: string) {
-      const lanes = lanesOf.call(path.upstreams, name);
-      return lanes === undefined
+    poolOf(name: string) {
+      const connections = poolOf.call(path.upstreams, name);
+      return connections === undefined
         ? undefined
-        : Object.assign(Object.create(lanes), {
+        : Object.assign(Object.create(connections), {
             take() {
               throw new Error("bug");
             },

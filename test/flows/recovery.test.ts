@@ -1,4 +1,4 @@
-/** All backends fall and come back under many clients: nobody storms them, neither with lanes nor with watches (A26, F14). */
+/** All backends fall and come back under many clients: nobody storms them, neither with upstream connections nor with watches (A26, F14). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
@@ -36,10 +36,10 @@ function answering(path: PlayedPath): () => number {
   };
 }
 
-const lanesOf = (path: PlayedPath): number =>
+const poolOf = (path: PlayedPath): number =>
   [...path.played.values()].reduce((sum, { sessions }) => sum + sessions.length, 0);
 
-test("600 clients with a watch and a request each, after a second without any backend, are served over a few lanes, step by step", () => {
+test("600 clients with a watch and a request each, after a second without any backend, are served over a few upstream connections, step by step", () => {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   const answer = answering(path);
   const step = (): number => {
@@ -50,7 +50,7 @@ test("600 clients with a watch and a request each, after a second without any ba
   for (let at = 0; at < 200; at += 1) step();
   const clients = Array.from({ length: count }, () => path.client());
   const token = (at: number): Field => bearer(`user-${at % 20}`);
-  // Once each, so that their bearers are proven and their lanes are shared.
+  // Once each, so that their bearers are proven and their upstream connections are shared.
   for (const [at, client] of clients.entries()) {
     client.ask("GET", "/api", [token(at)]);
     if (at % 20 === 0) step();
@@ -68,7 +68,7 @@ test("600 clients with a watch and a request each, after a second without any ba
   for (let at = 0; at < 50; at += 1) step();
   const asked = clients.map((client, at) => client.ask("GET", "/api/v1/nodes", [token(at)]));
   for (let at = 0; at < 50; at += 1) step();
-  const before = lanesOf(path);
+  const before = poolOf(path);
   for (const backend of path.played.values()) backend.isDown = false;
   const resumed: number[] = [];
   for (let at = 0; at < 500; at += 1) resumed.push(step());
@@ -78,17 +78,19 @@ test("600 clients with a watch and a request each, after a second without any ba
     0,
     "no watch has ended",
   );
-  const lanes = lanesOf(path) - before;
+  const connections = poolOf(path) - before;
   const needed = 2 * Math.ceil(count / 80);
-  process.stdout.write(`\nfigure: ${count} watches and as many requests came back over ${lanes} lanes\n`);
-  assert.ok(lanes <= 3 * needed, `${lanes} lanes were dialled, ${needed} would do`);
+  process.stdout.write(
+    `\nfigure: ${count} watches and as many requests came back over ${connections} lanes\n`,
+  );
+  assert.ok(connections <= 3 * needed, `${connections} lanes were dialled, ${needed} would do`);
   const most = Math.max(...resumed.map((_, at) => resumed.slice(at, at + 10).reduce((a, b) => a + b, 0)));
   const allowed = limits.moveBurst + limits.movesPerSecond / 10;
   assert.ok(most <= allowed, `${most} watches were asked for within 100 ms, ${allowed} are allowed`);
   assert.ok(resumed.reduce((a, b) => a + b, 0) >= count, "all watches were asked for again");
 });
 
-test("a backend that stays down is told of once, and not with every dial; each lane that was open is", () => {
+test("a backend that stays down is told of once, and not with every dial; each upstream connection that was open is", () => {
   const path = new PlayedPath(["a"]);
   const closed = (): string[] =>
     path.entries.flatMap((entry) => (entry.kind === "upstream_connection.closed" ? [entry.reason] : []));

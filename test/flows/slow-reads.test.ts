@@ -260,7 +260,7 @@ test("a backend whose reads come back is ready again a few seconds later", () =>
   );
 });
 
-test("reads that wait in the hole of one lane say nothing of their backend, whose other lanes answer", () => {
+test("reads that wait in the hole of one upstream connection say nothing of their backend, whose other upstream connections answer", () => {
   for (let phaseMs = 0; phaseMs < 250; phaseMs += 20) {
     const scene = start();
     pass(scene, phaseMs);

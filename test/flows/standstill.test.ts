@@ -65,7 +65,7 @@ class Scene {
   }
 
   /** What there is to count: nothing of it changes but the probes, and they by one a second for each backend. */
-  counts(): Readonly<Record<"changes" | "asked" | "dials" | "probes" | "lanesClosed", number>> {
+  counts(): Readonly<Record<"changes" | "asked" | "dials" | "probes" | "connectionsClosed", number>> {
     const { changes, entries, played } = this.path;
     const sum = (of: (name: string) => number): number =>
       [...played.keys()].reduce((total, name) => total + of(name), 0);
@@ -74,7 +74,7 @@ class Scene {
       asked: sum((name) => this.path.backend(name).asked.length),
       dials: sum((name) => this.path.backend(name).sessions.length),
       probes: sum((name) => this.path.backend(name).probeCount),
-      lanesClosed: entries.filter(
+      connectionsClosed: entries.filter(
         (entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended",
       ).length,
     };
@@ -131,7 +131,7 @@ for (const stallMs of [5000, 30_000, 120_000])
       for (const release of holds) release();
       scene.run(3000);
       const after = scene.counts();
-      // An idle lane is replaced for its age, whatever that was spent with: the apiserver ends it after 90 s.
+      // An idle upstream connection is replaced for its age, whatever that was spent with: the apiserver ends it after 90 s.
       assert.equal({ ...after, probes: 0, dials: 0 }, { ...before, probes: 0, dials: 0 });
       assert.ok(after.probes - before.probes <= 2 * 4 + 2, `${after.probes - before.probes} probes in 3 s`);
       scene.isWhole();

@@ -111,7 +111,7 @@ test("nor is it waited for beyond the fifteen seconds", () => {
   watch.to.isDown = false;
   watch.advance(2000);
   watch.kill(watch.from);
-  watch.advance(limits.resumeMs + limits.laneWaitMs + 500);
+  watch.advance(limits.resumeMs + limits.connectionWaitMs + 500);
   watch.has("+8a", "ended");
 });
 

@@ -2,10 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import {
   backendStates,
+  connectionStates,
   type Facts,
   type Held,
   judge,
-  laneStates,
   neededGoods,
   nothingHeld,
   type Rules,
@@ -43,14 +43,14 @@ const readyz = (readiness: Readiness | "forbidden"): Evidence => ({
   ms: 3,
   reason: readiness,
 });
-const opened: Evidence = { kind: "lane-opened", ms: 3 };
-const silent: Evidence = { kind: "lanes-silent", ms: 512, limitMs: 500 };
-const lost: Evidence = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" };
+const opened: Evidence = { kind: "connection-opened", ms: 3 };
+const silent: Evidence = { kind: "connections-silent", ms: 512, limitMs: 500 };
+const lost: Evidence = { kind: "connections-lost", by: "socket", reason: "read ECONNRESET" };
 const inputs: readonly Evidence[] = [
   opened,
   silent,
-  { kind: "lanes-answer" },
-  { kind: "lanes-going" },
+  { kind: "connections-answer" },
+  { kind: "connections-going" },
   lost,
   ...(["answer", "refusal", "silence", "untrusted"] as const).flatMap((met) => [
     fresh(met, 50),
@@ -67,14 +67,14 @@ const inputs: readonly Evidence[] = [
 ];
 
 function everyFacts(): Facts[] {
-  return laneStates.flatMap((lanes) =>
+  return connectionStates.flatMap((connections) =>
     freshes.flatMap((met) =>
       [true, false].flatMap((isUntrusted) =>
         [true, false].flatMap((isDrained) =>
           readinesses.flatMap((readiness) =>
             readings.flatMap((reads) =>
               [true, false].map((isForked) => ({
-                lanes,
+                connections,
                 fresh: met,
                 isUntrusted,
                 isDrained,
@@ -111,22 +111,22 @@ const ready = after(nothingHeld, opened, readyz("ready"));
 
 test("the table in words: each of the 1,920 combinations of facts has the verdict that the design gives it", () => {
   for (const facts of everyFacts()) {
-    const { lanes, fresh: met, isUntrusted, isDrained, isForked, readiness, reads } = facts;
-    const isGone = lanes === "lost" || lanes === "left";
-    const isSilent = lanes === "silent" || isGone;
+    const { connections, fresh: met, isUntrusted, isDrained, isForked, readiness, reads } = facts;
+    const isGone = connections === "lost" || connections === "left";
+    const isSilent = connections === "silent" || isGone;
     const proven = isGone && (met === "refusal" || met === "silence");
     const leaves = readiness === "shutdown";
     const fails = readiness === "failing" || readiness === "hanging";
     const expected = (): string => {
       if (proven || isForked) return "dead";
       if (isGone && leaves) return "draining";
-      if (lanes === "left" && met === "none") return "draining";
+      if (connections === "left" && met === "none") return "draining";
       if (isGone && isDrained) return "draining";
       if (isSilent || isUntrusted) return "suspect";
       if (leaves) return "draining";
       if (fails || reads === "hanging") return "suspect";
       if (isDrained) return "draining";
-      return { answering: "ready", going: "draining", none: "unknown" }[lanes];
+      return { answering: "ready", going: "draining", none: "unknown" }[connections];
     };
     assert.is(verdictOf(facts), expected(), JSON.stringify(facts));
   }
@@ -144,7 +144,7 @@ test("every state, whatever is held with it, knows what to do with every piece o
       const wasDown = held.state === "suspect" || held.state === "dead";
       assert.ok(next.state === verdict || (isHeldBack && wasDown), JSON.stringify({ held, evidence, next }));
       if (next.state === "dead")
-        assert.ok(next.isForked || ["left", "lost"].includes(next.lanes), "never dead with a lane");
+        assert.ok(next.isForked || ["left", "lost"].includes(next.connections), "never dead with a lane");
     }
   }
   assert.is(count, 9600 * inputs.length);
@@ -160,7 +160,7 @@ test("one whose etcd has another history is dead although it answers, until it h
   assert.is(after(back, ...Array.from({ length: 4 }, () => readyz("ready"))).state, "ready");
 });
 
-test("dead takes both: no lane left, and a fresh socket begun since the doubt that got no answer", () => {
+test("dead takes both: no upstream connection left, and a fresh socket begun since the doubt that got no answer", () => {
   assert.is(after(ready, silent).state, "suspect");
   assert.is(after(ready, silent, fresh("silence", 210)).state, "suspect", "its lanes are not given up yet");
   assert.is(after(ready, silent, lost).state, "suspect", "nobody has asked on a fresh socket");
@@ -203,7 +203,7 @@ test("who is told to drain does so while it is well, is ill and dies as others d
   assert.is(after(restarted, { kind: "told", isDrained: false, by: "alice" }).state, "ready");
 });
 
-test("where nobody probes, the loss of the last lane is all the proof there is", () => {
+test("where nobody probes, the loss of the last upstream connection is all the proof there is", () => {
   assert.is(judge(ready, lost, 200, { ...rules, needsProof: false }).state, "dead");
 });
 
@@ -232,7 +232,7 @@ test("reads that hung are tried again after a while in which /readyz found nothi
   assert.is(through(ready, [200, hung], [300, { kind: "reads-answer" }]).reads, "answering");
 });
 
-test("a silence of all lanes explains the reads that hung: when it is over, nothing is held against them", () => {
+test("a silence of all upstream connections explains the reads that hung: when it is over, nothing is held against them", () => {
   for (const evidence of [silent, lost])
     assert.is(through(ready, [200, hung], [300, evidence]).reads, "answering");
 });
@@ -250,7 +250,7 @@ test("draining is never dead while it answers, and what answers PING but not /re
     "draining",
     "that refusal was before the loss",
   );
-  const gone = after(ready, { kind: "lanes-going" }, lost, lost);
+  const gone = after(ready, { kind: "connections-going" }, lost, lost);
   assert.is(gone.state, "draining", "it said goodbye on every lane");
   assert.is(after(gone, fresh("refusal", 210)).state, "dead");
   assert.is(
@@ -259,13 +259,13 @@ test("draining is never dead while it answers, and what answers PING but not /re
     "it has come back, and a lane is to prove it",
   );
   assert.is(after(draining, lost, fresh("refusal", 210)).state, "dead");
-  assert.is(after(ready, { kind: "lanes-going" }).state, "draining");
-  assert.is(after(ready, { kind: "lanes-going" }, opened).state, "ready");
+  assert.is(after(ready, { kind: "connections-going" }).state, "draining");
+  assert.is(after(ready, { kind: "connections-going" }, opened).state, "ready");
   for (const bad of ["failing", "hanging"] as const) assert.is(after(ready, readyz(bad)).state, "suspect");
   assert.is(after(ready, readyz("unknown")).state, "ready", "it does not let us ask");
 });
 
-test("one fresh socket that meets silence is nothing while lanes answer; two in a row are a server that takes none", () => {
+test("one fresh socket that meets silence is nothing while upstream connections answer; two in a row are a server that takes none", () => {
   assert.is(after(ready, fresh("silence", 210)).state, "ready");
   assert.is(after(ready, fresh("silence", 210), fresh("answer", 220), fresh("silence", 230)).state, "ready");
   assert.is(after(ready, fresh("silence", 210), fresh("silence", 220)).state, "suspect");
@@ -286,32 +286,42 @@ test("back in rotation after good answers in a row, twice as many with each fall
     held = after(held, silent);
     assert.is(neededGoods(held, rules), needed);
     for (let count = 1; count < needed; count += 1) {
-      held = after(held, { kind: "lanes-answer" }, good);
+      held = after(held, { kind: "connections-answer" }, good);
       assert.is(held.state, "suspect");
     }
     held = after(held, good);
     assert.is(held.state, "ready");
   }
-  assert.is(after(held, silent, { kind: "lanes-answer" }, { kind: "alone" }).state, "ready");
+  assert.is(after(held, silent, { kind: "connections-answer" }, { kind: "alone" }).state, "ready");
   assert.is(after(held, silent, { kind: "alone" }).state, "suspect", "it does not answer");
 });
 
 test("one bad answer between good ones begins the count anew", () => {
-  const down = after(ready, silent, { kind: "lanes-answer" }, ...Array<Evidence>(3).fill(readyz("ready")));
-  const again = after(down, silent, { kind: "lanes-answer" }, ...Array<Evidence>(3).fill(readyz("ready")));
+  const down = after(
+    ready,
+    silent,
+    { kind: "connections-answer" },
+    ...Array<Evidence>(3).fill(readyz("ready")),
+  );
+  const again = after(
+    down,
+    silent,
+    { kind: "connections-answer" },
+    ...Array<Evidence>(3).fill(readyz("ready")),
+  );
   assert.is(again.state, "suspect");
   assert.is(after(again, readyz("unknown")).state, "ready");
 });
 
 test("falls that are far apart are not the same trouble", () => {
   const once = judge(ready, silent, 1000, rules);
-  const back = judge({ ...once, state: "ready" }, { kind: "lanes-answer" }, 1100, rules);
+  const back = judge({ ...once, state: "ready" }, { kind: "connections-answer" }, 1100, rules);
   assert.is(judge(back, silent, 61_000, rules).strikes, 2);
   assert.is(judge(back, silent, 61_001, rules).strikes, 1);
 });
 
 test("good answers for sixteen seconds are enough, however far apart they come", () => {
-  let held: Held = { ...nothingHeld, state: "suspect", lanes: "answering", strikes: 5, struckAt: 0 };
+  let held: Held = { ...nothingHeld, state: "suspect", connections: "answering", strikes: 5, struckAt: 0 };
   const good: Evidence = { kind: "readyz", readiness: "ready", ms: 1, reason: "" };
   for (let at = 1_000; at < 17_000; at += 1_000) {
     held = judge(held, good, at, rules);
@@ -323,7 +333,7 @@ test("good answers for sixteen seconds are enough, however far apart they come",
 const forbidden: Evidence = { kind: "readyz", readiness: "forbidden", ms: 3, reason: "status 403" };
 const said = readyz("ready");
 
-/** Told, lost for two seconds, and back with lanes that answer. */
+/** Told, lost for two seconds, and back with upstream connections that answer. */
 const booting = through(ready, [200, said], [300, lost], [310, fresh("refusal", 305)], [2300, opened]);
 
 test("an apiserver that has told its readiness is not ready while it answers 403: it boots, and has no RBAC yet", () => {
@@ -362,7 +372,7 @@ test("a 403 of one that is ready says nothing against it: somebody has taken the
   const held = through(ready, [200, said], [1200, forbidden]);
   assert.equal([held.state, held.readiness], ["ready", "unknown"]);
   assert.is(through(nothingHeld, [10, opened], [20, forbidden]).state, "ready", "nor of one that never told");
-  const back = through(held, [1300, silent], [1400, { kind: "lanes-answer" }]);
+  const back = through(held, [1300, silent], [1400, { kind: "connections-answer" }]);
   assert.is(through(back, ...[1, 2, 3, 4].map((at) => [1400 + at, forbidden] as const)).state, "ready");
 });
 

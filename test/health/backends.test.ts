@@ -5,9 +5,9 @@ import { Backends } from "../../src/health/backends.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/backends");
-const opened = { kind: "lane-opened", ms: 7 } as const;
-const lost = { kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" } as const;
-const silent = { kind: "lanes-silent", ms: 600, limitMs: 500 } as const;
+const opened = { kind: "connection-opened", ms: 7 } as const;
+const lost = { kind: "connections-lost", by: "socket", reason: "read ECONNRESET" } as const;
+const silent = { kind: "connections-silent", ms: 600, limitMs: 500 } as const;
 const rules = {
   rise: 4,
   riseMs: 16_000,
@@ -16,7 +16,7 @@ const rules = {
   forbiddenMs: 30_000,
   needsProof: true,
 };
-const answers = { kind: "lanes-answer" } as const;
+const answers = { kind: "connections-answer" } as const;
 
 test("a change of verdict is journaled once, with its reason and time", () => {
   const clock = manualClock();
@@ -110,9 +110,9 @@ test("that what waits may wait on again is told, even while the verdict stays su
   const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
   const told: boolean[] = [];
   backends.onNeed = (name, isNeeded) => name === "a" && told.push(isNeeded);
-  for (const name of ["a", "b"]) backends.learn(name, { kind: "lane-opened", ms: 1 });
-  backends.learn("a", { kind: "lanes-silent", ms: 600, limitMs: 600 });
-  backends.learn("a", { kind: "lanes-answer" });
+  for (const name of ["a", "b"]) backends.learn(name, { kind: "connection-opened", ms: 1 });
+  backends.learn("a", { kind: "connections-silent", ms: 600, limitMs: 600 });
+  backends.learn("a", { kind: "connections-answer" });
   assert.equal([told, backends.held("a").state], [[true, false], "suspect"]);
 });
 
@@ -193,8 +193,8 @@ test("a backend that said goodbye on its only session is no silence, though no o
   const clock = manualClock();
   const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), deadAfterAllMs: 10_000 });
   backends.learn("a", opened);
-  backends.learn("a", { kind: "lanes-going" });
-  backends.learn("a", { kind: "lanes-lost", by: "socket", reason: "it ended" });
+  backends.learn("a", { kind: "connections-going" });
+  backends.learn("a", { kind: "connections-lost", by: "socket", reason: "it ended" });
   assert.not(backends.areAllSilent);
 });
 

@@ -19,8 +19,8 @@ type Played = {
   mayLoseLarge: boolean;
 };
 
-const ready: Held = { ...nothingHeld, state: "ready", lanes: "answering", fresh: "answer" };
-const silent: Held = { ...ready, state: "suspect", lanes: "silent", fresh: "none" };
+const ready: Held = { ...nothingHeld, state: "ready", connections: "answering", fresh: "answer" };
+const silent: Held = { ...ready, state: "suspect", connections: "silent", fresh: "none" };
 
 function play(held: Held): Played {
   const clock = manualClock();
@@ -75,7 +75,7 @@ test("in calm times it asks once an interval, one at a time", () => {
   assert.is(played.prober.counts.answers, 4);
 });
 
-test("a probe that hangs holds up the next one while lanes answer, and is given up after its time", () => {
+test("a probe that hangs holds up the next one while upstream connections answer, and is given up after its time", () => {
   const played = play(ready);
   played.clock.advance(500);
   played.running[0]?.ear.dialed("answer", "");
@@ -87,7 +87,7 @@ test("a probe that hangs holds up the next one while lanes answer, and is given 
   assert.is(played.prober.counts.failures, 1);
 });
 
-test("while lanes are silent it asks every 250 ms on a socket of its own, and not more than eight at once", () => {
+test("while upstream connections are silent it asks every 250 ms on a socket of its own, and not more than eight at once", () => {
   const played = play(silent);
   played.clock.advance(500 + 900);
   assert.equal(played.begun, [500, 750, 1000, 1250]);
@@ -102,7 +102,7 @@ test("while lanes are silent it asks every 250 ms on a socket of its own, and no
 
 test("a backend without connections that met silence is asked as often as one whose connections are silent for long", () => {
   for (const fresh of ["silence", "refusal"] as const) {
-    const played = play({ ...ready, state: "suspect", lanes: "none", fresh });
+    const played = play({ ...ready, state: "suspect", connections: "none", fresh });
     played.clock.advance(20_000);
     assert.ok(played.begun.length >= 35, `${played.begun.length} probes in 20 s after a ${fresh}`);
   }
@@ -145,7 +145,7 @@ test("when something is wrong it asks now, and when it just has, not again", () 
 });
 
 test("a backend that stays away is asked half as often, and so it is seen within a second of its return", () => {
-  const played = play({ ...silent, lanes: "lost", state: "dead" });
+  const played = play({ ...silent, connections: "lost", state: "dead" });
   played.clock.advance(limits.urgentProbesMs);
   const before = played.begun.length;
   for (let second = 0; second < 10; second += 1) {

@@ -7,7 +7,7 @@ const test = suite("health/probers");
 const stateOf = (path: PlayedPath, name: string): string =>
   path.backends.views.find((view) => view.name === name)?.state ?? "";
 
-/** Two backends whose lanes are open. */
+/** Two backends whose upstream connections are open. */
 function start(): PlayedPath {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   path.clock.advance(2000);
@@ -35,9 +35,9 @@ test("a killed process is dead as soon as its sockets are reset and a new one is
   assert.is(stateOf(path, "a"), "dead");
 });
 
-test("a hole of 1.5 s costs nobody anything: no lane, no verdict of death", () => {
+test("a hole of 1.5 s costs nobody anything: no upstream connection, no verdict of death", () => {
   const path = start();
-  const lanes = path.backend("a").sessions.length;
+  const connections = path.backend("a").sessions.length;
   const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
   path.backend("a").isMute = true;
   path.clock.advance(1500);
@@ -52,7 +52,7 @@ test("a hole of 1.5 s costs nobody anything: no lane, no verdict of death", () =
   assert.not(
     path.entries.some((entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended"),
   );
-  assert.ok(path.backend("a").sessions.length <= 2 * lanes);
+  assert.ok(path.backend("a").sessions.length <= 2 * connections);
 });
 
 test("one that answers PING but not /readyz gets nothing new within 5 s, and is never dead", () => {
@@ -112,7 +112,7 @@ test("the only backend is back within a second of its return, and serves", () =>
   }
 });
 
-test("under another name nothing new is dialled, existing lanes go on, and a right certificate ends it", () => {
+test("under another name nothing new is dialled, existing upstream connections go on, and a right certificate ends it", () => {
   const path = start();
   const { sessions } = path.backend("a");
   path.backend("a").isUntrusted = true;
@@ -138,7 +138,7 @@ test("our own stall of 2 s charges nobody (F11)", () => {
   assert.is(path.changes.length, before);
 });
 
-test("four hours of silence: no lane is closed, no verdict falls, and a watch is not cut", () => {
+test("four hours of silence: no upstream connection is closed, no verdict falls, and a watch is not cut", () => {
   const path = start();
   const watch = path.client().ask("GET", "/api/v1/pods?watch=1");
   path.settle();

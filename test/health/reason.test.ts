@@ -5,7 +5,7 @@ import { reasonOf } from "../../src/health/reason.ts";
 const test = suite("health/reason");
 
 test("a reason says which detector saw it, what it measured against which bound, and a sentence", () => {
-  assert.equal(reasonOf({ kind: "lanes-silent", ms: 612.4, limitMs: 500 }), {
+  assert.equal(reasonOf({ kind: "connections-silent", ms: 612.4, limitMs: 500 }), {
     detector: "ping",
     valueMs: 612,
     limitMs: 500,
@@ -27,11 +27,11 @@ test("every kind of evidence is told in the operator's words", () => {
   const readyz = { kind: "readyz", ms: 2000, reason: "[-]etcd failed" } as const;
   assert.equal(
     [
-      said({ kind: "lane-opened", ms: 4 }),
-      said({ kind: "lanes-answer" }),
-      said({ kind: "lanes-going" }),
-      said({ kind: "lanes-lost", by: "socket", reason: "read ECONNRESET" }),
-      said({ kind: "lanes-lost", by: "ping", reason: "PING unanswered for 2010 ms" }),
+      said({ kind: "connection-opened", ms: 4 }),
+      said({ kind: "connections-answer" }),
+      said({ kind: "connections-going" }),
+      said({ kind: "connections-lost", by: "socket", reason: "read ECONNRESET" }),
+      said({ kind: "connections-lost", by: "ping", reason: "PING unanswered for 2010 ms" }),
       said({ ...dial, met: "refusal" }),
       said({ ...dial, met: "answer" }),
       said({ ...dial, met: "untrusted", reason: "IP is not in the cert's list" }),
@@ -68,7 +68,7 @@ test("silence on new sockets alone is a loss of large packets: the first of them
   assert.match(reasonOf(silence, true).reason, /^large packets from or to it are lost: path MTU\?/);
   assert.is(reasonOf(silence, true).detector, "packets");
   assert.is(reasonOf(silence).detector, "dial");
-  assert.is(reasonOf({ kind: "lanes-answer" }, true).detector, "ping");
+  assert.is(reasonOf({ kind: "connections-answer" }, true).detector, "ping");
 });
 
 test.run();

@@ -5,10 +5,16 @@ import { Rtt } from "../../src/health/rtt.ts";
 const test = suite("health/rtt");
 const floor = { suspectAfterMs: 500, deadAfterMs: 2000 };
 
-/** Four PINGs a second on each lane for so many seconds. */
-function play(rtt: Rtt, from: number, seconds: number, lanes: number, ms: (beat: number) => number): void {
+/** Four PINGs a second on each upstream connection for so many seconds. */
+function play(
+  rtt: Rtt,
+  from: number,
+  seconds: number,
+  connections: number,
+  ms: (beat: number) => number,
+): void {
   for (let beat = 0; beat < seconds * 4; beat += 1) {
-    for (let lane = 0; lane < lanes; lane += 1) rtt.add(ms(beat));
+    for (let connection = 0; connection < connections; connection += 1) rtt.add(ms(beat));
     rtt.fade(from + beat * 250);
   }
 }
@@ -38,9 +44,9 @@ test("a far backend is given eight times its p99, and twice that until it is dea
 });
 
 test("holes do not blind: prompt answers among late ones bound the deadline", () => {
-  for (const lanes of [2, 600]) {
+  for (const connections of [2, 600]) {
     const rtt = new Rtt();
-    play(rtt, 0, 60, lanes, (beat) => (beat % 8 === 0 ? 1500 : 1));
+    play(rtt, 0, 60, connections, (beat) => (beat % 8 === 0 ? 1500 : 1));
     assert.equal(rtt.deadlines(floor), floor);
   }
 });

@@ -3,7 +3,7 @@ import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
-import { lanes } from "./areas/lanes.ts";
+import { connections } from "./areas/lanes.ts";
 import { operator } from "./areas/operator.ts";
 import { watches } from "./areas/watches.ts";
 import { wire } from "./areas/wire.ts";
@@ -19,7 +19,7 @@ const identity: readonly Defect[] = guards.map(({ row, without, removal, test, f
 
 export const areas: Readonly<Record<string, readonly Defect[]>> = {
   wire,
-  lanes,
+  connections,
   health,
   admission,
   ends,

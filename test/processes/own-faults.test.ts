@@ -44,7 +44,7 @@ async function isServed(client: RawH2, id: number): Promise<void> {
   await client.expect(new RegExp(`^HEADERS ${id} :status=200`));
 }
 
-test("the wall clock jumps an hour ahead, and two back: nobody is sent away, no lane ends, no deadline fires", async () => {
+test("the wall clock jumps an hour ahead, and two back: nobody is sent away, no upstream connection ends, no deadline fires", async () => {
   if (!has("cc")) return;
   const library = join(directory, "wall-clock.so");
   const offsetFile = join(directory, "offset");
@@ -68,7 +68,7 @@ test("the wall clock jumps an hour ahead, and two back: nobody is sent away, no 
     assert.ok(Math.abs(state.wallMs - Date.now() - seconds * 1000) < 5000, "its clock has jumped");
     await isServed(asking, 2 * at + 3);
     await isServed(await scene.attacker(), 1);
-    assert.equal(state.lanesClosed, before.lanesClosed);
+    assert.equal(state.connectionsClosed, before.connectionsClosed);
     assert.equal(state.failures, before.failures);
   }
   assert.is(idle.isClosed || idle.count(/^GOAWAY/) > 0, false, "an idle client stays");

@@ -63,7 +63,7 @@ test("certificates that last for seconds cost nobody a request", async () => {
   for (const kubelet of kubelets) kubelet.stop();
   process.stdout.write(`\nfigure: ${lifeMs / 1000} s certificates for ${seconds} s: ${toldOf(felt)}\n`);
   const shown = new Set(judges.flatMap(({ seen }) => seen.map((one) => one.shown)));
-  const lanes = judges.reduce((sum, judge: JudgingBackend) => sum + judge.sockets.length, 0);
+  const connections = judges.reduce((sum, judge: JudgingBackend) => sum + judge.sockets.length, 0);
   await proxy.stop();
   for (const judge of judges) judge.stop();
   assert.equal([...felt.statuses.keys()], ["200"], "nothing but 200");
@@ -72,7 +72,7 @@ test("certificates that last for seconds cost nobody a request", async () => {
   assert.ok(felt.certificates > (12 * seconds * 1000) / lifeMs, "and had other certificates again and again");
   assert.ok(felt.sentAway > 0, "those that keep their connections are told to come again");
   assert.equal([...shown], ["front-proxy-client"]);
-  assert.ok(lanes > (2 * seconds * 1000) / lifeMs, "and so had we");
+  assert.ok(connections > (2 * seconds * 1000) / lifeMs, "and so had we");
 });
 
 /** As the kubelet swaps them, one file after the other: between the two they are no pair. */

@@ -85,7 +85,7 @@ class Quiet {
   }
 }
 
-/** What the proxy gave up since `at`: lanes that it destroyed, tunnels that it cut, backends it called dead. */
+/** What the proxy gave up since `at`: upstream connections that it destroyed, tunnels that it cut, backends it called dead. */
 function tornDown(proxy: Proxy, at: number): string[] {
   return saidSince(proxy.logFile, at)
     .filter(

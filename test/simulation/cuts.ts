@@ -300,7 +300,7 @@ class CutScene {
       world: this.world,
       backends: names,
       dial: (name) => this.#dial(name),
-      lanes: { streams: this.random.pick([80, 3]), warm: this.random.whole(0, 2) },
+      connections: { streams: this.random.pick([80, 3]), warm: this.random.whole(0, 2) },
       sharing: "lanes",
       tell: (entry) => this.tell(() => JSON.stringify(entry)),
       thrown: (error) => this.wrong(`thrown: ${error instanceof Error ? error.stack : String(error)}`),

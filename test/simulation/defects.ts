@@ -12,7 +12,7 @@ import { Backends } from "../../src/health/backends.ts";
 import { Trust } from "../../src/proxy/identity/trust.ts";
 import { Exchanges } from "../../src/proxy/request/exchanges.ts";
 import { Exchange } from "../../src/proxy/request/relay.ts";
-import { Lane } from "../../src/proxy/upstream/lane.ts";
+import { Connection } from "../../src/proxy/upstream/connection.ts";
 import { needsMore } from "../../src/watch/codec/event.ts";
 import { JsonEvents } from "../../src/watch/codec/json-events.ts";
 
@@ -54,12 +54,12 @@ function everyNth(count: number): () => boolean {
 
 export const defects: readonly Defect[] = [
   {
-    name: "two streams of a lane are swapped",
+    name: "two streams of an upstream connection are swapped",
     put: () => {
       const isDue = everyNth(20);
       let last: Stream | undefined;
-      return wrap(Lane.prototype, "open", (original) => {
-        return function (this: Lane, ...parameters) {
+      return wrap(Connection.prototype, "open", (original) => {
+        return function (this: Connection, ...parameters) {
           const stream = original.apply(this, parameters);
           if (last !== undefined && !last.isClosed && isDue())
             [stream.owner, last.owner] = [last.owner, stream.owner];
@@ -140,11 +140,11 @@ export const defects: readonly Defect[] = [
     put: () => wrap(Stream.prototype, "settle", () => () => 0),
   },
   {
-    name: "a client that gives up takes the lane with it",
+    name: "a client that gives up takes the upstream connection with it",
     put: () => {
       const isDue = everyNth(10);
-      return wrap(Lane.prototype, "cancel", (original) => {
-        return function (this: Lane, ...parameters) {
+      return wrap(Connection.prototype, "cancel", (original) => {
+        return function (this: Connection, ...parameters) {
           if (isDue()) return this.fail(new Failure("backend-lost", "backend", "Stream reset"));
           return original.apply(this, parameters);
         };

@@ -16,7 +16,7 @@ export type ProxyOptions = {
   readonly backends: readonly string[];
   /** A new connection to a backend, or undefined: nobody listens there. */
   readonly dial: (backend: string) => Plug | undefined;
-  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly connections: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
   /** How backends are asked on fresh sockets; undefined: they are not. */
   readonly probes?: PathOptions["probes"] | undefined;
@@ -39,7 +39,7 @@ export class SimulatedProxy {
 
   constructor(options: ProxyOptions) {
     this.#options = options;
-    const { world: clock, lanes, sharing, probes } = options;
+    const { world: clock, connections, sharing, probes } = options;
     const journal = new Journal(clock);
     journal.subscribe((entry) => {
       this.entries.push(entry);
@@ -47,7 +47,7 @@ export class SimulatedProxy {
     });
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
     const relief = new Relief(clock, bufferBytes);
-    const parts = { clock, journal, lanes, sharing, ping, connect, relief };
+    const parts = { clock, journal, connections, sharing, ping, connect, relief };
     this.path = new Path(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();

@@ -59,7 +59,7 @@ export class Scene {
   readonly #truth: { readonly version: number; readonly text: string }[] = [];
   /** A backend was away for a while, so there may have been nobody to ask. */
   hasCrashed = false;
-  /** Backends' ends of lanes in a hole that never opens. */
+  /** Backends' ends of upstream connections in a hole that never opens. */
   readonly swallowed: End[] = [];
   /** The storm has hit a backend or a connection to one: only then may anybody think ill of one. */
   hasHitBackends = false;
@@ -87,8 +87,8 @@ export class Scene {
     this.proxy = new SimulatedProxy({
       world,
       backends: this.backends.map(({ name }) => name),
-      dial: (name) => this.#dialBackend(name, weatherOf(random, laneWindows)),
-      lanes: { streams: random.chance(0.5) ? 80 : random.whole(1, 6), warm: random.whole(0, 2) },
+      dial: (name) => this.#dialBackend(name, weatherOf(random, connectionWindows)),
+      connections: { streams: random.chance(0.5) ? 80 : random.whole(1, 6), warm: random.whole(0, 2) },
       sharing: isPrivate ? "none" : "lanes",
       probes: this.#silence?.probes,
       tell: (entry) => this.run.tell(() => JSON.stringify(entry)),
@@ -255,7 +255,7 @@ export class Scene {
 
   #openUpstream(): number {
     let sum = 0;
-    for (const lanes of this.proxy.path.upstreams.all.values()) sum += lanes.openStreams;
+    for (const connections of this.proxy.path.upstreams.all.values()) sum += connections.openStreams;
     return sum;
   }
 
@@ -344,8 +344,8 @@ function isEvidence(entry: Entry): boolean {
 }
 
 const clientWindows = [20_000, 200_000, 2_000_000] as const;
-/** A lane's backlog, 512 KiB, is through within the deadline of a PING behind it; on slower ways it would not be. */
-const laneWindows = [200_000, 2_000_000] as const;
+/** An upstream connection's backlog, 512 KiB, is through within the deadline of a PING behind it; on slower ways it would not be. */
+const connectionWindows = [200_000, 2_000_000] as const;
 
 function weatherOf(random: Random, windows: readonly number[]): Weather {
   const leastMs = random.next() * random.pick([1, 1, 40]);

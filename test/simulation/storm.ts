@@ -16,12 +16,12 @@ import type { Scene } from "./scene.ts";
 type Fault = (scene: Scene) => void;
 
 const faults: readonly Fault[] = [
-  cutLane,
-  cutLane,
+  cutConnection,
+  cutConnection,
   cutInMidEvent,
   cutInMidEvent,
-  swallowLane,
-  holdLane,
+  swallowConnection,
+  holdConnection,
   sendAway,
   crash,
   cutClient,
@@ -110,8 +110,8 @@ function rawFrame(type: number, stream: number, payload: Buffer): Buffer {
   return frame;
 }
 
-function cutLane(scene: Scene): void {
-  withLane(scene, (_backend, end) => end.destroy());
+function cutConnection(scene: Scene): void {
+  withConnection(scene, (_backend, end) => end.destroy());
 }
 
 /** A large event is under way to all watches when those of one backend lose their connections. */
@@ -123,21 +123,21 @@ function cutInMidEvent(scene: Scene): void {
   scene.write(40_000);
 }
 
-function swallowLane(scene: Scene): void {
-  withLane(scene, (_backend, end) => {
+function swallowConnection(scene: Scene): void {
+  withConnection(scene, (_backend, end) => {
     scene.network.makeHole(end);
     scene.swallowed.push(end);
   });
 }
 
-function holdLane(scene: Scene): void {
-  withLane(scene, (_backend, end) => end.pause(scene.run.random.size(1_000)));
+function holdConnection(scene: Scene): void {
+  withConnection(scene, (_backend, end) => end.pause(scene.run.random.size(1_000)));
 }
 
 /** GOAWAY, in one step or in two. */
 function sendAway(scene: Scene): void {
   const { world, random } = scene.run;
-  withLane(scene, (backend, end) => {
+  withConnection(scene, (backend, end) => {
     const session = backend.sessions.get(end);
     if (random.chance(0.5)) session?.announceEnd();
     world.after(random.size(100), () => session?.goAway());
@@ -196,7 +196,7 @@ function strike(scene: Scene, what: (client: SimulatedClient) => void): void {
   what(client);
 }
 
-function withLane(scene: Scene, what: (backend: Backend, end: End) => void): void {
+function withConnection(scene: Scene, what: (backend: Backend, end: End) => void): void {
   const { random } = scene.run;
   const backend = random.pick(scene.backends);
   const ends = [...backend.sessions.keys()];

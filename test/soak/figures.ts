@@ -12,7 +12,7 @@ export type Figures = {
   /** Open descriptors: of sockets (pipes of its own included), and of everything else. */
   readonly sockets: number;
   readonly others: number;
-  readonly lanes: number;
+  readonly connections: number;
   readonly streams: number;
   readonly sessions: number;
   readonly plain: number;
@@ -38,7 +38,7 @@ export async function figuresOf(stage: Stage): Promise<Figures> {
     rssBytes,
     timers: resources["Timeout"] ?? 0,
     ...descriptorsOf(stage.pid),
-    lanes: sum("upstream_connections"),
+    connections: sum("upstream_connections"),
     streams: sum("upstream_streams"),
     sessions: sum("downstream_connections"),
     plain: sum("requests_active", 'kind="plain"'),
@@ -65,7 +65,7 @@ function descriptorsOf(pid: number): { readonly sockets: number; readonly others
 
 const MiB = 2 ** 20;
 /**
- * By how much each may be more than it was. Lanes are by classes and kinds, and how many of them the clients that stay use
+ * By how much each may be more than it was. Upstream connections are by classes and kinds, and how many of them the clients that stay use
  * depends on where the last fault has left them; a probe and the requests of those clients may be under way.
  */
 const slack: Readonly<Record<keyof Figures, number>> = {
@@ -75,7 +75,7 @@ const slack: Readonly<Record<keyof Figures, number>> = {
   timers: 12,
   sockets: 10,
   others: 0,
-  lanes: 6,
+  connections: 6,
   streams: 6,
   sessions: 0,
   plain: 6,

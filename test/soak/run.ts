@@ -2,7 +2,7 @@
  * npm run test:soak [-- --minutes 120 --seed 1]
  *
  * Mixed load in rounds, with faults of apiservers and reloads of configuration and certificates under it. After each round
- * all clients but one leave, and what is held is counted: heap after a forced collection, descriptors, lanes, streams,
+ * all clients but one leave, and what is held is counted: heap after a forced collection, descriptors, upstream connections, streams,
  * sessions, timers. Ends with 1 when one of them does not come back to what it was after the rounds that warm up, or
  * when the one client that stays has missed an event.
  */
@@ -27,7 +27,7 @@ const { values } = parseArgs({
   },
 });
 const lastsMs = Number(values.minutes) * 60_000;
-/** Lanes that nobody uses stay for a minute (limits.idleLaneMs), and those that were lost are looked for. */
+/** Upstream connections that nobody uses stay for a minute (limits.idleLaneMs), and those that were lost are looked for. */
 const calmMs = 100_000;
 const roundMs = Math.min(300_000, lastsMs / 4);
 /** What is remembered of the past is full by then: a quarter of the time, a quarter of an hour at most. */
@@ -37,7 +37,7 @@ const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-/** Asks until nothing but the elder is left, and lanes are what they were, or it takes too long. */
+/** Asks until nothing but the elder is left, and upstream connections are what they were, or it takes too long. */
 async function calm(stage: Stage, base: Figures | undefined): Promise<Figures> {
   const until = performance.now() + calmMs;
   for (;;) {
@@ -52,14 +52,14 @@ async function calm(stage: Stage, base: Figures | undefined): Promise<Figures> {
       buffered: 0,
     };
     const left = performance.now() < until ? notBack(wanted, now) : [];
-    // The first time there is nothing to compare lanes with: idle ones are to go.
-    const isAtRest = base === undefined ? now.lanes <= restingLanes : true;
+    // The first time there is nothing to compare upstream connections with: idle ones are to go.
+    const isAtRest = base === undefined ? now.connections <= restingConnections : true;
     if ((left.length === 0 && isAtRest) || performance.now() >= until) return now;
     await sleep(2000);
   }
 }
 /** A few of each of four backends stay warm. */
-const restingLanes = 12;
+const restingConnections = 12;
 
 say(`seed ${values.seed}`);
 const random = seeded(Number(values.seed));

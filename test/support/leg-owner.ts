@@ -3,8 +3,8 @@ import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
 import { Client } from "../../src/proxy/context/client.ts";
 import type { Order } from "../../src/proxy/context/order.ts";
-import { laneKey } from "../../src/proxy/upstream/lane-key.ts";
 import type { LegOwner } from "../../src/proxy/upstream/leg.ts";
+import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
 
 /** What is asked for by the legs of tests: a plain GET, unless said otherwise. */
 export function orderOf(more: Partial<Order> = {}): Order {
@@ -43,7 +43,7 @@ export function orderOf(more: Partial<Order> = {}): Order {
 export function legOwner(hears: Partial<LegOwner>): LegOwner {
   return {
     order: orderOf(),
-    laneKey: () => laneKey("proven", "plain"),
+    poolKey: () => poolKey("proven", "plain"),
     legOpened() {},
     legRefused() {},
     legHeaders() {},

@@ -128,14 +128,14 @@ export async function startPassthrough(
       clock.advance(10);
       const begunAt = clock.now();
       if (state === "ready") {
-        tell(name, { kind: "lane-opened", ms: 1 });
+        tell(name, { kind: "connection-opened", ms: 1 });
         tell(name, { kind: "readyz", readiness: "ready", ms: 1, reason: "" });
       } else if (state === "draining") {
         tell(name, { kind: "readyz", readiness: "shutdown", ms: 1, reason: "" });
       } else if (state === "suspect") {
-        tell(name, { kind: "lanes-silent", ms: 500, limitMs: 500 });
+        tell(name, { kind: "connections-silent", ms: 500, limitMs: 500 });
       } else {
-        tell(name, { kind: "lanes-lost", by: "ping", reason: "PING unanswered" });
+        tell(name, { kind: "connections-lost", by: "ping", reason: "PING unanswered" });
         const met = state === "dead" ? "silence" : "refusal";
         tell(name, { kind: "fresh", met, begunAt, ms: 1000, reason: "" });
       }

@@ -1,5 +1,5 @@
 /**
- * The whole path on a manual clock: real serve, lanes, sessions and relay; clients and backends are our own sessions
+ * The whole path on a manual clock: real serve, upstream connections, sessions and relay; clients and backends are our own sessions
  * at the other ends of in-memory wires, so that a test says frame by frame who did what and when.
  */
 
@@ -341,7 +341,7 @@ export class PlayedPath extends Path {
       clock,
       journal,
       connect: (backend, owner) => this.backend(backend).connect(owner),
-      lanes: { streams: 80, warm: options.warm ?? 1 },
+      connections: { streams: 80, warm: options.warm ?? 1 },
       sharing: options.sharing ?? "lanes",
       bookmarks: options.bookmarks ?? "as-asked",
       timeTravelGuard: options.timeTravelGuard ?? "observe",

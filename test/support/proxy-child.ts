@@ -34,9 +34,9 @@ export type ChildState = {
   /** Why sessions were refused. */
   readonly refusals: readonly string[];
   readonly failures: readonly string[];
-  /** Lanes that ended, by the reason. */
-  readonly lanesClosed: readonly string[];
-  readonly lanesOpened: number;
+  /** Upstream connections that ended, by the reason. */
+  readonly connectionsClosed: readonly string[];
+  readonly connectionsOpened: number;
   /** Members of Object.prototype: twelve, unless somebody has put one there. */
   readonly members: number;
   /** The longest that its loop was busy at a time since it was asked last. */
@@ -101,10 +101,10 @@ function stateNow(): ChildState {
       entry.kind === "downstream_connection.refused" ? [entry.reason] : [],
     ),
     failures: entries.flatMap((entry) => (entry.kind === "request.failed" ? [entry.message] : [])),
-    lanesClosed: entries.flatMap((entry) =>
+    connectionsClosed: entries.flatMap((entry) =>
       entry.kind === "upstream_connection.closed" ? [entry.reason] : [],
     ),
-    lanesOpened: entries.filter((entry) => entry.kind === "upstream_connection.opened").length,
+    connectionsOpened: entries.filter((entry) => entry.kind === "upstream_connection.opened").length,
     members: Object.getOwnPropertyNames(Object.prototype).length,
     stalledMs: stalled,
     wallMs: Date.now(),

@@ -114,7 +114,7 @@ export class Target implements PlayedTarget {
       rejectUnauthorized: false,
       maxHeaderListPairs: 5000,
       maxSessionMemory: 1000,
-      // More than a lane uses: node counts streams that are reset until JavaScript has heard of it.
+      // More than an upstream connection uses: node counts streams that are reset until JavaScript has heard of it.
       settings: { maxConcurrentStreams: 2000, maxHeaderListSize: 1 << 20 },
     });
     await new Promise<void>((resolve) => {

@@ -117,11 +117,11 @@ function watchesOf({
 }
 
 function lanesOf(upstreams: Upstreams, backend: string): Snapshot["backends"][number]["lanes"] {
-  return (upstreams.lanesOf(backend)?.rows ?? []).map(({ key, lanes }) => ({
+  return (upstreams.poolOf(backend)?.rows ?? []).map(({ key, connections }) => ({
     trust: key.trust,
     kind: key.kind,
-    open: lanes.length,
-    streams: lanes.reduce((sum, lane) => sum + lane.openCount, 0),
+    open: connections.length,
+    streams: connections.reduce((sum, lane) => sum + lane.openCount, 0),
   }));
 }
 

@@ -1,5 +1,5 @@
 /**
- * Asks one backend, over a socket of its own, what a lane would need of it: TLS that verifies, HTTP/2, readiness; and which
+ * Asks one backend, over a socket of its own, what an upstream connection would need of it: TLS that verifies, HTTP/2, readiness; and which
  * version it is.
  */
 import http2 from "node:http2";
@@ -87,7 +87,7 @@ function urlOf({ host, port, isEncrypted }: BackendConfig): string {
   return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
 }
 
-/** Opened as a lane would be. */
+/** Opened as an upstream connection would be. */
 function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: Question): Socket {
   const told = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
   const tlsOf = backend.isEncrypted ? { ca, serverName: serverName ?? backend.host, told } : undefined;

@@ -8,7 +8,7 @@ import type { SideOwner } from "../../h2/core/side.ts";
 import { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
-import { type BackendAddress, connectLane } from "../../proxy/net/connect.ts";
+import { type BackendAddress, connectConnection } from "../../proxy/net/connect.ts";
 import type { Wire, WireOwner } from "../../proxy/net/wire.ts";
 import { type Json, parseJson } from "../objects/json.ts";
 
@@ -36,7 +36,7 @@ export class DemoClient implements WireOwner {
   constructor(address: BackendAddress, journal: Journal, token = "demo") {
     this.#address = address;
     this.#token = token;
-    this.#wire = connectLane(address, this, { journal, keepalive });
+    this.#wire = connectConnection(address, this, { journal, keepalive });
     this.#session = new Session({
       role: "client",
       clock: wallClock,

@@ -11,7 +11,7 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Before the first fault, so that each client has its watches and each lane its round trip times. */
+/** Before the first fault, so that each client has its watches and each upstream connection its round trip times. */
 const warmMs = 1_000;
 /** A backend that fell is let back in slowly; one that takes longer than this is told and ends the story. */
 const returnMs = 20_000;

@@ -1,7 +1,7 @@
 /**
  * Fields into header blocks (RFC 7541 §6). A field that repeats costs one Map hit.
  *
- * What never enters the table: what Field.isNeverIndexed says, because lanes are shared between clients and the size
+ * What never enters the table: what Field.isNeverIndexed says, because upstream connections are shared between clients and the size
  * of a block would tell one of them whether it guessed another's value (RFC 7541 §7.1, as CRIME did); it goes out as
  * 'never indexed', so that no later hop does it either. And what will not come again: it would push out what does.
  *

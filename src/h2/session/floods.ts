@@ -12,7 +12,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
-export type FloodKind = "control" | "priority" | "update" | "empty" | "lane" | "unknown" | "reset";
+export type FloodKind = "control" | "priority" | "update" | "empty" | "connection" | "unknown" | "reset";
 
 export class Floods {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class Floods {
   }
 
   #isPaid(kind: FloodKind, cost: number): boolean {
-    if (kind === "reset" || kind === "lane") return false;
+    if (kind === "reset" || kind === "connection") return false;
     const frames = kind === "unknown" ? Math.ceil(cost / limits.unknownFrameBytes) : cost;
     if (frames > this.#earned) return false;
     this.#earned -= frames;
@@ -69,7 +69,7 @@ const rates: Record<FloodKind, readonly [burst: number, perSecond: number]> = {
   priority: [limits.priorityBurst, limits.priorityPerSecond],
   update: [limits.updateBurst, limits.updatesPerSecond],
   empty: [limits.emptyDataBurst, limits.emptyDataPerSecond],
-  lane: [limits.laneFramesBurst, limits.laneFramesPerSecond],
+  connection: [limits.connectionFramesBurst, limits.connectionFramesPerSecond],
   unknown: [limits.unknownBurst, limits.unknownPerSecond],
   reset: [limits.resetBurst, limits.resetsPerSecond],
 };

@@ -1,7 +1,7 @@
 /**
  * One HTTP/2 session without its socket: chunks in, buffers out once per loop turn. What concerns streams is in
  * streams.ts; here are SETTINGS, PING, GOAWAY and the deadlines, and the one place where a ProtocolError ends a
- * session. The server role takes requests; the client role opens streams (a lane).
+ * session. The server role takes requests; the client role opens streams (an upstream connection).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -275,7 +275,7 @@ export class Session implements FrameSink {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** A lane's PINGs are as many as its owner likes, and so are their answers; a client is asked for one in its life. */
+  /** An upstream connection's PINGs are as many as its owner likes, and so are their answers; a client is asked for one in its life. */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));

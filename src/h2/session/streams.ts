@@ -31,7 +31,7 @@ export type StreamsOwner = {
   fault(error: unknown): void;
 };
 
-/** The last stream that a client can open (RFC 9113 §5.1.1): a busy lane gets there within days. */
+/** The last stream that a client can open (RFC 9113 §5.1.1): a busy upstream connection gets there within days. */
 const lastStreamId = 0x7fff_ffff;
 const nobody: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
 
@@ -78,7 +78,7 @@ export class Streams implements StreamHost {
     this.#floods = parts.floods;
     this.#maxStreams = parts.maxStreams;
     this.#receiveWindow = new ReceiveWindow(
-      this.#isServer ? limits.downstreamWindowBytes : limits.laneWindowBytes,
+      this.#isServer ? limits.downstreamWindowBytes : limits.connectionWindowBytes,
     );
   }
 
@@ -149,7 +149,7 @@ export class Streams implements StreamHost {
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     this.#use(count);
-    // A lane's window is given back at once, a client's when its octets have gone on (limits.ts).
+    // An upstream connection's window is given back at once, a client's when its octets have gone on (limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -176,7 +176,7 @@ export class Streams implements StreamHost {
 
   #emptyData(): void {
     if (this.#isServer) this.#floods.charge("empty", 1, limits.framesPerStream * this.open.size);
-    else this.#floods.charge("lane");
+    else this.#floods.charge("connection");
   }
 
   /** Padding uses the windows as DATA does (§6.9.1), and nobody but us will give it back. */
@@ -209,7 +209,7 @@ export class Streams implements StreamHost {
     else if (this.#isServer) this.#openedByPeer(id, fields, endStream);
     else if (id >= this.#nextId || id % 2 === 0)
       throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an idle stream");
-    else this.#floods.charge("lane");
+    else this.#floods.charge("connection");
   }
 
   reset(id: number, code: number): void {
@@ -217,7 +217,7 @@ export class Streams implements StreamHost {
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
       // Ours and the peer's crossed on the way: free, but once only (A15).
-      if (!this.#isServer) this.#floods.charge("lane");
+      if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
@@ -347,7 +347,7 @@ export class Streams implements StreamHost {
 
   /**
    * The owner threw: a fault of ours, whatever the peer sent. It costs this stream and its other side (D10); the
-   * session, which may be a lane of eighty streams, goes on.
+   * session, which may be an upstream connection of eighty streams, goes on.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;

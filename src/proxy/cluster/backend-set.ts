@@ -112,7 +112,7 @@ export class BackendSet {
   }
 
   addressOf(name: string): BackendAddress {
-    // A lane may dial in the moment in which its backend is removed: nobody listens on port 0.
+    // An upstream connection may dial in the moment in which its backend is removed: nobody listens on port 0.
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 

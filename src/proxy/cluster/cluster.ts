@@ -17,7 +17,13 @@ import { keyOf, readRetransmissions } from "../../health/probes/retransmissions.
 import { identify } from "../context/identify.ts";
 import { createH1 } from "../downstream/h1.ts";
 import type { Gate } from "../downstream/listen.ts";
-import { connectLane, connectThrough, connectUpgrade, openSocket, openUntrusting } from "../net/connect.ts";
+import {
+  connectConnection,
+  connectThrough,
+  connectUpgrade,
+  openSocket,
+  openUntrusting,
+} from "../net/connect.ts";
 import type { Relief } from "../overload/relief.ts";
 import { respond } from "../request/respond.ts";
 import { Credentials, vouchedIn } from "../tls/credentials.ts";
@@ -103,15 +109,15 @@ export class Cluster {
       journal: this.#journal,
       ping,
       probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
-      lanes: upstream.lanes,
+      connections: upstream.lanes,
       relief: this.#relief,
       sharing: upstream.sharing,
       accessLog: logging.accessLog,
       ...watches,
-      // Looked up at each dial, so that another CA or address holds from the next lane on.
+      // Looked up at each dial, so that another CA or address holds from the next upstream connection on.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
-        return connectLane(this.backends.addressOf(backend), owner, {
+        return connectConnection(this.backends.addressOf(backend), owner, {
           journal: this.#journal,
           keepalive,
           pair,
@@ -176,7 +182,7 @@ export class Cluster {
     return { clock, turn, buffered, journal, serve, h1, passthrough: this.passthrough };
   }
 
-  /** Loads what it shows to backends, or says why it cannot; before it is started, for lanes are dialled at once. */
+  /** Loads what it shows to backends, or says why it cannot; before it is started, for upstream connections are dialled at once. */
   load(): Promise<Failure | undefined> {
     return this.#takeCredentials(this.#config);
   }

@@ -1,5 +1,5 @@
 /**
- * All clusters that one process serves. Each has backends, authorities, discovery, lanes, verdicts, watches, guards and a
+ * All clusters that one process serves. Each has backends, authorities, discovery, upstream connections, verdicts, watches, guards and a
  * ledger of its own, and nothing of one is ever asked of another; together they have the room in which octets wait. A
  * reload brings clusters, changes them and takes them away.
  */

@@ -1,5 +1,5 @@
 /**
- * Everything between a listener and the backends, wired: health, lanes, trust and serve. What it is given decides
+ * Everything between a listener and the backends, wired: health, upstream connections, trust and serve. What it is given decides
  * where it runs: real sockets and time (main.ts), or virtual ones (tests and the simulation).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -37,7 +37,7 @@ import { Hedges } from "../request/hedge.ts";
 import { Hold } from "../request/hold.ts";
 import { OriginAsks } from "../request/origin-asks.ts";
 import { createServe, type Serve } from "../request/serve.ts";
-import { Lanes, type LanesOptions } from "../upstream/lanes.ts";
+import { ConnectionPool, type ConnectionPoolOptions } from "../upstream/connection-pool.ts";
 import type { PulseTimes } from "../upstream/pulse.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
 import { Upstreams } from "../upstream/upstreams.ts";
@@ -49,7 +49,7 @@ export type PathOptions = OriginRules & {
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   /** For whom we vouch with a credential of our own. */
   readonly vouched?: readonly VouchedTrust[];
-  readonly lanes: { readonly streams: number; readonly warm: number };
+  readonly connections: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
   /** "always" unless said otherwise. */
   readonly bookmarks?: "always" | "as-asked";
@@ -65,7 +65,7 @@ export type PathOptions = OriginRules & {
   /** Who sees to it that not too much waits in this process. */
   readonly relief: Relief;
   readonly ping: PulseTimes;
-  /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all lanes is death. */
+  /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all upstream connections is death. */
   readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
 };
 
@@ -122,7 +122,7 @@ export class Path {
     const backends = createBackends(options, clock, () => this.hold.release());
     const slowStart = new SlowStart(clock);
     const upstreams = new Upstreams({
-      lanesFor: (backend) => this.#lanesFor(backend, clock, options),
+      poolFor: (backend) => this.#poolFor(backend, clock, options),
       sharing,
       shareOf: (name) => slowStart.shareOf(name),
     });
@@ -146,7 +146,7 @@ export class Path {
     this.#histories = compares === "all" ? new Histories(this) : undefined;
     this.#rounds = this.#createRounds(compares !== "nothing");
     backends.onVerdict = (view) => this.#judged(view);
-    backends.onNeed = (name, isNeeded) => upstreams.lanesOf(name)?.judged(isNeeded);
+    backends.onNeed = (name, isNeeded) => upstreams.poolOf(name)?.judged(isNeeded);
     this.probers = options.probes && this.#createProbers(options.probes);
     this.origins = new Origins(options);
     this.originAsks = new OriginAsks(this);
@@ -158,11 +158,11 @@ export class Path {
     this.serve = createServe(this);
   }
 
-  #lanesFor(backend: string, clock: Clock, options: PathOptions): Lanes {
-    const { connect, lanes, ping, vouched = [] } = options;
+  #poolFor(backend: string, clock: Clock, options: PathOptions): ConnectionPool {
+    const { connect, connections, ping, vouched = [] } = options;
     const { turn, buffered, journal, backends } = this;
-    return new Lanes({
-      ...lanes,
+    return new ConnectionPool({
+      ...connections,
       backend,
       patience: this.patience,
       clock,
@@ -172,7 +172,7 @@ export class Path {
       ping,
       learn: (evidence) => {
         backends.learn(backend, evidence);
-        // Nobody waits for the next probe's time when all lanes are silent or lost.
+        // Nobody waits for the next probe's time when all upstream connections are silent or lost.
         if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
       },
       doubtLarge: () => this.probers?.doubtLarge(backend),
@@ -207,7 +207,7 @@ export class Path {
         clock,
         caches,
         moves,
-        afterMs: (name) => this.upstreams.lanesOf(name)?.deadlines.suspectAfterMs,
+        afterMs: (name) => this.upstreams.poolOf(name)?.deadlines.suspectAfterMs,
       }),
       new Balance({ clock, exchanges, moves, shares: () => this.#shares() }),
     ];
@@ -242,7 +242,7 @@ export class Path {
     if (state === "ready") this.#histories?.returned(name);
     if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
     if (state === "dead") {
-      upstreams.lanesOf(name)?.abandon();
+      upstreams.poolOf(name)?.abandon();
       // What it has when it comes back is not what it had.
       this.caches.forget(name);
     }
@@ -256,7 +256,8 @@ export class Path {
     for (const [other, { rows }] of this.upstreams.all) {
       if (other === name) continue;
       latest = Math.max(latest, this.backends.held(other).answeredAt);
-      for (const lane of rows.flatMap(({ lanes }) => lanes)) latest = Math.max(latest, lane.answeredPingAt);
+      for (const connection of rows.flatMap(({ connections }) => connections))
+        latest = Math.max(latest, connection.answeredPingAt);
     }
     return latest;
   }
@@ -269,7 +270,7 @@ export class Path {
   /** What the detectors of one backend have measured, for metrics. */
   detectors(name: string): Detectors {
     return {
-      pingP99Ms: this.upstreams.lanesOf(name)?.rtt.quantile(0.99) ?? 0,
+      pingP99Ms: this.upstreams.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.held(name).isDrained,
       probes: this.probers?.all.get(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
@@ -283,11 +284,11 @@ export class Path {
       clock,
       backends,
       dialMs: (name) => {
-        const suspectAfterMs = upstreams.lanesOf(name)?.deadlines.suspectAfterMs ?? 0;
+        const suspectAfterMs = upstreams.poolOf(name)?.deadlines.suspectAfterMs ?? 0;
         return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
       },
-      mayLoseLarge: (name) => upstreams.lanesOf(name)?.mayLoseLarge === true,
-      answered: (name, ms) => upstreams.lanesOf(name)?.hurry(ms),
+      mayLoseLarge: (name) => upstreams.poolOf(name)?.mayLoseLarge === true,
+      answered: (name, ms) => upstreams.poolOf(name)?.hurry(ms),
     });
   }
 }
@@ -300,7 +301,7 @@ function createBackends(options: PathOptions, clock: Clock, onAnswer: () => void
   return backends;
 }
 
-/** What lanes must know of their backend before they dial it. */
-function knownOf({ fresh, isUntrusted, answersAgainAt }: Held): ReturnType<LanesOptions["known"]> {
+/** What upstream connections must know of their backend before they dial it. */
+function knownOf({ fresh, isUntrusted, answersAgainAt }: Held): ReturnType<ConnectionPoolOptions["known"]> {
   return { isAnswering: fresh === "answer", isUntrusted, answersAgainAt };
 }

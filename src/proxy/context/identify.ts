@@ -44,7 +44,7 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, vouched));
   // Anyone may write X-Forwarded-For, so only a configured forwarder is believed. One list in one field: the
   // apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs).
-  // What many forwarders, or one client of theirs, have made longer than a field may be would end a lane of many (A7).
+  // What many forwarders, or one client of theirs, have made longer than a field may be would end an upstream connection of many (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;

@@ -1,6 +1,6 @@
 /**
  * When a bearer ends to be valid, as far as it says so itself. Asked before it is sent a second time, by us: the 401
- * that a token of an hour ago earns would make the apiserver let a whole lane go (watch.md §8, W7).
+ * that a token of an hour ago earns would make the apiserver let a whole upstream connection go (watch.md §8, W7).
  */
 import { type Field, role } from "../../h2/core/field.ts";
 

@@ -38,7 +38,7 @@ export type Vouched = Common & {
   readonly kind: "vouched";
   /** Its user. */
   readonly user: string;
-  /** Under which of our credentials it travels; never on a lane without it, nor anyone else on that lane. */
+  /** Under which of our credentials it travels; never on an upstream connection without it, nor anyone else on that upstream connection. */
   readonly trust: VouchedTrust;
   /** Put behind everything of the client's own. */
   readonly fields: readonly Field[];

@@ -1,5 +1,5 @@
 /**
- * Which lanes may a request share (D2)? Pure but for what it remembers: bearers that a backend took lately.
+ * Which upstream connections may a request share (D2)? Pure but for what it remembers: bearers that a backend took lately.
  *
  * One 401 or one anonymous request makes the apiserver send GOAWAY on the whole session (watch.md W7), so those who
  * could cause that travel apart from those who have shown that they do not.
@@ -12,7 +12,7 @@ import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
 /**
- * `front-proxy` and `impersonate` are those for whom we vouch, each on lanes that carry our own credential for it: nobody
+ * `front-proxy` and `impersonate` are those for whom we vouch, each on upstream connections that carry our own credential for it: nobody
  * else may ever travel there, or they would be us (D9).
  */
 export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;

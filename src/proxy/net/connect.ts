@@ -112,8 +112,8 @@ function createContext(ca: string | undefined, pair: ShownPair | undefined): tls
   });
 }
 
-/** For a lane: the wire is there at once, what is written before the handshake waits. */
-export function connectLane(
+/** For an upstream connection: the wire is there at once, what is written before the handshake waits. */
+export function connectConnection(
   address: BackendAddress,
   owner: WireOwner,
   parts: { readonly journal: Journal; readonly keepalive: Keepalive; readonly pair?: ShownPair | undefined },

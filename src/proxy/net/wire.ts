@@ -1,6 +1,6 @@
 /**
  * A socket as the path sees it. `socket.ts` makes one of a TLS or TCP socket; the simulation has its own. Nothing
- * else of a socket is known to sessions, lanes and exchanges.
+ * else of a socket is known to sessions, upstream connections and exchanges.
  */
 import type { Failure } from "../../base/failure.ts";
 

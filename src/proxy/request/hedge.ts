@@ -1,7 +1,7 @@
 /**
- * What follows from a suspicion for a request without an answer (D6). One that waits for a lane, and so was not sent,
+ * What follows from a suspicion for a request without an answer (D6). One that waits for an upstream connection, and so was not sent,
  * goes to another backend. One that was sent and may be asked twice is asked once more, elsewhere, at the same time:
- * the first answer wins. Lanes tell again at every tick, so what the budget holds back now is asked a little later.
+ * the first answer wins. Upstream connections tell again at every tick, so what the budget holds back now is asked a little later.
  */
 
 import { Budget } from "../../base/budget.ts";
@@ -39,7 +39,7 @@ export class Hedges {
     this.#slowBudget = new Budget(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
   }
 
-  /** One leg of an unanswered exchange waits for long, or is on a lane or a backend that does not answer. */
+  /** One leg of an unanswered exchange waits for long, or is on an upstream connection or a backend that does not answer. */
   suspected(exchange: Exchange, leg: Leg): void {
     if (leg.up === undefined) this.#goElsewhere(exchange, leg);
     else if (leg.isSlow && !leg.isSuspect) this.#askSlow(exchange, leg);
@@ -52,7 +52,7 @@ export class Hedges {
     const { clock, upstreams } = this.#parts;
     const now = clock.now();
     const tookMs = leg.sinceSent(now);
-    upstreams.lanesOf(leg.backend)?.reads.answered(tookMs);
+    upstreams.poolOf(leg.backend)?.reads.answered(tookMs);
     this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
     // Who may not read is told so without a look at what is there.
     if ((status >= 300 && status !== 404) || !isFreshRead(order)) return;
@@ -61,17 +61,17 @@ export class Hedges {
   }
 
   #proven(backend: string): void {
-    const reads = this.#parts.upstreams.lanesOf(backend)?.reads;
+    const reads = this.#parts.upstreams.poolOf(backend)?.reads;
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Before its lane's PING is missed it may lie in a hole of that lane's own, which says nothing of its backend. */
+  /** Before its upstream connection's PING is missed it may lie in a hole of that upstream connection's own, which says nothing of its backend. */
   #outdone(leg: Leg, now: number): void {
-    if (!leg.isOnAnsweringLane) return;
-    const lanes = this.#parts.upstreams.lanesOf(leg.backend);
-    if (lanes === undefined) return;
-    const limitMs = lanes.reads.patienceMs(lanes.deadlines.suspectAfterMs);
-    this.#learn(leg.backend, lanes.reads.outdone(leg.sinceSent(now), limitMs));
+    if (!leg.isOnAnsweringConnection) return;
+    const connections = this.#parts.upstreams.poolOf(leg.backend);
+    if (connections === undefined) return;
+    const limitMs = connections.reads.patienceMs(connections.deadlines.suspectAfterMs);
+    this.#learn(leg.backend, connections.reads.outdone(leg.sinceSent(now), limitMs));
   }
 
   #learn(backend: string, evidence: Evidence | undefined): void {
@@ -106,16 +106,16 @@ export class Hedges {
   }
 
   /**
-   * On another lane of the same backend first. Two lanes that fell silent are no accident (path MTU: each swallows the same
+   * On another upstream connection of the same backend first. Two upstream connections that fell silent are no accident (path MTU: each swallows the same
    * answer), so then another backend is asked, if there is one.
    */
   #askTwice(exchange: Exchange, leg: Leg): void {
     const isSuspect = this.#isSuspect(leg.backend);
-    // The hole may be under this lane only; its client is used to this backend's cache (k/k 59848).
-    const prompt = isSuspect ? undefined : this.#parts.upstreams.promptLane(leg.backend, leg.key);
+    // The hole may be under this upstream connection only; its client is used to this backend's cache (k/k 59848).
+    const prompt = isSuspect ? undefined : this.#parts.upstreams.promptConnection(leg.backend, leg.key);
     const another = prompt === undefined || exchange.legs.hasTwo ? this.otherFor(exchange) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // With nobody else there: only its lanes are silent, and a fresh socket may not be.
+    // With nobody else there: only its upstream connections are silent, and a fresh socket may not be.
     const backend = another ?? (isSuspect ? undefined : leg.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;

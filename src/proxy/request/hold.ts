@@ -1,6 +1,6 @@
 /**
  * Requests that no backend can take just now. They wait, unsent, for any verdict that changes that, and are sent in the
- * order in which they came; their lanes are opened no faster than each backend's budget of dials allows.
+ * order in which they came; their upstream connections are opened no faster than each backend's budget of dials allows.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";

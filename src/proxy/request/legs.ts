@@ -36,7 +36,7 @@ export class Legs {
     return this.other;
   }
 
-  /** Takes the place of a leg that waits for a lane: nothing of it was sent. */
+  /** Takes the place of a leg that waits for an upstream connection: nothing of it was sent. */
   move(leg: Leg, backend: string): Leg {
     leg.cancel(false);
     this.tried = [...this.tried, leg.backend];

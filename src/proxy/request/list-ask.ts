@@ -9,13 +9,13 @@ import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";
 import { answerOf } from "../../watch/session/watch-order.ts";
 import type { Order } from "../context/order.ts";
-import type { LaneKey } from "../upstream/lane-key.ts";
 import { Leg, type LegOwner } from "../upstream/leg.ts";
+import type { PoolKey } from "../upstream/pool-key.ts";
 
 export type ListAskParts = {
   readonly clock: Clock;
   readonly order: Order;
-  readonly laneKey: () => LaneKey;
+  readonly poolKey: () => PoolKey;
   /** Reads its body; left out: a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
   /** Called with a fault of ours. */
@@ -44,8 +44,8 @@ export class ListAsk implements LegOwner {
     return this.#parts.order;
   }
 
-  laneKey(): LaneKey {
-    return this.#parts.laneKey();
+  poolKey(): PoolKey {
+    return this.#parts.poolKey();
   }
 
   legHeaders(_leg: Leg, fields: Field[], end: boolean): void {

@@ -71,7 +71,7 @@ export class OriginAsks {
     const ask = new ListAsk(backend, {
       clock,
       order: barePath(watching.order, `/openapi/v3/apis/${group}/${version}`),
-      laneKey: () => watching.laneKey(),
+      poolKey: () => watching.poolKey(),
       faulted: (error) => faulted(journal, error),
       reading: () => new OpenApiTitle(),
       tell: ({ status, version: kind }) => {

@@ -17,8 +17,8 @@ import type { Watching } from "../../watch/session/watching.ts";
 import { isRepeatable, type Order } from "../context/order.ts";
 import { dropsOf } from "../identity/identity.ts";
 import { growWindow } from "../upstream/grow-window.ts";
-import type { LaneKey } from "../upstream/lane-key.ts";
 import type { Leg, LegOwner } from "../upstream/leg.ts";
+import type { PoolKey } from "../upstream/pool-key.ts";
 import { isRefusal, isShort, Refusal } from "../upstream/refusal.ts";
 import { honestCode, isSentAgain } from "./honest-code.ts";
 import { Legs } from "./legs.ts";
@@ -26,9 +26,9 @@ import { RequestBody } from "./request-body.ts";
 
 /** What an exchange asks of its course, and what it reports to it. One for each exchange (serve.ts). */
 export type ExchangeOwner = {
-  /** Which lanes it may use by now. */
-  laneKey(exchange: Exchange): LaneKey;
-  /** One of its legs has no lane in good time, or is on one that does not answer: may it be asked elsewhere too? */
+  /** Which upstream connections it may use by now. */
+  poolKey(exchange: Exchange): PoolKey;
+  /** One of its legs has no upstream connection in good time, or is on one that does not answer: may it be asked elsewhere too? */
   suspected(exchange: Exchange, leg: Leg): void;
   /** One leg was refused, and the other is still out: when is the refusal to be taken after all? */
   refusalHeld(exchange: Exchange): void;
@@ -224,8 +224,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   // --- what its leg tells ---
 
-  laneKey(): LaneKey {
-    return this.#owner.laneKey(this);
+  poolKey(): PoolKey {
+    return this.#owner.poolKey(this);
   }
 
   legOpened(_leg: Leg, up: Side): void {
@@ -293,7 +293,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     if (leg.isMalformed) return this.#owner.failed(this, malformedAnswer(leg));
     const message = `Backend ${leg.backend} was lost before it answered`;
     const failure = new Failure("backend-lost", "backend", message);
-    const isSentAway = code === errorCode.REFUSED_STREAM && leg.isLaneRetiring;
+    const isSentAway = code === errorCode.REFUSED_STREAM && leg.isConnectionRetiring;
     if (this.#maySendAgain(code)) this.#owner.replace(this, failure, isSentAway);
     else if (code === lost) this.#owner.failed(this, failure);
     else if (this.#isRepeatedInVain(code))

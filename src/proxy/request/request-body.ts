@@ -1,5 +1,5 @@
 /**
- * A request's body as far as it may have to be sent (again): all that came before there was a lane, bounded by the
+ * A request's body as far as it may have to be sent (again): all that came before there was an upstream connection, bounded by the
  * client's own window; after that while it is short and nothing is answered.
  */
 
@@ -32,7 +32,7 @@ export class RequestBody {
     return this.#isRepeatable;
   }
 
-  /** What comes before there is a lane. */
+  /** What comes before there is an upstream connection. */
   keep(bytes: Buffer, start: number, end: number): void {
     this.#held.add(bytes, start, end);
   }

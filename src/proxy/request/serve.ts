@@ -50,8 +50,8 @@ import type { Talk } from "../observe/talk.ts";
 import type { Asking, Recall, TimeTravel } from "../observe/time-travel.ts";
 import { choose, elsewhere } from "../upstream/choose.ts";
 import { dial } from "../upstream/dial.ts";
-import type { LaneKey } from "../upstream/lane-key.ts";
 import type { Leg } from "../upstream/leg.ts";
+import type { PoolKey } from "../upstream/pool-key.ts";
 import { isShutdown } from "../upstream/refusal.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import type { Exchanges } from "./exchanges.ts";
@@ -253,7 +253,7 @@ class Course implements ExchangeOwner {
     const { order } = exchange;
     // Nearly every request is decided here.
     if (order.vouched !== undefined || isProvenAt(this.#credential, order.at)) return true;
-    if (this.#entry?.state === "open" || this.laneKey(exchange).trust !== "unproven") return true;
+    if (this.#entry?.state === "open" || this.poolKey(exchange).trust !== "unproven") return true;
     this.#entry = this.#parts.admission.enter({
       address: order.client.address,
       bearer: this.#credential?.key ?? "",
@@ -286,7 +286,7 @@ class Course implements ExchangeOwner {
     else exchange.stopWaiting = stop;
   }
 
-  laneKey({ order }: Exchange): LaneKey {
+  poolKey({ order }: Exchange): PoolKey {
     const { upstreams, trust, admission } = this.#parts;
     const kind = order.kind === "plain" ? "plain" : "long";
     const of = order.vouched?.trust ?? trust.classOf(this.#credential);
@@ -310,7 +310,7 @@ class Course implements ExchangeOwner {
   mayLeave(exchange: Exchange, leg: Leg, refusal: readonly Field[]): boolean {
     const { backends, hedges } = this.#parts;
     const view = backends.views.find(({ name }) => name === leg.backend);
-    if (!isShutdown(refusal, leg.isLaneRetiring || view?.state === "draining")) return false;
+    if (!isShutdown(refusal, leg.isConnectionRetiring || view?.state === "draining")) return false;
     return exchange.legs.tried.length + 1 < limits.attempts && hedges.otherFor(exchange) !== undefined;
   }
 

@@ -68,7 +68,7 @@ export class Credentials {
     return failure;
   }
 
-  /** What to show on a lane of this class; undefined: nothing. */
+  /** What to show on an upstream connection of this class; undefined: nothing. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
     if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
     return this.#loaded.get(trust)?.certificate.pair();

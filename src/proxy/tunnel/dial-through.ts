@@ -1,7 +1,7 @@
 /**
  * Step 5 of 7 for a passthrough: a socket to a backend that answers. TCP alone proves little, since the kernel of a
  * frozen process still accepts; so where nothing but a ClientHello has come yet, which may be said twice, the backend
- * counts that says the first octet back. One that leaves it unanswered for as long as makes a lane suspect is not
+ * counts that says the first octet back. One that leaves it unanswered for as long as makes an upstream connection suspect is not
  * waited for: the next is asked as well.
  */
 import type { Socket } from "node:net";

@@ -17,7 +17,7 @@ export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly upstreams: Upstreams;
   readonly hold: Hold;
-  /** Tunnels open on a backend: no lane counts them. */
+  /** Tunnels open on a backend: no upstream connection counts them. */
   readonly tunnels: (backend: string) => number;
   /** An http/1.1 socket to that backend, ready, within `withinMs`; under our own credential of that class, if any. */
   readonly connect: (

@@ -27,8 +27,8 @@ export function choose({ views, loads, bound, tried }: Choice): string | Failure
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
   const ready = views.filter((view) => view.state === "ready");
-  // Whoever is tried and still ready refused that stream only, with a GOAWAY say, and takes it on another lane. Refused
-  // twice, it may be dying, lane after lane: who is in doubt is the better choice then.
+  // Whoever is tried and still ready refused that stream only, with a GOAWAY say, and takes it on another upstream connection. Refused
+  // twice, it may be dying, upstream connection after upstream connection: who is in doubt is the better choice then.
   const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
   const best =
     bestOf(untried, willing, loads) ??

@@ -1,21 +1,21 @@
-/** When one backend may be dialled: so many lanes a second, and after a loss again and again, further and further apart. */
+/** When one backend may be dialled: so many upstream connections a second, and after a loss again and again, further and further apart. */
 
 import { Budget } from "../../base/budget.ts";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import type { LaneKey } from "./lane-key.ts";
+import type { PoolKey } from "./pool-key.ts";
 
 export class Dials {
   readonly #clock: Clock;
   readonly #again: () => void;
   readonly #usual: Budget;
   readonly #unproven: Budget;
-  /** Each of their answers may cost a lane: what they are dialled takes nothing from newcomers. */
+  /** Each of their answers may cost an upstream connection: what they are dialled takes nothing from newcomers. */
   readonly #rejected: Budget;
   #pauseMs: number = limits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
 
-  /** `again` is called when a lane that was lost should be dialled anew. */
+  /** `again` is called when an upstream connection that was lost should be dialled anew. */
   constructor(clock: Clock, again: () => void) {
     this.#clock = clock;
     this.#again = again;
@@ -25,8 +25,8 @@ export class Dials {
     this.#rejected = new Budget(clock, few, few);
   }
 
-  /** Takes one dial for such lanes; false when the budget is spent. */
-  take({ trust, owner }: LaneKey): boolean {
+  /** Takes one dial for such upstream connections; false when the budget is spent. */
+  take({ trust, owner }: PoolKey): boolean {
     if (trust !== "unproven") return this.#usual.take();
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }

@@ -1,6 +1,6 @@
 /**
- * One asking of one backend for an exchange: it waits for a lane, opens a stream there, and hears that stream and what
- * its lane learns of the backend. What any of it means for the client is the exchange's business.
+ * One asking of one backend for an exchange: it waits for an upstream connection, opens a stream there, and hears that stream and what
+ * its upstream connection learns of the backend. What any of it means for the client is the exchange's business.
  */
 import type { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -8,44 +8,44 @@ import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { Side } from "../../h2/core/side.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Order } from "../context/order.ts";
-import type { Lane, LaneUser } from "./lane.ts";
-import type { LaneKey } from "./lane-key.ts";
-import type { Waiter } from "./lane-row.ts";
+import type { Connection, ConnectionUser } from "./connection.ts";
+import type { PoolKey } from "./pool-key.ts";
 import type { Refusal } from "./refusal.ts";
+import type { Waiter } from "./shard.ts";
 
 /** What a leg tells the exchange that it belongs to. */
 export type LegOwner = {
   readonly order: Order;
-  /** Which lanes the request may use by now. */
-  laneKey(): LaneKey;
+  /** Which upstream connections the request may use by now. */
+  poolKey(): PoolKey;
   /** Its head has gone up: the body may follow. */
   legOpened(leg: Leg, up: Side): void;
-  /** No lane could be had. Nothing was sent. */
+  /** No upstream connection could be had. Nothing was sent. */
   legRefused(leg: Leg, failure: Failure): void;
   legHeaders(leg: Leg, fields: Field[], end: boolean): void;
   /** `bytes[start, end)` of the answer's body, as a SideOwner hears it. */
   legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** `count` octets of the request's body have left. */
   legSent(leg: Leg, count: number): void;
-  /** Its stream was reset, or its lane is lost; the leg is over. */
+  /** Its stream was reset, or its upstream connection is lost; the leg is over. */
   legGone(leg: Leg, code: number): void;
-  /** Its lane or its backend does not answer, or it alone waits for long. Told again at every tick while it does (D6). */
+  /** Its upstream connection or its backend does not answer, or it alone waits for long. Told again at every tick while it does (D6). */
   legSuspected(leg: Leg): void;
   /** What was suspected answers again. */
   legCleared(leg: Leg): void;
-  /** Its lane is whole since the head came that is kept back. */
+  /** Its upstream connection is whole since the head came that is kept back. */
   legPassed(leg: Leg): void;
-  /** Its lane takes nobody any more, or its backend is going: what is there lives on for a while. */
+  /** Its upstream connection takes nobody any more, or its backend is going: what is there lives on for a while. */
   legLeaving(leg: Leg): void;
-  /** A fault of ours: it costs the exchange, and nobody whom the lanes tell after it. */
+  /** A fault of ours: it costs the exchange, and nobody whom the upstream connections tell after it. */
   legFaulted(error: unknown): void;
 };
 
-export class Leg implements LaneUser, Waiter {
+export class Leg implements ConnectionUser, Waiter {
   readonly backend: string;
   /** Another one from the time that the answer is known to be a watch. */
   owner: LegOwner;
-  #lane: Lane | undefined;
+  #connection: Connection | undefined;
   #isSuspect = false;
   /** When its head went up, in whole ms of the clock: a number that needs no memory of its own. Below 0: see `mayHaveRun`. */
   #sentAt = -1;
@@ -54,9 +54,9 @@ export class Leg implements LaneUser, Waiter {
   /** It is over because its answer broke a rule of the protocol. */
   isMalformed = false;
   #stream: Stream | undefined;
-  /** While it waits: where, and for which lanes. */
+  /** While it waits: where, and for which upstream connections. */
   waitsIn: { forget(waiter: Waiter): void } | undefined;
-  key: LaneKey;
+  key: PoolKey;
   /**
    * The head of an answer whose body has not begun, kept back (path MTU: a small head passes, the body does not). Until the
    * body begins, or a PING sent after the head is answered, the request can be asked elsewhere without the client's knowledge.
@@ -69,7 +69,7 @@ export class Leg implements LaneUser, Waiter {
   constructor(backend: string, owner: LegOwner) {
     this.backend = backend;
     this.owner = owner;
-    this.key = owner.laneKey();
+    this.key = owner.poolKey();
   }
 
   // --- what its exchange does with it ---
@@ -94,65 +94,65 @@ export class Leg implements LaneUser, Waiter {
     return (this.#stream?.queuedBytes ?? 0) + (this.refusal?.heldBytes ?? 0);
   }
 
-  /** Does its backend, or its lane, leave a PING unanswered? */
+  /** Does its backend, or its upstream connection, leave a PING unanswered? */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** Has its lane proven since this was sent that it is not in a hole of its own? */
-  get isOnAnsweringLane(): boolean {
-    return this.#lane?.isAnsweringSince(this.#sentAt) === true;
+  /** Has its upstream connection proven since this was sent that it is not in a hole of its own? */
+  get isOnAnsweringConnection(): boolean {
+    return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
 
   keepHead(head: Field[]): void {
     this.head = head;
-    this.#headAt = this.#lane?.now ?? 0;
+    this.#headAt = this.#connection?.now ?? 0;
   }
 
-  /** The lane's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
+  /** The upstream connection's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
   passed(answeredPingAt: number): void {
     if (this.head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.owner.legPassed(this));
   }
 
-  /** Its lane takes nobody any more: the backend has said GOAWAY. */
-  get isLaneRetiring(): boolean {
-    return this.#lane?.isRetiring === true;
+  /** Its upstream connection takes nobody any more: the backend has said GOAWAY. */
+  get isConnectionRetiring(): boolean {
+    return this.#connection?.isRetiring === true;
   }
 
   /** How far away its backend is: what a PING takes there and back; 0 while that is not known. */
   get rttMs(): number {
-    return this.#lane?.rttMs ?? 0;
+    return this.#connection?.rttMs ?? 0;
   }
 
-  /** Nobody wants it any more. `isAnswered`: its final head has come, so that a reset costs the lane nothing (A1). */
+  /** Nobody wants it any more. `isAnswered`: its final head has come, so that a reset costs the upstream connection nothing (A1). */
   cancel(isAnswered: boolean): void {
     this.waitsIn?.forget(this);
     this.waitsIn = undefined;
     this.refusal?.forget();
     const stream = this.#stream;
     this.#stream = undefined;
-    if (stream !== undefined) this.#lane?.cancel(stream, isAnswered);
+    if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
   }
 
-  // --- what the lanes tell ---
+  // --- what the upstream connections tell ---
 
-  wanted(): LaneKey {
-    return this.owner.laneKey();
+  wanted(): PoolKey {
+    return this.owner.poolKey();
   }
 
-  ready(lane: Lane): void {
+  ready(connection: Connection): void {
     this.waitsIn = undefined;
     this.#isSuspect = false;
-    this.#lane = lane;
-    this.#contain(() => this.#open(lane));
+    this.#connection = connection;
+    this.#contain(() => this.#open(connection));
   }
 
-  #open(lane: Lane): void {
+  #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.owner.order;
     // First: a fault in what follows must not make a request that has left look unsent.
-    this.#sentAt = Math.trunc(lane.now);
-    const stream = lane.open(fields, isBodiless, this);
+    this.#sentAt = Math.trunc(connection.now);
+    const stream = connection.open(fields, isBodiless, this);
     stream.isHead = method === "HEAD";
     this.#stream = stream;
     this.owner.legOpened(this, stream);

@@ -1,6 +1,6 @@
 /**
- * Which of one backend's lanes answer? A PING goes out on each at every tick, and each deadline is looked at when it
- * falls due, not at the tick after: one timer for all lanes. Many lanes take turns, until one of them is slow to answer:
+ * Which of one backend's upstream connections answer? A PING goes out on each at every tick, and each deadline is looked at when it
+ * falls due, not at the tick after: one timer for all upstream connections. Many upstream connections take turns, until one of them is slow to answer:
  * then all are asked at once. Time in which our own loop stood still is charged to nobody, and nothing is concluded
  * before the turn's input has been read (F11).
  */
@@ -13,13 +13,13 @@ export type Beat = {
   readonly isTurn: boolean;
   /** Our own loop stood still: what the backend sent may still be unread. */
   readonly isLate: boolean;
-  /** How long a lane may take to open. */
+  /** How long an upstream connection may take to open. */
   readonly dialMs: number;
 };
 
-/** What the pulse needs of a lane. */
+/** What the pulse needs of an upstream connection. */
 export type Pulsed = {
-  /** One of its own among the backend's lanes: whose turn it is goes by it. */
+  /** One of its own among the backend's upstream connections: whose turn it is goes by it. */
   readonly number: number;
   /** Once every interval. */
   tick(beat: Beat): void;
@@ -34,19 +34,19 @@ export type Pulsed = {
 /** `deadAfterAllMs`: how long silence is borne while no backend at all answers (D14). */
 export type PulseTimes = PingTimes & { readonly intervalMs: number; readonly deadAfterAllMs: number };
 
-export type PulseParts<Lane extends Pulsed> = {
+export type PulseParts<Connection extends Pulsed> = {
   readonly clock: Clock;
   readonly times: PulseTimes;
-  readonly lanes: () => Iterable<Lane>;
+  readonly connections: () => Iterable<Connection>;
   /** Told at every look, for as long as it lasts. */
-  readonly suspect: (lane: Lane, silentMs: number) => void;
-  /** Every lane has been looked at. Told at every tick at least. */
+  readonly suspect: (connection: Connection, silentMs: number) => void;
+  /** Every upstream connection has been looked at. Told at every tick at least. */
   readonly looked: () => void;
-  /** Nothing was heard for so long that the lane is given up. */
-  readonly dead: (lane: Lane, silentMs: number) => void;
-  /** Does the backend answer elsewhere? Then a silent lane may only be waiting for its kernel to send again. */
+  /** Nothing was heard for so long that the upstream connection is given up. */
+  readonly dead: (connection: Connection, silentMs: number) => void;
+  /** Does the backend answer elsewhere? Then a silent upstream connection may only be waiting for its kernel to send again. */
   readonly isAnswering: () => boolean;
-  /** When the backend last began to answer again after a silence of all its lanes: a clock reading. */
+  /** When the backend last began to answer again after a silence of all its upstream connections: a clock reading. */
   readonly answersAgainAt: () => number;
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
@@ -58,19 +58,19 @@ export type PulseParts<Lane extends Pulsed> = {
   readonly ticked: () => void;
 };
 
-export class Pulse<Lane extends Pulsed> {
-  readonly #parts: PulseParts<Lane>;
+export class Pulse<Connection extends Pulsed> {
+  readonly #parts: PulseParts<Connection>;
   readonly rtt = new Rtt();
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** In how many beats each lane has its turn. */
+  /** In how many beats each upstream connection has its turn. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;
   #stop: (() => void) | undefined;
 
-  constructor(parts: PulseParts<Lane>) {
+  constructor(parts: PulseParts<Connection>) {
     this.#parts = parts;
     this.#deadlines = parts.times;
   }
@@ -103,12 +103,12 @@ export class Pulse<Lane extends Pulsed> {
   }
 
   #due(): void {
-    const { clock, lanes, times } = this.#parts;
+    const { clock, connections, times } = this.#parts;
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
     // When within this wait the loop stood still is not known: none of it counts.
-    if (isLate) for (const lane of lanes()) lane.forgive(now - this.#waitsSince);
+    if (isLate) for (const connection of connections()) connection.forgive(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
       this.#tickAt = Math.max(this.#tickAt + times.intervalMs, now + times.intervalMs / 2);
@@ -120,18 +120,18 @@ export class Pulse<Lane extends Pulsed> {
     // What arrived while we were busy is read before anyone is judged by it.
     clock.soon(() => this.#look());
     if (!isTick) return;
-    this.#beat(Array.from(lanes()), isLate);
+    this.#beat(Array.from(connections()), isLate);
     this.#parts.ticked();
   }
 
-  #beat(lanes: readonly Lane[], isLate: boolean): void {
+  #beat(connections: readonly Connection[], isLate: boolean): void {
     this.#beats += 1;
-    this.#turns = lanes.length > limits.pingsPerBeat ? limits.pingTurns : 1;
+    this.#turns = connections.length > limits.pingsPerBeat ? limits.pingTurns : 1;
     // A far backend's handshake takes three round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
-    for (const lane of lanes) {
-      const isTurn = (lane.number + this.#beats) % this.#turns === 0;
-      lane.tick({ isTurn, isLate, dialMs });
+    for (const connection of connections) {
+      const isTurn = (connection.number + this.#beats) % this.#turns === 0;
+      connection.tick({ isTurn, isLate, dialMs });
     }
   }
 
@@ -142,21 +142,22 @@ export class Pulse<Lane extends Pulsed> {
     const { suspectAfterMs } = this.#deadlines;
     const suspectAt = this.#judge(silent, () => suspectAfterMs, suspect);
     looked();
-    // Whether it answers elsewhere is known only when all lanes have been looked at.
+    // Whether it answers elsewhere is known only when all upstream connections have been looked at.
     const deadAfterMs = isAnswering() ? this.#patienceMs : this.#deadAfterMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#callRoll(silent)));
   }
 
   /** Those whose PING waits for its answer: few of many. */
-  #silent(): Lane[] {
-    const silent: Lane[] = [];
-    for (const lane of this.#parts.lanes()) if (lane.silentSince !== undefined) silent.push(lane);
+  #silent(): Connection[] {
+    const silent: Connection[] = [];
+    for (const connection of this.#parts.connections())
+      if (connection.silentSince !== undefined) silent.push(connection);
     return silent;
   }
 
   /** One that is slow to answer may be the first of all: the others are asked without waiting for their turns. */
-  #callRoll(silent: readonly Lane[]): number {
+  #callRoll(silent: readonly Connection[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
     const afterMs = limits.rollCallShare * this.#deadlines.suspectAfterMs;
@@ -167,43 +168,43 @@ export class Pulse<Lane extends Pulsed> {
         slow += 1;
       },
     );
-    if (slow > 0) for (const lane of this.#parts.lanes()) lane.ask();
+    if (slow > 0) for (const connection of this.#parts.connections()) connection.ask();
     return nextAt;
   }
 
-  /** Tells of each lane that was silent for so long; returns when the next one will be. */
+  /** Tells of each upstream connection that was silent for so long; returns when the next one will be. */
   #judge(
-    silent: readonly Lane[],
+    silent: readonly Connection[],
     afterMs: (silentSince: number) => number,
-    tell: (lane: Lane, silentMs: number) => void,
+    tell: (connection: Connection, silentMs: number) => void,
   ): number {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
-    for (const lane of silent) {
+    for (const connection of silent) {
       // What is told of one may end others.
-      const { silentSince } = lane;
+      const { silentSince } = connection;
       if (silentSince === undefined) continue;
       // The sum is compared, for it is what the timer is set to: the difference may be less by a rounding, for ever.
       const dueAt = silentSince + afterMs(silentSince);
-      if (now >= dueAt) tell(lane, now - silentSince);
+      if (now >= dueAt) tell(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
     }
     return nextAt;
   }
 
   /**
-   * Of a lane whose backend answers elsewhere. The kernel waits twice as long before each retransmission, so after a hole
+   * Of an upstream connection whose backend answers elsewhere. The kernel waits twice as long before each retransmission, so after a hole
    * the next one comes at the latest as long after its end as it lasted.
    */
   readonly #patienceMs = (silentSince: number): number => {
     const { answersAgainAt, silenceOverAt } = this.#parts;
     const holeMs = Math.max(answersAgainAt(), silenceOverAt()) - silentSince;
-    const mostMs = 2 * holeMs + limits.lanePatienceMs;
-    return Math.max(this.#deadlines.deadAfterMs, limits.lanePatienceMs, holeMs > 0 ? mostMs : 0);
+    const mostMs = 2 * holeMs + limits.connectionPatienceMs;
+    return Math.max(this.#deadlines.deadAfterMs, limits.connectionPatienceMs, holeMs > 0 ? mostMs : 0);
   };
 
   /**
-   * Of a lane whose backend says nothing. If no other backend answers either, the hole is most likely our own (D14). Of such
+   * Of an upstream connection whose backend says nothing. If no other backend answers either, the hole is most likely our own (D14). Of such
    * a hole one backend's answer is the first: the silence of the others is counted from then on.
    */
   readonly #deadAfterMs = (silentSince: number): number => {
@@ -211,7 +212,7 @@ export class Pulse<Lane extends Pulsed> {
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
-    // Without probes the first sign that it answers again may be the kernel's next retransmission on this lane.
+    // Without probes the first sign that it answers again may be the kernel's next retransmission on this upstream connection.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#patienceMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };

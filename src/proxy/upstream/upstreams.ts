@@ -1,16 +1,16 @@
-/** Every backend's lanes, by the backend's name; backends come and go with the configuration. */
+/** Every backend's upstream connections, by the backend's name; backends come and go with the configuration. */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Client } from "../context/client.ts";
 import type { TrustClass } from "../identity/trust.ts";
-import type { Lane } from "./lane.ts";
-import { type LaneKey, type LaneKind, laneKey, rejectedOwner } from "./lane-key.ts";
-import type { Lanes } from "./lanes.ts";
+import type { Connection } from "./connection.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
 export type UpstreamsOptions = {
-  /** Makes the lanes of one backend; called once for each that is new. */
-  readonly lanesFor: (backend: string) => Lanes;
-  /** "none": every client has lanes of its own (D2). */
+  /** Makes the upstream connections of one backend; called once for each that is new. */
+  readonly poolFor: (backend: string) => ConnectionPool;
+  /** "none": every client has upstream connections of its own (D2). */
   readonly sharing: "lanes" | "none";
   /** What part of a backend it counts for, above 0 and at most 1 (slow-start.ts). */
   readonly shareOf: (backend: string) => number;
@@ -18,19 +18,19 @@ export type UpstreamsOptions = {
 
 /** The keys that nearly all requests use, made once. */
 const sharedKeys = {
-  proven: { plain: laneKey("proven", "plain"), long: laneKey("proven", "long") },
-  unproven: { plain: laneKey("unproven", "plain"), long: laneKey("unproven", "long") },
+  proven: { plain: poolKey("proven", "plain"), long: poolKey("proven", "long") },
+  unproven: { plain: poolKey("unproven", "plain"), long: poolKey("unproven", "long") },
   rejected: {
-    plain: laneKey("unproven", "plain", rejectedOwner),
-    long: laneKey("unproven", "long", rejectedOwner),
+    plain: poolKey("unproven", "plain", rejectedOwner),
+    long: poolKey("unproven", "long", rejectedOwner),
   },
-  "front-proxy": { plain: laneKey("front-proxy", "plain"), long: laneKey("front-proxy", "long") },
-  impersonate: { plain: laneKey("impersonate", "plain"), long: laneKey("impersonate", "long") },
+  "front-proxy": { plain: poolKey("front-proxy", "plain"), long: poolKey("front-proxy", "long") },
+  impersonate: { plain: poolKey("impersonate", "plain"), long: poolKey("impersonate", "long") },
 };
 
 export class Upstreams {
   readonly #options: UpstreamsOptions;
-  readonly #lanes = new Map<string, Lanes>();
+  readonly #connections = new Map<string, ConnectionPool>();
   readonly #owners = new WeakMap<Client, string>();
   #ownerCount = 0;
 
@@ -38,56 +38,56 @@ export class Upstreams {
     this.#options = options;
   }
 
-  /** Opens lanes for newcomers and lets go of those that are gone; the others are not touched. */
+  /** Opens upstream connections for newcomers and lets go of those that are gone; the others are not touched. */
   reconcile(backends: readonly string[]): void {
     for (const name of backends) {
-      if (this.#lanes.has(name)) continue;
-      const lanes = this.#options.lanesFor(name);
-      this.#lanes.set(name, lanes);
-      lanes.start();
+      if (this.#connections.has(name)) continue;
+      const connections = this.#options.poolFor(name);
+      this.#connections.set(name, connections);
+      connections.start();
     }
     // After the newcomers: who waits for one that goes is sent to one of those.
-    for (const [name, lanes] of this.#lanes) {
+    for (const [name, connections] of this.#connections) {
       if (backends.includes(name)) continue;
-      this.#lanes.delete(name);
-      lanes.stop();
+      this.#connections.delete(name);
+      connections.stop();
     }
   }
 
-  get all(): ReadonlyMap<string, Lanes> {
-    return this.#lanes;
+  get all(): ReadonlyMap<string, ConnectionPool> {
+    return this.#connections;
   }
 
-  lanesOf(backend: string): Lanes | undefined {
-    return this.#lanes.get(backend);
+  poolOf(backend: string): ConnectionPool | undefined {
+    return this.#connections.get(backend);
   }
 
-  /** A lane with room that is not known to be silent: its PING, if one is under way, has not waited for long. */
-  promptLane(backend: string, key: LaneKey): Lane | undefined {
-    const lane = this.#lanes.get(backend)?.take(key);
-    return lane?.isPrompt === true ? lane : undefined;
+  /** An upstream connection with room that is not known to be silent: its PING, if one is under way, has not waited for long. */
+  promptConnection(backend: string, key: PoolKey): Connection | undefined {
+    const connection = this.#connections.get(backend)?.take(key);
+    return connection?.isPrompt === true ? connection : undefined;
   }
 
   /** The backend is going: what lives on there may move while there is time. */
   leave(backend: string): void {
-    const rows = this.#lanes.get(backend)?.rows ?? [];
-    for (const lane of rows.flatMap(({ lanes }) => lanes)) lane.leave();
+    const rows = this.#connections.get(backend)?.rows ?? [];
+    for (const connection of rows.flatMap(({ connections }) => connections)) connection.leave();
   }
 
-  /** The certificate under which lanes of this class were opened was replaced: so are they. */
+  /** The certificate under which upstream connections of this class were opened was replaced: so are they. */
   renew(trust: TrustClass): void {
-    for (const lanes of this.#lanes.values()) lanes.renew(trust);
+    for (const connections of this.#connections.values()) connections.renew(trust);
   }
 
   unknown(backend: string): Failure {
     return new Failure("no-backend", "proxy", `Backend ${backend} was removed`);
   }
 
-  /** Requests that it has to answer: its streams, and those that wait for a lane and will be. */
+  /** Requests that it has to answer: its streams, and those that wait for an upstream connection and will be. */
   loadOf(backend: string): number {
-    const lanes = this.#lanes.get(backend);
-    if (lanes === undefined) return 0;
-    return lanes.rows.reduce((sum, { waiting }) => sum + waiting, lanes.openStreams);
+    const connections = this.#connections.get(backend);
+    if (connections === undefined) return 0;
+    return connections.rows.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
   }
 
   /** What part of a backend it counts for. */
@@ -97,7 +97,7 @@ export class Upstreams {
 
   /** How long it may be silent before it is suspected, in ms. */
   suspectAfterMs(backend: string): number {
-    return this.#lanes.get(backend)?.deadlines.suspectAfterMs ?? limits.laneDoubtMs;
+    return this.#connections.get(backend)?.deadlines.suspectAfterMs ?? limits.connectionDoubtMs;
   }
 
   /** What counts when one is chosen: the load, `besides` included, as it would be for a whole backend. */
@@ -105,16 +105,16 @@ export class Upstreams {
     return (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
   }
 
-  /** "rejected": on lanes of the unproven that no newcomer shares. */
+  /** "rejected": on upstream connections of the unproven that no newcomer shares. */
   keyFor(
-    wanted: { readonly trust: TrustClass | "rejected"; readonly kind: LaneKind },
+    wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,
-  ): LaneKey {
+  ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && this.#options.sharing === "lanes") return sharedKeys[trust][kind];
-    // Whose lanes carry a credential of ours keep their class: a client's own lanes come without and with it.
+    // Whose upstream connections carry a credential of ours keep their class: a client's own upstream connections come without and with it.
     const isVouched = trust === "front-proxy" || trust === "impersonate";
-    return laneKey(isVouched ? trust : "private", kind, this.#ownerOf(client));
+    return poolKey(isVouched ? trust : "private", kind, this.#ownerOf(client));
   }
 
   #ownerOf(client: Client): string {

@@ -104,7 +104,7 @@ export class Histories {
     const ask = new ListAsk(backend, {
       clock,
       order,
-      laneKey: () => watching.laneKey(),
+      poolKey: () => watching.poolKey(),
       faulted: (error) => watching.legFaulted(error),
       tell: ({ status, version }) => {
         if (status > 0) watching.learnt(status);

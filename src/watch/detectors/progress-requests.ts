@@ -149,11 +149,11 @@ export class ProgressRequests {
       if (answer.status > 0) watching.learnt(answer.status);
       tell(answer);
     };
-    const laneKey = (): ReturnType<Watching["laneKey"]> => watching.laneKey();
+    const poolKey = (): ReturnType<Watching["poolKey"]> => watching.poolKey();
     const ask = new ListAsk(fact.backend, {
       clock,
       order,
-      laneKey,
+      poolKey,
       faulted: (error) => faulted(journal, error),
       tell: heard,
     });

@@ -1,12 +1,12 @@
-/** Where a watch may go, as backends, lanes and caches are just now; judged anew each time that it is asked. */
+/** Where a watch may go, as backends, upstream connections and caches are just now; judged anew each time that it is asked. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import type { Backends } from "../../health/backends.ts";
 import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
-import type { LaneKey } from "../../proxy/upstream/lane-key.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
+import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
 
@@ -23,7 +23,7 @@ export type Seeker = {
   readonly leg: Leg | undefined;
   readonly legs: { readonly resource: string; readonly isRepeating: boolean };
   readonly progress: { readonly resumeVersion: string | undefined };
-  laneKey(): LaneKey;
+  poolKey(): PoolKey;
 };
 
 const nobody: readonly string[] = [];
@@ -66,12 +66,14 @@ export class Destinations {
 
   /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
   isInVain(seeker: Seeker, leg: Leg): boolean {
-    // One that waits for a lane, as all do in a mass move, is better off nowhere else while its backend is well.
+    // One that waits for an upstream connection, as all do in a mass move, is better off nowhere else while its backend is well.
     if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
     if (seeker.leg !== undefined || this.elsewhereFor(seeker, [leg.backend]) !== undefined) return true;
-    // The only one left is waited for, unless another of its lanes answers.
+    // The only one left is waited for, unless another of its upstream connections answers.
     const { upstreams } = this.#parts;
-    return !this.isDoubtful(leg.backend) && upstreams.promptLane(leg.backend, seeker.laneKey()) !== undefined;
+    return (
+      !this.isDoubtful(leg.backend) && upstreams.promptConnection(leg.backend, seeker.poolKey()) !== undefined
+    );
   }
 
   /** It was asked, and nobody else can be. */
@@ -88,7 +90,7 @@ export class Destinations {
   /** Is it known why this leg's backend ends its streams? */
   isLeaving(leg: Leg): boolean {
     const state = this.stateOf(leg.backend);
-    return leg.isLaneRetiring || state === "draining" || state === undefined;
+    return leg.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
   /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */

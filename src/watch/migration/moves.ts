@@ -8,8 +8,8 @@ import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { Connection } from "../../proxy/upstream/connection.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
-import type { Lane } from "../../proxy/upstream/lane.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
@@ -106,23 +106,25 @@ export class Moves {
     return () => this.#forget(watching);
   }
 
-  /** Its leg is on a lane, or a backend, that does not answer. Told again at every tick. */
+  /** Its leg is on an upstream connection, or a backend, that does not answer. Told again at every tick. */
   shadow(watching: Watching, leg: Leg): void {
     // Most of a mass wait for their turn, and are told again: to find out where they would go costs more than that.
     if (!this.#pace.isOpen) return;
     if (!watching.mayHaveTwo) return;
     const isDoubtful = this.where.isDoubtful(leg.backend);
-    const lane = isDoubtful ? undefined : this.#parts.upstreams.promptLane(leg.backend, watching.laneKey());
-    // The hole may be under this lane only: where nobody else answers, a new one to the same backend is dialled.
+    const connection = isDoubtful
+      ? undefined
+      : this.#parts.upstreams.promptConnection(leg.backend, watching.poolKey());
+    // The hole may be under this upstream connection only: where nobody else answers, a new one to the same backend is dialled.
     const last = isDoubtful ? undefined : leg.backend;
     const backend =
-      lane === undefined ? (this.where.elsewhereFor(watching, [leg.backend]) ?? last) : leg.backend;
+      connection === undefined ? (this.where.elsewhereFor(watching, [leg.backend]) ?? last) : leg.backend;
     if (backend === undefined || !this.#pace.take()) return;
     this.shadows += 1;
-    this.#send(watching.ask(backend, "suspect"), lane);
+    this.#send(watching.ask(backend, "suspect"), connection);
   }
 
-  /** Its leg's lane answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
+  /** Its leg's upstream connection answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
   shadowElsewhere(watching: Watching, others: readonly string[]): void {
     const { leg } = watching;
     if (watching.heeds(others)) return;
@@ -133,7 +135,7 @@ export class Moves {
     this.#send(watching.ask(backend, "suspect"), undefined);
   }
 
-  /** Its lane takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
+  /** Its upstream connection takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
   leave(watching: Watching, reason: LeaveReason): void {
     // Whoever has a better reason already goes for that one.
     if (reason === "draining" || !this.#leaving.has(watching)) this.#leaving.set(watching, reason);
@@ -261,7 +263,7 @@ export class Moves {
   }
 
   /**
-   * Whoever was asked in vain is asked again after a pause only: the lanes of a backend that was killed fall one by one,
+   * Whoever was asked in vain is asked again after a pause only: the upstream connections of a backend that was killed fall one by one,
    * and three attempts would be over before it is known.
    */
   #attempt(watching: Watching, hasWaited: boolean): void {
@@ -352,8 +354,8 @@ export class Moves {
     this.leaveLater(watching);
   }
 
-  #send(leg: Leg, lane: Lane | undefined): void {
-    if (lane === undefined) dial(this.#parts.upstreams, leg);
-    else leg.ready(lane);
+  #send(leg: Leg, connection: Connection | undefined): void {
+    if (connection === undefined) dial(this.#parts.upstreams, leg);
+    else leg.ready(connection);
   }
 }

@@ -30,7 +30,7 @@ export class Complaints {
     this.#journal = journal;
   }
 
-  /** It has missed its bookmarks for `silentMs` although its lane answers. */
+  /** It has missed its bookmarks for `silentMs` although its upstream connection answers. */
   hung({ order, resource, backend }: Plaintiff, silentMs: number): void {
     if (!this.#isNews(`hung ${backend} ${resource}`)) return;
     this.#journal.write({

@@ -8,7 +8,7 @@ import type { Phase } from "./progress.ts";
 
 /**
  * How it was over. `unanswered`: nothing came, not even a head. `ended`: END_STREAM. `broken`: a reset, a lost or
- * silent lane, a stream that hangs.
+ * silent upstream connection, a stream that hangs.
  */
 export type Over = "unanswered" | "ended" | "broken";
 

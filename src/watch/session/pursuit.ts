@@ -67,7 +67,7 @@ export class Pursuit {
   }
 
   /**
-   * The one that was counted last could not be asked: there was no lane. Returns for how long the next is put off, a
+   * The one that was counted last could not be asked: there was no upstream connection. Returns for how long the next is put off, a
    * little longer each time, so that nobody is dialled in a loop.
    */
   unsent(): number {

@@ -1,12 +1,12 @@
 /** What a watch may do to the exchange that it is. */
 import type { Side } from "../../h2/core/side.ts";
 import type { Order } from "../../proxy/context/order.ts";
-import type { LaneKey } from "../../proxy/upstream/lane-key.ts";
+import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 
 export type WatchHost = {
   readonly order: Order;
   readonly down: Side;
-  laneKey(): LaneKey;
+  poolKey(): PoolKey;
   /** A backend answered a resume with this status. */
   learnt(status: number): void;
   /** The watch goes on there. */

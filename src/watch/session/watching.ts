@@ -24,8 +24,8 @@ import {
 import type { Client } from "../../proxy/context/client.ts";
 import type { Order } from "../../proxy/context/order.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
-import type { LaneKey } from "../../proxy/upstream/lane-key.ts";
 import { Leg, type LegOwner } from "../../proxy/upstream/leg.ts";
+import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { Complaints } from "./complaints.ts";
 import { isDeadline, type Over, verdictOn } from "./ending.ts";
@@ -251,14 +251,14 @@ export class Watching implements LegOwner {
 
   // --- what its legs tell ---
 
-  /** As it is sent now: events may have come while a leg waited for its lane. */
+  /** As it is sent now: events may have come while a leg waited for its upstream connection. */
   get order(): Order {
     const { host, asked } = this.#parts;
     return orderAt(host.order, asked, this.progress.resumeVersion, this.legs.timesOfNext);
   }
 
-  laneKey(): LaneKey {
-    return this.#parts.host.laneKey();
+  poolKey(): PoolKey {
+    return this.#parts.host.poolKey();
   }
 
   legOpened(leg: Leg): void {
@@ -453,7 +453,7 @@ export class Watching implements LegOwner {
     this.#pursuit.untilAnswered(isAlone, () => this.#giveUp(side));
   }
 
-  /** Its lane is lost, or silent, before its answer. */
+  /** Its upstream connection is lost, or silent, before its answer. */
   #lostUnanswered(side: WatchLeg | undefined): void {
     const isOnly = side !== undefined && side === this.legs.other && this.legs.first === undefined;
     if (isOnly && side.isOpened && !side.isAccepted) this.#pursuit.lost();

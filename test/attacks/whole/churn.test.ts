@@ -20,8 +20,8 @@ test("A1: a thousand requests that are reset at once end the session, and the ba
   assert.ok(scene.target.asked - before < 300 + 60, `${scene.target.asked - before} were asked`);
 });
 
-test("A1: many clients that each stay below their budget do not earn the shared lanes an end", async () => {
-  const { lanesClosed } = await scene.proxy.state();
+test("A1: many clients that each stay below their budget do not earn the shared upstream connections an end", async () => {
+  const { connectionsClosed } = await scene.proxy.state();
   const writer = await scene.attacker();
   writer.send(headers(1).post("/api/v1/hang"));
   for (let round = 0; round < 5; round += 1) {
@@ -32,26 +32,26 @@ test("A1: many clients that each stay below their budget do not earn the shared 
   }
   const heard = writer.heard.filter((line) => /HEADERS|RST_STREAM|GOAWAY/.test(line));
   const state = await scene.settled();
-  // Lanes that have reset many are let go by us; nothing that was on one is lost with it.
-  assert.equal(new Set(state.lanesClosed.slice(lanesClosed.length)), new Set(["ended"]));
+  // Upstream connections that have reset many are let go by us; nothing that was on one is lost with it.
+  assert.equal(new Set(state.connectionsClosed.slice(connectionsClosed.length)), new Set(["ended"]));
   assert.equal(heard, []);
 });
 
 test("A1: what an attack has opened upstream is closed 5 s after it", async () => {
-  const lanes = async (): Promise<number> => {
-    const { lanesOpened, lanesClosed } = await scene.proxy.state();
-    return lanesOpened - lanesClosed.length;
+  const connections = async (): Promise<number> => {
+    const { connectionsOpened, connectionsClosed } = await scene.proxy.state();
+    return connectionsOpened - connectionsClosed.length;
   };
   const before = scene.target.asked;
   const clients = await Promise.all(Array.from({ length: 8 }, () => scene.attacker()));
   for (const client of clients) client.send(...ids(95).map((id) => headers(id).get("/api/v1/hang")));
   for (let tries = 0; tries < 100 && scene.target.asked - before < 8 * 95; tries += 1) await pause(50);
-  const most = await lanes();
+  const most = await connections();
   for (const client of clients) client.send(...ids(95).map((id) => reset(id, "CANCEL")));
   assert.ok(most > 6, `${most} lanes after it`);
   await pause(5000);
   // Two warm ones, and those of the bystander and of the last of the attackers.
-  const left = await lanes();
+  const left = await connections();
   assert.ok(left <= 5, `${most} lanes after it, ${left} are left`);
 });
 

@@ -1,6 +1,6 @@
 /**
  * What we add to a request must not make one of its fields longer than a backend takes: whatever is built on nghttp2 ends
- * its session for a field beyond 64 KiB, and that may be a lane of many (A7).
+ * its session for a field beyond 64 KiB, and that may be an upstream connection of many (A7).
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -23,14 +23,14 @@ for (const query of [
   "watch=1&resourceVersion=0&sendInitialEvents=true",
 ])
   test(`A7: a ${query} of 65,520 octets is asked for as it is, without bookmarks of ours`, async () => {
-    const { lanesClosed } = await scene.proxy.state();
+    const { connectionsClosed } = await scene.proxy.state();
     const path = `/api/v1/pods?${query}&x=`.padEnd(65_520, "y");
     const client = await scene.attacker();
     client.send(...whole(path));
     await client.expect(/^HEADERS 1 :status=200/);
     await client.expect(/^DATA 1 /);
     assert.is(scene.target.seen(path), 1);
-    assert.is((await scene.proxy.state()).lanesClosed.length, lanesClosed.length);
+    assert.is((await scene.proxy.state()).connectionsClosed.length, connectionsClosed.length);
   });
 
 test("A7: addresses behind a trusted forwarder that come to more than a field are left out, but for the forwarder's own", async () => {

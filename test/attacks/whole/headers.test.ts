@@ -90,15 +90,15 @@ test("A7: ten thousand fields are one 431, not ten thousand fields upstream", as
   await client.expect(/HEADERS 3 :status=200/);
 });
 
-test("A7: a field beyond 64 KiB is one 431, for it would end the lane of a backend that is built on nghttp2", async () => {
-  const { lanesClosed } = await scene.proxy.state();
+test("A7: a field beyond 64 KiB is one 431, for it would end the upstream connection of a backend that is built on nghttp2", async () => {
+  const { connectionsClosed } = await scene.proxy.state();
   const client = await scene.attacker();
   const long: Fields = [["x-long", "y".repeat(65_537)]];
   client.send(continued(headers(1).get("/evil", ...long), 16_000, 16_000, 16_000, 16_000));
   await client.expect(/HEADERS 1 :status=431/);
   client.send(headers(3).get("/api"));
   await client.expect(/HEADERS 3 :status=200/);
-  assert.is((await scene.proxy.state()).lanesClosed.length, lanesClosed.length);
+  assert.is((await scene.proxy.state()).connectionsClosed.length, connectionsClosed.length);
 });
 
 test("the honest twin of A7: a field of 64 KiB passes", async () => {

@@ -125,7 +125,7 @@ for (const [what, [play, line]] of Object.entries(cut)) {
   });
 }
 
-/** The lane dies; a GET that was not answered yet is answered by the other backend. */
+/** The upstream connection dies; a GET that was not answered yet is answered by the other backend. */
 const deadly: Record<string, Play> = {
   PUSH_PROMISE: (id) => [raw(5, 4, id, Buffer.from([0, 0, 0, 2, 0x88]))],
   "MAX_FRAME_SIZE=0": () => [settings({ MAX_FRAME_SIZE: 0 })],
@@ -145,7 +145,7 @@ const deadly: Record<string, Play> = {
 };
 
 for (const [what, play] of Object.entries(deadly)) {
-  test(`A60: ${what} ends that lane, and a GET on it is answered elsewhere`, async () => {
+  test(`A60: ${what} ends that upstream connection, and a GET on it is answered elsewhere`, async () => {
     hostile.play = ({ id, say }) => say(...play(id).flat());
     const own = await client();
     own.send(headers(1).get("/api/v1/pods"));
@@ -154,8 +154,8 @@ for (const [what, play] of Object.entries(deadly)) {
   });
 }
 
-test("A60: a flood of DATA for a stream that is over ends that lane", async () => {
-  const { lanesClosed } = await scene.proxy.state();
+test("A60: a flood of DATA for a stream that is over ends that upstream connection", async () => {
+  const { connectionsClosed } = await scene.proxy.state();
   hostile.play = ({ id, say }) => {
     say(headers(id).status(200, ok), data(id, "whole", "end"));
     for (let count = 0; count < 400; count += 1) say(data(id, Buffer.alloc(16_384)));
@@ -163,7 +163,7 @@ test("A60: a flood of DATA for a stream that is over ends that lane", async () =
   const own = await client();
   own.send(headers(1).get("/api/v1/pods"));
   await own.expect(/DATA 1 "whole" END/);
-  await closedOne(lanesClosed.length);
+  await closedOne(connectionsClosed.length);
 });
 
 const nothing: Record<string, (id: number) => Frame> = {
@@ -174,8 +174,8 @@ const nothing: Record<string, (id: number) => Frame> = {
 };
 
 for (const [what, frame] of Object.entries(nothing))
-  test(`A60: a flood of ${what} ends that lane`, async () => {
-    const { lanesClosed } = await scene.proxy.state();
+  test(`A60: a flood of ${what} ends that upstream connection`, async () => {
+    const { connectionsClosed } = await scene.proxy.state();
     hostile.play = ({ id, say }) => {
       say(headers(id).status(200, ok), data(id, "whole", "end"));
       say(...Array.from({ length: 60_000 }, () => frame(id)));
@@ -183,19 +183,19 @@ for (const [what, frame] of Object.entries(nothing))
     const own = await client();
     own.send(headers(1).get("/api/v1/pods"));
     await own.expect(/DATA 1 "whole" END/);
-    await closedOne(lanesClosed.length);
+    await closedOne(connectionsClosed.length);
   });
 
-test("A60: a flood of empty DATA ends that lane, whether its client reads or not", async () => {
+test("A60: a flood of empty DATA ends that upstream connection, whether its client reads or not", async () => {
   for (const window of [0, 65_535]) {
-    const { lanesClosed } = await scene.proxy.state();
+    const { connectionsClosed } = await scene.proxy.state();
     hostile.play = ({ id, say }) => {
       say(headers(id).status(200, ok), data(id, "x"));
       say(...Array.from({ length: 60_000 }, () => data(id, "")));
     };
     const own = await client(settings({ INITIAL_WINDOW_SIZE: window }));
     own.send(headers(1).get("/api/v1/pods"));
-    await closedOne(lanesClosed.length);
+    await closedOne(connectionsClosed.length);
   }
 });
 
@@ -222,10 +222,10 @@ test("A60: windows shut for good hold an upload back at its client, and cost no 
   assert.ok(after.heapBytes - before.heapBytes < 2 << 20, `${after.heapBytes - before.heapBytes}`);
 });
 
-/** Waits until one more lane has ended than these. */
+/** Waits until one more upstream connection has ended than these. */
 async function closedOne(before: number): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {
-    if ((await scene.proxy.state()).lanesClosed.length > before) return;
+    if ((await scene.proxy.state()).connectionsClosed.length > before) return;
     await pause(50);
   }
   assert.unreachable("no lane has ended");

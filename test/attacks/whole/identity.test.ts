@@ -239,7 +239,7 @@ function renew({ certificate, key }: Pair): void {
 const certificateNow = async (): Promise<string | undefined> =>
   (await ask("h2", { pair: alice })).shown?.certificate;
 
-test("A44: our own certificate ends while a watch and a tunnel live on its lane: both go on, and no request is told 401", async () => {
+test("A44: our own certificate ends while a watch and a tunnel live on its upstream connection: both go on, and no request is told 401", async () => {
   const lifeMs = 5000;
   const began = Date.now();
   renew(pki.authority.issue({ name: "front-proxy-short", usage: "client", notAfter: began + lifeMs }));

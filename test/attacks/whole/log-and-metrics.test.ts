@@ -71,13 +71,13 @@ test("A55: no credential is in what the journal, the metrics or an answer of our
     ),
   );
   await scene.ready("target");
-  const { failures, refusals, faults, lanesClosed } = await scene.proxy.state();
+  const { failures, refusals, faults, connectionsClosed } = await scene.proxy.state();
   const all = [
     await scene.metrics(),
     ...failures,
     ...refusals,
     ...faults,
-    ...lanesClosed,
+    ...connectionsClosed,
     ...client.texts.values(),
   ];
   assert.not.match(all.join("\n"), secret);

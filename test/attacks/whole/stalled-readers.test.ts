@@ -1,4 +1,4 @@
-/** A19: whoever asks for much and takes little. What waits is bounded, the bystander's lane is not held up, nothing stays. */
+/** A19: whoever asks for much and takes little. What waits is bounded, the bystander's upstream connection is not held up, nothing stays. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf } from "../../support/attack.ts";

@@ -1,4 +1,4 @@
-/** What a backend may answer on a lane, and what is never passed on (A29, A37). */
+/** What a backend may answer on an upstream connection, and what is never passed on (A29, A37). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
@@ -86,7 +86,7 @@ test("a HEAD's answer and a 304 promise a body that does not come (RFC 9110 §8.
   assert.equal(cached.ear.lines, ["headers :status=304 content-length=500 end"]);
 });
 
-test("HEADERS on a stream that a lane never opened end the session", () => {
+test("HEADERS on a stream that an upstream connection never opened end the session", () => {
   for (const id of [1, 2]) {
     const rig = clientRig();
     rig.peer.sends(headers(id).status(200));

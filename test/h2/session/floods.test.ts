@@ -12,7 +12,7 @@ const bursts: Record<FloodKind, number> = {
   priority: limits.priorityBurst,
   update: limits.updateBurst,
   empty: limits.emptyDataBurst,
-  lane: limits.laneFramesBurst,
+  connection: limits.connectionFramesBurst,
   unknown: limits.unknownBurst,
   reset: limits.resetBurst,
 };

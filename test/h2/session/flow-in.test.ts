@@ -97,7 +97,7 @@ test("a client's window is granted as its octets go on, and not before (A19)", (
   rig.peer.expects(windowUpdate(1, 65_536));
 });
 
-test("a lane's session window is granted on arrival, its streams' when their octets have gone on", () => {
+test("an upstream connection's session window is granted on arrival, its streams' when their octets have gone on", () => {
   const rig = clientRig();
   const { stream } = asked(rig);
   rig.peer.sends(headers(1).status(200));
@@ -112,7 +112,7 @@ test("a lane's session window is granted on arrival, its streams' when their oct
     rig.peer.sends(data(1, Buffer.alloc(16_384)));
     stream.grant(16_384);
   }
-  assert.is(rig.peer.granted(0) - granted, limits.laneWindowBytes / 4);
+  assert.is(rig.peer.granted(0) - granted, limits.connectionWindowBytes / 4);
 });
 
 test("a grant of more than there is, or for a stream that has closed, gives nothing twice", () => {

@@ -125,7 +125,7 @@ test("RST_STREAM again and again on a closed stream ends the session (A15)", () 
   assert.is(lastLine(rig), "GOAWAY 1 ENHANCE_YOUR_CALM");
 });
 
-test("a backend's resets and our own cost a lane no budget", () => {
+test("a backend's resets and our own cost an upstream connection no budget", () => {
   const rig = clientRig();
   for (let count = 0; count < 500; count++) {
     const id = rig.session.open(request, true, new Ear()).id;

@@ -56,7 +56,7 @@ test("a client sends its preface, refuses push, and is settled once the server's
   rig.clock.turn();
   rig.peer.expects(
     `SETTINGS ENABLE_PUSH=0 INITIAL_WINDOW_SIZE=${limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
-    windowUpdate(0, limits.laneWindowBytes - 65_535),
+    windowUpdate(0, limits.connectionWindowBytes - 65_535),
   );
   assert.not(rig.session.isSettled);
   rig.peer.sends(settings({ MAX_CONCURRENT_STREAMS: 250 }));

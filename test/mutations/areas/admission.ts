@@ -58,13 +58,13 @@ export const admission: readonly Defect[] = [
     ["proxy/identity/trust", "a JWT is proven no longer"],
   ),
   defect(
-    "a stall of ours counts against those who wait for a lane",
+    "a stall of ours counts against those who wait for an upstream connection",
     {
-      file: "proxy/upstream/lanes.ts",
+      file: "proxy/upstream/connection-pool.ts",
       find: "this.#attend(row, this.#options.patience.now());",
       replace: "this.#attend(row, now);",
     },
-    ["proxy/upstream/lane-row", "a stall of ours refuses none"],
+    ["proxy/upstream/shard", "a stall of ours refuses none"],
   ),
   defect(
     "a stall of ours counts against those who are held",

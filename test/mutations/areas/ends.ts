@@ -114,8 +114,8 @@ export const ends: readonly Defect[] = [
     ["flows/cancellation", "asked of two: RST_STREAM"],
   ),
   defect(
-    "who waits for a lane is not forgotten",
+    "who waits for an upstream connection is not forgotten",
     { file: "proxy/upstream/leg.ts", find: "    this.waitsIn?.forget(this);\n", replace: "" },
-    ["flows/cancellation", "waiting for a lane: RST_STREAM"],
+    ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
 ];

@@ -55,7 +55,7 @@ export const health: readonly Defect[] = [
       find: 'isUrgent(held) && held.fresh !== "answer" ? limits.probesAtOnce : 1',
       replace: "isUrgent(held) ? 1 : 1",
     },
-    ["health/prober", "while lanes are silent it asks every 250 ms"],
+    ["health/prober", "while upstream connections are silent it asks every 250 ms"],
   ),
   defect(
     "silence of a socket that began before the last answer arrived counts against the backend",

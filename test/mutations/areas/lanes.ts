@@ -1,98 +1,101 @@
-/** Faults in lanes, their PINGs and what they say of their backend. */
+/** Faults in upstream connections, their PINGs and what they say of their backend. */
 import { type Defect, defect } from "../defect.ts";
 
-export const lanes: readonly Defect[] = [
+export const connections: readonly Defect[] = [
   defect(
-    "a lane resets as often as it is asked to, and takes new streams",
+    "an upstream connection resets as often as it is asked to, and takes new streams",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
       replace: "",
     },
-    ["proxy/upstream/lane", "beyond its budget of resets"],
+    ["proxy/upstream/connection", "beyond its budget of resets"],
   ),
   defect(
     "what a client gave up beyond the budget runs on",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
       replace: "if (!isAnswered && !this.#resets.take(this.#resetCost)) return;",
     },
-    ["proxy/upstream/lane", "beyond its budget of resets"],
+    ["proxy/upstream/connection", "beyond its budget of resets"],
   ),
   defect(
     "a backend that allows few streams is reset as often as any",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "this.#resets.take(this.#resetCost)",
       replace: "this.#resets.take()",
     },
-    ["proxy/upstream/lane", "a backend that allows few streams bears few resets"],
+    ["proxy/upstream/connection", "a backend that allows few streams bears few resets"],
   ),
   defect(
     "the answer to our own GOAWAY counts as one of the backend's",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "this.#session.isPeerGoing && !this.#hasYielded",
       replace: "this.#session.isPeerGoing",
     },
-    ["proxy/upstream/lane", "a backend that answers our GOAWAY"],
+    ["proxy/upstream/connection", "a backend that answers our GOAWAY"],
   ),
   defect(
     "a slow upload is taken for silence",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "if (waiting < this.#waitingBytes) this.#heardAt = this.now;",
       replace: "",
     },
-    ["proxy/upstream/lane", "a PING behind a backlog"],
+    ["proxy/upstream/connection", "a PING behind a backlog"],
   ),
   defect(
-    "a lane takes more streams than its backend allows",
+    "an upstream connection takes more streams than its backend allows",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "Math.min(this.#options.mostStreams, this.#session.peerMaxStreams)",
       replace: "this.#options.mostStreams",
     },
-    ["proxy/upstream/lanes", "a lane takes no more streams than its backend allows"],
+    [
+      "proxy/upstream/connection-pool",
+      "an upstream connection takes no more streams than its backend allows",
+    ],
   ),
   defect(
-    "watches and GETs share lanes",
+    "watches and GETs share upstream connections",
     {
-      file: "proxy/upstream/lane-key.ts",
+      file: "proxy/upstream/pool-key.ts",
       find: 'owner === "" ? `${trust} ${kind}` :',
       replace: 'owner === "" ? `${trust}` :',
     },
-    ["proxy/upstream/lanes", "short requests and watches never share a lane"],
+    ["proxy/upstream/connection-pool", "short requests and watches never share an upstream connection"],
   ),
   defect(
-    "private lanes are everybody's",
+    "private upstream connections are everybody's",
     {
-      file: "proxy/upstream/lane-key.ts",
+      file: "proxy/upstream/pool-key.ts",
       find: "`${trust} ${kind} ${owner}`",
       replace: "`${trust} ${kind}`",
     },
-    ["proxy/upstream/lanes", "sharing none gives every client lanes of its own"],
+    ["proxy/upstream/connection-pool", "sharing none gives every client upstream connections of its own"],
   ),
   defect(
-    "idle lanes stay",
-    { file: "proxy/upstream/lane-row.ts", find: "now - lane.idleSince > ms", replace: "ms < 0" },
-    ["proxy/upstream/lanes", "lanes beyond the warm ones go"],
+    "idle upstream connections stay",
+    { file: "proxy/upstream/shard.ts", find: "now - connection.idleSince > ms", replace: "ms < 0" },
+    ["proxy/upstream/connection-pool", "upstream connections beyond the warm ones go"],
   ),
   defect(
     "what a burst has opened stays for a minute",
     {
-      file: "proxy/upstream/lane-row.ts",
-      find: "idleFor(limits.spareLaneMs)",
-      replace: "idleFor(limits.idleLaneMs)",
+      file: "proxy/upstream/shard.ts",
+      find: "idleFor(limits.spareConnectionMs)",
+      replace: "idleFor(limits.idleConnectionMs)",
     },
-    ["proxy/upstream/lane-row", "lanes that a burst has opened close within 5 s"],
+    ["proxy/upstream/shard", "upstream connections that a burst has opened close within 5 s"],
   ),
   defect(
-    "our own stall is held against lanes",
+    "our own stall is held against upstream connections",
     {
       file: "proxy/upstream/pulse.ts",
-      find: "if (isLate) for (const lane of lanes()) lane.forgive(now - this.#waitsSince);",
+      find: "if (isLate) for (const connection of connections()) connection.forgive(now - this.#waitsSince);",
       replace: "",
     },
     ["proxy/upstream/pulse", "time in which our own loop stood still"],
@@ -101,19 +104,19 @@ export const lanes: readonly Defect[] = [
     "a deadline is met late",
     {
       file: "proxy/upstream/pulse.ts",
-      find: "if (now >= dueAt) tell(lane, now - silentSince);",
-      replace: "if (now > dueAt + 50) tell(lane, now - silentSince);",
+      find: "if (now >= dueAt) tell(connection, now - silentSince);",
+      replace: "if (now > dueAt + 50) tell(connection, now - silentSince);",
     },
     ["proxy/upstream/pulse", "deadlines are kept to the millisecond"],
   ),
   defect(
-    "a lane in a hole that heals dies",
+    "an upstream connection in a hole that heals dies",
     {
       file: "proxy/upstream/pulse.ts",
       find: "isAnswering() ? this.#patienceMs : this.#deadAfterMs",
       replace: "this.#deadAfterMs",
     },
-    ["proxy/upstream/pulse", "a silent lane of a backend that answers elsewhere"],
+    ["proxy/upstream/pulse", "a silent upstream connection of a backend that answers elsewhere"],
   ),
   defect(
     "a head goes to its client before its body has begun",
@@ -127,7 +130,7 @@ export const lanes: readonly Defect[] = [
   defect(
     "a head without a body is kept for ever",
     {
-      file: "proxy/upstream/lane.ts",
+      file: "proxy/upstream/connection.ts",
       find: "      leg.passed(this.#answeredPingAt);\n",
       replace: "",
     },
@@ -137,13 +140,13 @@ export const lanes: readonly Defect[] = [
     "lost large packets are called a failed dial",
     {
       file: "health/backends.ts",
-      find: 'lanes === "answering" && this.#met.get(name) === "silence tcp"',
+      find: 'connections === "answering" && this.#met.get(name) === "silence tcp"',
       replace: "false",
     },
     ["flows/large-packets", "and nothing is under way"],
   ),
   defect(
-    "lanes die while no backend answers",
+    "upstream connections die while no backend answers",
     {
       file: "proxy/upstream/pulse.ts",
       find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
@@ -152,7 +155,7 @@ export const lanes: readonly Defect[] = [
     ["flows/all-silent", "all silent for 5000 ms"],
   ),
   defect(
-    "an old lane is not given the time that its kernel takes after a long hole",
+    "an old upstream connection is not given the time that its kernel takes after a long hole",
     {
       file: "proxy/upstream/pulse.ts",
       find: "holeMs > 0 ? mostMs : 0",
@@ -236,31 +239,31 @@ export const lanes: readonly Defect[] = [
     "one GOAWAY is taken for all",
     {
       file: "proxy/upstream/witness.ts",
-      find: "opened.length > 0 && opened.every((lane) => lane.isPeerGoing)",
-      replace: "opened.some((lane) => lane.isPeerGoing)",
+      find: "opened.length > 0 && opened.every((connection) => connection.isPeerGoing)",
+      replace: "opened.some((connection) => connection.isPeerGoing)",
     },
-    ["proxy/upstream/witness", "GOAWAY on one lane is that lane's"],
+    ["proxy/upstream/witness", "GOAWAY on one upstream connection is that upstream connection's"],
   ),
   defect(
-    "one silent lane makes its backend suspect",
+    "one silent upstream connection makes its backend suspect",
     {
       file: "proxy/upstream/witness.ts",
       find: "      return;\n    }\n    this.#isSilent = true;",
       replace: "    }\n    this.#isSilent = true;",
     },
-    ["proxy/upstream/witness", "one silent lane among others"],
+    ["proxy/upstream/witness", "one silent upstream connection among others"],
   ),
   defect(
-    "a lane that falls silent in the middle of an answer has no probe asked for large packets",
+    "an upstream connection that falls silent in the middle of an answer has no probe asked for large packets",
     {
       file: "proxy/upstream/witness.ts",
-      find: "if (isNews && lane.wasInUse) this.#parts.doubtLarge();",
+      find: "if (isNews && connection.wasInUse) this.#parts.doubtLarge();",
       replace: "",
     },
     ["flows/large-packets", "handshakes come through"],
   ),
   defect(
-    "a probe that is slow while a lane recovers makes it a path MTU",
+    "a probe that is slow while an upstream connection recovers makes it a path MTU",
     {
       file: "health/prober.ts",
       find: "if (this.#running.has(run) && mayLoseLarge()) learn",
@@ -292,20 +295,20 @@ export const lanes: readonly Defect[] = [
     ["health/probes/ready", "request and answer each take a large packet"],
   ),
   defect(
-    "a LIST that two lanes of a backend swallow is asked at a third of them",
+    "a LIST that two upstream connections of a backend swallow is asked at a third of them",
     {
       file: "proxy/request/hedge.ts",
       find: "prompt === undefined || exchange.legs.hasTwo ?",
       replace: "prompt === undefined ?",
     },
-    ["proxy/request/hedge", "two lanes of one backend swallow the same LIST"],
+    ["proxy/request/hedge", "two upstream connections of one backend swallow the same LIST"],
   ),
   defect(
     "a pause of ours is charged from its beginning to the next beat",
     {
       file: "proxy/upstream/pulse.ts",
-      find: "lane.forgive(now - this.#waitsSince)",
-      replace: "lane.forgive(lateMs)",
+      find: "connection.forgive(now - this.#waitsSince)",
+      replace: "connection.forgive(lateMs)",
     },
     ["flows/standstill", "paused for 5 s"],
   ),

@@ -9,7 +9,10 @@ export const wire: readonly Defect[] = [
       find: "if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;",
       replace: "void this.#joins;",
     },
-    ["proxy/request/relay", "an upload in frames of one octet reaches the lane in a tenth of them"],
+    [
+      "proxy/request/relay",
+      "an upload in frames of one octet reaches the upstream connection in a tenth of them",
+    ],
   ),
   defect(
     "tiny frames of two uploads by turns go on one by one",
@@ -18,7 +21,10 @@ export const wire: readonly Defect[] = [
       find: "this.#dataTurn === outflow.turn && !writer.endsWith(this.id)",
       replace: "this.#dataTurn < -1 && !writer.endsWith(this.id) && outflow.turn < 0",
     },
-    ["proxy/request/relay", "an upload in frames of one octet reaches the lane in a tenth of them"],
+    [
+      "proxy/request/relay",
+      "an upload in frames of one octet reaches the upstream connection in a tenth of them",
+    ],
   ),
   defect(
     "DATA joins a frame that ends its stream",
@@ -32,7 +38,10 @@ export const wire: readonly Defect[] = [
       find: "const flags = endStream ? flag.END_STREAM : 0;",
       replace: "const flags = 0;",
     },
-    ["proxy/request/relay", "an upload in frames of one octet reaches the lane in a tenth of them"],
+    [
+      "proxy/request/relay",
+      "an upload in frames of one octet reaches the upstream connection in a tenth of them",
+    ],
   ),
   defect(
     "a token is read in quadratic time",
@@ -53,7 +62,7 @@ export const wire: readonly Defect[] = [
     "answers pay for resets",
     {
       file: "h2/session/floods.ts",
-      find: 'if (kind === "reset" || kind === "lane") return false;',
+      find: 'if (kind === "reset" || kind === "connection") return false;',
       replace: "",
     },
     ["h2/session/floods", "no answer pays for a reset"],

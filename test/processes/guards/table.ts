@@ -148,8 +148,8 @@ export const guards: readonly Guard[] = [
       find: "const of = order.vouched?.trust ?? trust.classOf(this.#credential);",
       replace: "const of = trust.classOf(this.#credential);",
     },
-    test: "test/proxy/upstream/lane-row.test.ts",
-    fails: "never meet on a lane (D9)",
+    test: "test/proxy/upstream/shard.test.ts",
+    fails: "never meet on an upstream connection (D9)",
   },
   {
     row: "A43",
@@ -177,11 +177,11 @@ export const guards: readonly Guard[] = [
     row: "A44",
     without: "lanes go on under a certificate that was replaced",
     removal: {
-      file: "proxy/upstream/lanes.ts",
+      file: "proxy/upstream/connection-pool.ts",
       find: "if (row.key.trust === trust && outdate(row)) this.#dial(row);",
       replace: "",
     },
-    test: "test/proxy/upstream/lane-row.test.ts",
+    test: "test/proxy/upstream/shard.test.ts",
     fails: "A44",
   },
   {

@@ -15,7 +15,7 @@ const some: Figures = {
   timers: 20,
   sockets: 20,
   others: 26,
-  lanes: 9,
+  connections: 9,
   streams: 1,
   sessions: 1,
   plain: 0,

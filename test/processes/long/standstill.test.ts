@@ -59,7 +59,7 @@ class Exec {
   }
 }
 
-test("a pause of 30 s: no watch, exec, session, lane or backend is judged by that time", async () => {
+test("a pause of 30 s: no watch, exec, session, upstream connection or backend is judged by that time", async () => {
   const scene = await Scene.open({});
   scenes.push(scene);
   const { pid, place } = scene.proxy;
@@ -91,7 +91,7 @@ test("a pause of 30 s: no watch, exec, session, lane or backend is judged by tha
   exec.send("after ");
   await exec.expect("after ");
   const after = await scene.proxy.state();
-  assert.equal([after.lanesClosed, after.failures], [before.lanesClosed, before.failures]);
+  assert.equal([after.connectionsClosed, after.failures], [before.connectionsClosed, before.failures]);
   const verdicts = (text: string): string[] =>
     text.split("\n").filter((line) => line.includes("state_transitions_total{"));
   assert.equal(verdicts(await scene.metrics()), verdicts(metrics));

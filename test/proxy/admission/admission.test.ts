@@ -200,7 +200,7 @@ test("after a restart, 300 new bearers begin with 10 watches each: none is refus
   assert.is(late.status, "200");
 });
 
-test("watches that began on an unproven lane hold up no newcomer, however many they are", () => {
+test("watches that began on an unproven upstream connection hold up no newcomer, however many they are", () => {
   const path = authenticating();
   const ears = herd(path, 2800, 1, 2000);
   path.clock.advance(100);

@@ -26,7 +26,7 @@ test("a thousand clients leave nothing behind", () => {
   }
   path.settle();
   assert.is(path.exchanges.size, 0);
-  // Beyond the budget of resets their streams are let go as it grows again: 33 a second for each lane.
+  // Beyond the budget of resets their streams are let go as it grows again: 33 a second for each upstream connection.
   path.clock.advance(60_000);
   assert.is(path.upstreams.loadOf("a") + path.upstreams.loadOf("b"), 0);
 });

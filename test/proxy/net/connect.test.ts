@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import {
-  connectLane,
+  connectConnection,
   connectThrough,
   connectUpgrade,
   openSocket,
@@ -42,7 +42,7 @@ async function backend(alpn: string[]): Promise<{ port: number; ca: string; read
   };
 }
 
-/** What a lane's owner hears first: octets, or why it closed. */
+/** What an upstream connection's owner hears first: octets, or why it closed. */
 function firstWord(options: {
   port: number;
   ca: string;
@@ -52,7 +52,7 @@ function firstWord(options: {
   const { port, ca, serverName = "localhost" } = options;
   const address = { name: "a", host: "127.0.0.1", port, tls: { ca, serverName } };
   return new Promise((resolve) => {
-    const wire = connectLane(
+    const wire = connectConnection(
       address,
       {
         receive(chunk) {
@@ -67,7 +67,7 @@ function firstWord(options: {
   });
 }
 
-test("a lane speaks h2 to a backend whose certificate its CA vouches for", async () => {
+test("an upstream connection speaks h2 to a backend whose certificate its CA vouches for", async () => {
   const { close, ...at } = await backend(["h2", "http/1.1"]);
   assert.is(await within(20_000, "a word", firstWord(at)), "h2");
   assert.is(await within(20_000, "a word", firstWord({ ...at, serverName: "127.0.0.1" })), "h2");
@@ -216,23 +216,23 @@ test("where a backend asks for a PROXY header each connection begins with one, b
       "a word",
       new Promise((resolve) => socket.once("data", (word: Buffer) => resolve(String(word)))),
     );
-  const lane = openSocket(address, "h2");
-  setKeepalive(lane, keepalive);
-  assert.is(await said(lane), "h2");
-  assert.is(lane.remotePort, port);
+  const connection = openSocket(address, "h2");
+  setKeepalive(connection, keepalive);
+  assert.is(await said(connection), "h2");
+  assert.is(connection.remotePort, port);
   const client = connectThrough(address, ends, keepalive);
   const secure = tls.connect({ socket: client, ca, servername: "localhost", ALPNProtocols: ["h2"] });
   assert.is(await said(secure), "h2");
   const upgraded = await within(3000, "a socket", connectUpgrade(address, { keepalive, ends }, 2000));
   if (!(upgraded instanceof Failure)) upgraded.destroy();
   const named203 = "PROXY TCP4 203.0.113.7 192.0.2.1 1234 443\r\n";
-  // A lane is our own; a passthrough connection and an Upgrade are a client's.
+  // An upstream connection is our own; a passthrough connection and an Upgrade are a client's.
   assert.equal(headers, ["PROXY UNKNOWN\r\n", named203, named203]);
   // A name that resolves to several addresses, and its loss, are no different.
   const named = openSocket({ ...address, host: "localhost" }, "h2");
   assert.is(await said(named), "h2");
   const lost = new Promise((resolve) => named.once("close", resolve));
-  for (const socket of [lane, secure, named]) socket.destroy();
+  for (const socket of [connection, secure, named]) socket.destroy();
   await within(20_000, "its end", lost);
   close();
 });

@@ -56,17 +56,17 @@ test("a GET whose backend falls silent is answered by another within a second, a
   assert.equal([silent.asked.length, other.asked.length, ear.heads.length], [1, 1, 1]);
 });
 
-test("two lanes of one backend swallow the same LIST: then the other backend is asked, though it answers PING", () => {
+test("two upstream connections of one backend swallow the same LIST: then the other backend is asked, though it answers PING", () => {
   const path = new PlayedPath(["a", "b"], { warm: 3 });
   const client = path.client();
   const list = (): Ear => client.ask("GET", "/api/v1/namespaces/n/pods", [bearer("t")]);
-  // Lanes of 20 streams each.
+  // Upstream connections of 20 streams each.
   for (const backend of path.played.values()) {
     backend.maxStreams = 20;
     for (const { cable } of backend.sessions) cable.cut("read ECONNRESET");
   }
   path.clock.advance(2000);
-  // Once its bearer is accepted it uses the shared lanes.
+  // Once its bearer is accepted it uses the shared upstream connections.
   list();
   path.settle();
   const [silent, other] = [path.backend("a"), path.backend("b")].toSorted(
@@ -75,7 +75,7 @@ test("two lanes of one backend swallow the same LIST: then the other backend is 
   if (silent === undefined || other === undefined) throw new Error("Two backends are played");
   silent.last.answer(200, "{}");
   path.settle();
-  // As many at a time as two lanes take: a third lane opens, and is kept warm.
+  // As many at a time as two upstream connections take: a third upstream connection opens, and is kept warm.
   for (let count = 0; count < 40; count += 1) {
     list();
     path.settle();
@@ -155,7 +155,7 @@ test("what may act is never asked twice: writes, logs, proxy, nor a GET with a b
   }
 });
 
-test("an answer that has begun is not asked for again: it is cut off when its lane dies (F9)", () => {
+test("an answer that has begun is not asked for again: it is cut off when its upstream connection dies (F9)", () => {
   const { path, ear, silent, other } = asking("GET", "/api/v1/pods");
   silent.last.side?.sendHeaders([new Field(":status", "200")], false);
   silent.last.say("half a li");
@@ -166,7 +166,7 @@ test("an answer that has begun is not asked for again: it is cut off when its la
   assert.equal([ear.body, ear.isEnded, ear.resetCode], ["half a li", false, errorCode.INTERNAL_ERROR]);
 });
 
-test("where only one lane is silent, another lane of the same backend is asked (k/k 59848)", () => {
+test("where only one upstream connection is silent, another upstream connection of the same backend is asked (k/k 59848)", () => {
   const path = new PlayedPath(["a", "b"]);
   const client = path.client();
   client.ask("GET", "/first", [bearer("t")]);
@@ -174,7 +174,7 @@ test("where only one lane is silent, another lane of the same backend is asked (
   const backend = path.backend("a");
   backend.last.answer(200);
   path.settle();
-  // The last that fits on a lane has the next one dialled.
+  // The last that fits on an upstream connection has the next one dialled.
   const ears = Array.from({ length: 80 }, () => client.ask("GET", "/more", [bearer("t")]));
   path.settle();
   backend.sessions.find(({ session }) => session.openCount > 0)?.cable.blackHole();
@@ -355,7 +355,7 @@ test("hedges share a budget: what is beyond it is asked a little later (limits.t
   assert.is(path.hedges.count, most);
 });
 
-test("a request that waits for a lane of a backend that falls silent goes elsewhere at once, a write too", () => {
+test("a request that waits for an upstream connection of a backend that falls silent goes elsewhere at once, a write too", () => {
   const path = new PlayedPath(["a", "b"]);
   blackHole(path.backend("a"));
   path.clock.advance(700);

@@ -37,7 +37,7 @@ test("without the one the other goes on; without both nobody does, and both were
   assert.equal(legs.tried, ["a", "b"]);
 });
 
-test("whoever waits for a lane may give its place to another, and was asked in vain", () => {
+test("whoever waits for an upstream connection may give its place to another, and was asked in vain", () => {
   const legs = new Legs(legOwner({}));
   legs.move(legs.ask("a"), "b");
   legs.move(legs.hedge("c"), "d");

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { ListAsk, type ListAskParts } from "../../../src/proxy/request/list-ask.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
 import { orderOf } from "../../support/leg-owner.ts";
 import { json, listOf, ok } from "../../support/watch-path.ts";
@@ -19,7 +19,7 @@ function asked() {
   const ask = new ListAsk("a", {
     clock,
     order: orderOf(),
-    laneKey: () => laneKey("proven", "plain"),
+    poolKey: () => poolKey("proven", "plain"),
     tell: (answer) => void told.push(answer),
     faulted: (error) => void faults.push(error),
   });

@@ -320,7 +320,7 @@ function uploads(count: number, octets: number): { frames: number; bodies: strin
   };
 }
 
-test("an upload in frames of one octet reaches the lane in a tenth of them, whole, in order, and ended (A16)", () => {
+test("an upload in frames of one octet reaches the upstream connection in a tenth of them, whole, in order, and ended (A16)", () => {
   for (const [count, octets] of [
     [1, 40_000],
     [2, 20_000],

@@ -22,7 +22,7 @@ function recorder(): { side: Side; said: string[] } {
 
 const add = (body: RequestBody, text: string): void => body.keep(Buffer.from(text), 0, text.length);
 
-test("what came before there was a lane goes up in one piece, with its end or its trailers", () => {
+test("what came before there was an upstream connection goes up in one piece, with its end or its trailers", () => {
   const body = new RequestBody(new Buffered(1e9));
   add(body, "one ");
   add(body, "two");
@@ -61,7 +61,7 @@ test("a short body is kept after it went, a long one is not, and what is kept is
   assert.is(body.length, 0);
 });
 
-test("a long body that waited for a lane is sent whole, and not kept after that", () => {
+test("a long body that waited for an upstream connection is sent whole, and not kept after that", () => {
   const body = new RequestBody(new Buffered(1e9));
   add(body, "x".repeat(limits.repeatableBodyBytes + 1));
   const { side, said } = recorder();

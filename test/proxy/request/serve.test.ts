@@ -169,7 +169,7 @@ test("the refusal of a backend that is overloaded, or that stands alone, is the 
   }
 });
 
-test("a stream that the only backend refused is sent to it again, on the lane that follows", () => {
+test("a stream that the only backend refused is sent to it again, on the upstream connection that follows", () => {
   const path = new PlayedPath(["a"]);
   const read = path.client().ask("GET", "/read", [bearer("t")]);
   path.settle();

@@ -23,7 +23,7 @@ test("a client stays where it is bound, however loaded that is (k/k 59848)", () 
   assert.is(chosen({ a: "ready", b: "ready" }, { loads: { a: 9 }, bound: "a" }), "a");
 });
 
-test("one that refused twice may be dying, lane after lane: one in doubt is the better choice then", () => {
+test("one that refused twice may be dying, upstream connection after upstream connection: one in doubt is the better choice then", () => {
   assert.is(chosen({ a: "ready", b: "suspect" }, { tried: ["a", "a"] }), "b");
   assert.is(chosen({ a: "ready", b: "suspect" }, { tried: ["a", "a", "b"] }), "a");
   assert.is(chosen({ a: "ready", b: "dead" }, { tried: ["a", "a"] }), "a");

@@ -4,7 +4,7 @@ import { PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/dial");
 
-test("a request waits, unsent, until a lane opens", () => {
+test("a request waits, unsent, until an upstream connection opens", () => {
   const path = new PlayedPath(["a"]);
   const client = path.client();
   path.settle();

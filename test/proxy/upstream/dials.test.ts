@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Dials } from "../../../src/proxy/upstream/dials.ts";
-import { laneKey, rejectedOwner } from "../../../src/proxy/upstream/lane-key.ts";
+import { poolKey, rejectedOwner } from "../../../src/proxy/upstream/pool-key.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/dials");
@@ -40,8 +40,8 @@ test("however often it is asked for meanwhile, it is dialled once", () => {
 test("the unproven spend a budget of their own, and so do those of them that are rejected", () => {
   const { clock, dials } = played();
   let taken = 0;
-  const [proven, unproven] = [laneKey("proven", "plain"), laneKey("unproven", "plain")];
-  const rejected = laneKey("unproven", "plain", rejectedOwner);
+  const [proven, unproven] = [poolKey("proven", "plain"), poolKey("unproven", "plain")];
+  const rejected = poolKey("unproven", "plain", rejectedOwner);
   while (dials.take(rejected)) taken += 1;
   assert.is(taken, limits.unprovenDialsPerSecond);
   for (taken = 0; dials.take(unproven); ) taken += 1;
@@ -49,7 +49,7 @@ test("the unproven spend a budget of their own, and so do those of them that are
   for (taken = 0; dials.take(proven); ) taken += 1;
   assert.is(taken, limits.dialsPerSecond);
   clock.advance(1_000);
-  assert.ok(dials.take(unproven) && dials.take(rejected) && dials.take(laneKey("front-proxy", "plain")));
+  assert.ok(dials.take(unproven) && dials.take(rejected) && dials.take(poolKey("front-proxy", "plain")));
 });
 
 test.run();

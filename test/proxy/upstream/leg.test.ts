@@ -28,7 +28,7 @@ function legOn(path: PlayedPath): { leg: Leg; heard: string[] } {
   return { leg, heard };
 }
 
-test("a leg opens a stream on its lane and tells what that says, until it is cancelled", () => {
+test("a leg opens a stream on its upstream connection and tells what that says, until it is cancelled", () => {
   const path = new PlayedPath(["a"]);
   const { leg, heard } = legOn(path);
   const { last } = path.backend("a");
@@ -42,7 +42,7 @@ test("a leg opens a stream on its lane and tells what that says, until it is can
   assert.equal([leg.up, last.resetCode], [undefined, 8]);
 });
 
-test("a leg that is cancelled while it waits for a lane is never sent", () => {
+test("a leg that is cancelled while it waits for an upstream connection is never sent", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
   const { leg, heard } = legOn(path);
@@ -51,16 +51,16 @@ test("a leg that is cancelled while it waits for a lane is never sent", () => {
   assert.equal(heard, []);
 });
 
-test("a leg that gets no lane says so", () => {
+test("a leg that gets no upstream connection says so", () => {
   const { heard } = legOn(new PlayedPath(["a"], { warm: 0, down: ["a"] }));
   assert.equal(heard, ["refused: backend-refused"]);
 });
 
-test("a leg is told at every tick that it waits for long, or that its lane is silent, and knows when it answers again (D6)", () => {
+test("a leg is told at every tick that it waits for long, or that its upstream connection is silent, and knows when it answers again (D6)", () => {
   const path = new PlayedPath(["a"], { warm: 2 });
   const { leg, heard } = legOn(path);
-  const lane = path.backend("a").sessions.find(({ session }) => session.openCount > 0);
-  const letGo = lane?.cable.hold();
+  const connection = path.backend("a").sessions.find(({ session }) => session.openCount > 0);
+  const letGo = connection?.cable.hold();
   path.clock.advance(600);
   assert.equal([heard, leg.isSlow, leg.isSuspect], [["opened", "suspect"], true, false]);
   path.clock.advance(500);
@@ -72,12 +72,12 @@ test("a leg is told at every tick that it waits for long, or that its lane is si
   assert.equal([heard.length, leg.isSuspect], [4, false]);
 });
 
-test("a leg whose lane answers hears that its backend is suspected for another reason", () => {
+test("a leg whose upstream connection answers hears that its backend is suspected for another reason", () => {
   const path = new PlayedPath(["a"]);
   const { leg, heard } = legOn(path);
-  path.backends.learn("a", { kind: "lanes-silent", ms: 900, limitMs: 500 });
+  path.backends.learn("a", { kind: "connections-silent", ms: 900, limitMs: 500 });
   assert.equal([heard, leg.isSuspect], [["opened", "suspect"], true]);
-  path.backends.learn("a", { kind: "lanes-answer" });
+  path.backends.learn("a", { kind: "connections-answer" });
   assert.is(leg.isSuspect, false);
 });
 
@@ -85,11 +85,11 @@ test("a leg that waits hears when that takes too long, or is in vain", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
   const { leg, heard } = legOn(path);
-  path.clock.advance(limits.laneDoubtMs);
+  path.clock.advance(limits.connectionDoubtMs);
   assert.equal([heard, leg.up], [[], undefined]);
   path.clock.advance(250);
   assert.equal(heard, ["suspect"]);
-  path.backends.learn("a", { kind: "lanes-silent", ms: 900, limitMs: 500 });
+  path.backends.learn("a", { kind: "connections-silent", ms: 900, limitMs: 500 });
   assert.is(heard.length, 2);
 });
 

@@ -6,8 +6,8 @@ import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/pulse");
 
-/** A lane whose backend answers after so many ms, or never. */
-class PlayedLane implements Pulsed {
+/** An upstream connection whose backend answers after so many ms, or never. */
+class PlayedConnection implements Pulsed {
   readonly #clock: ManualClock;
   readonly number: number;
   answersAfterMs: number | undefined = 1;
@@ -41,9 +41,9 @@ class PlayedLane implements Pulsed {
 
 type Played = {
   readonly clock: ManualClock;
-  readonly lane: PlayedLane;
-  readonly lanes: readonly PlayedLane[];
-  readonly pulse: Pulse<PlayedLane>;
+  readonly connection: PlayedConnection;
+  readonly connections: readonly PlayedConnection[];
+  readonly pulse: Pulse<PlayedConnection>;
   readonly suspectedAt: number[];
   readonly deadAt: number[];
   isAnswering: boolean;
@@ -57,21 +57,31 @@ function play(startsAt = 0, others = 0): Played {
   const clock = manualClock();
   clock.advance(startsAt);
   let looks = 0;
-  const lane = new PlayedLane(clock);
-  const lanes = [lane, ...Array.from({ length: others }, (_, index) => new PlayedLane(clock, index + 1))];
-  const played = { clock, lane, lanes, suspectedAt: [], deadAt: [], isAnswering: false } as unknown as Played;
+  const connection = new PlayedConnection(clock);
+  const connections = [
+    connection,
+    ...Array.from({ length: others }, (_, index) => new PlayedConnection(clock, index + 1)),
+  ];
+  const played = {
+    clock,
+    connection,
+    connections,
+    suspectedAt: [],
+    deadAt: [],
+    isAnswering: false,
+  } as unknown as Played;
   played.answersAgainAt = 0;
   played.silenceOverAt = 0;
   played.isRemoved = false;
   played.othersAnsweredAt = () => clock.now();
-  const pulse = new Pulse<PlayedLane>({
+  const pulse = new Pulse<PlayedConnection>({
     clock,
     times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100, deadAfterAllMs: 10_000 },
-    lanes: () => lanes,
+    connections: () => connections,
     suspect: () => played.suspectedAt.push(clock.now()),
     dead: () => {
       played.deadAt.push(clock.now());
-      lane.silentSince = undefined;
+      connection.silentSince = undefined;
     },
     looked() {
       looks += 1;
@@ -91,64 +101,64 @@ function play(startsAt = 0, others = 0): Played {
 test("a deadline that falls between two numbers is met, not looked at for ever", () => {
   // startsAt + 250 + 600 - (startsAt + 250) is less than 600 by a rounding.
   const startsAt = 701.2445450182414;
-  const { clock, suspectedAt, lane } = play(startsAt);
-  lane.answersAfterMs = undefined;
+  const { clock, suspectedAt, connection } = play(startsAt);
+  connection.answersAfterMs = undefined;
   clock.advance(900);
   assert.is(suspectedAt[0], startsAt + 250 + 600);
 });
 
 test("a PING goes out every interval while they are answered", () => {
-  const { clock, lane, suspectedAt } = play();
+  const { clock, connection, suspectedAt } = play();
   clock.advance(1100);
-  assert.equal(lane.pingedAt, [250, 500, 750, 1000]);
+  assert.equal(connection.pingedAt, [250, 500, 750, 1000]);
   assert.equal(suspectedAt, []);
 });
 
 test("deadlines are kept to the millisecond, not to the next tick", () => {
-  const { clock, lane, suspectedAt, deadAt } = play();
-  lane.answersAfterMs = undefined;
+  const { clock, connection, suspectedAt, deadAt } = play();
+  connection.answersAfterMs = undefined;
   clock.advance(3000);
   assert.is(suspectedAt[0], 250 + 600);
   assert.is(deadAt[0], 250 + 2100);
 });
 
 test("an answer that comes just in time is no silence", () => {
-  const { clock, lane, suspectedAt } = play();
-  lane.answersAfterMs = 599;
+  const { clock, connection, suspectedAt } = play();
+  connection.answersAfterMs = 599;
   clock.advance(10_000);
   assert.equal(suspectedAt, []);
 });
 
 test("time in which our own loop stood still is charged to nobody, and answers are read first (F11)", () => {
-  const { clock, lane, suspectedAt } = play();
-  lane.answersAfterMs = 40;
+  const { clock, connection, suspectedAt } = play();
+  connection.answersAfterMs = 40;
   clock.advance(260);
   clock.stall(2000);
   clock.advance(1000);
   assert.equal(suspectedAt, []);
-  lane.answersAfterMs = undefined;
+  connection.answersAfterMs = undefined;
   clock.advance(250);
-  const pingedAt = lane.pingedAt.at(-1) ?? 0;
+  const pingedAt = connection.pingedAt.at(-1) ?? 0;
   clock.stall(2000);
   clock.advance(3000);
   assert.ok((suspectedAt[0] ?? 0) >= pingedAt + 600 + 1700, "the stall is not part of the silence");
 });
 
-test("a silent lane of a backend that answers elsewhere is given its kernel's time to send again", () => {
+test("a silent upstream connection of a backend that answers elsewhere is given its kernel's time to send again", () => {
   const played = play();
   played.isAnswering = true;
-  played.lane.answersAfterMs = undefined;
-  played.clock.advance(250 + limits.lanePatienceMs - 1);
+  played.connection.answersAfterMs = undefined;
+  played.clock.advance(250 + limits.connectionPatienceMs - 1);
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
   assert.is(played.deadAt.length, 1);
 });
 
-test("while no backend answers a silent lane is kept for the time that is given to all (D14)", () => {
+test("while no backend answers a silent upstream connection is kept for the time that is given to all (D14)", () => {
   for (const lastMs of [0, 250, 250 + limits.togetherMs]) {
     const played = play();
     played.othersAnsweredAt = () => Math.min(played.clock.now(), lastMs);
-    played.lane.answersAfterMs = undefined;
+    played.connection.answersAfterMs = undefined;
     played.clock.advance(250 + 10_000 - 1);
     assert.equal(played.deadAt, []);
     played.clock.advance(1);
@@ -159,14 +169,14 @@ test("while no backend answers a silent lane is kept for the time that is given 
 test("one other backend that answered what was asked a second later leaves the silent one alone with it", () => {
   const played = play();
   played.othersAnsweredAt = () => Math.min(played.clock.now(), 251 + limits.togetherMs);
-  played.lane.answersAfterMs = undefined;
+  played.connection.answersAfterMs = undefined;
   played.clock.advance(3000);
   assert.is(played.deadAt[0], 250 + 2100);
 });
 
 test("after a silence of all, one backend's answer leaves the others as much time as a silence that begins then", () => {
   const played = play();
-  played.lane.answersAfterMs = undefined;
+  played.connection.answersAfterMs = undefined;
   played.othersAnsweredAt = () => 0;
   played.clock.advance(250 + 5000);
   played.silenceOverAt = played.clock.now();
@@ -177,77 +187,80 @@ test("after a silence of all, one backend's answer leaves the others as much tim
   assert.is(played.deadAt.length, 1);
 });
 
-test("after a long hole a lane is given as much time again as the hole lasted: its kernel waits that long", () => {
+test("after a long hole an upstream connection is given as much time again as the hole lasted: its kernel waits that long", () => {
   const played = play();
-  played.lane.answersAfterMs = undefined;
+  played.connection.answersAfterMs = undefined;
   played.othersAnsweredAt = () => 0;
   played.clock.advance(250 + 9000);
   played.isAnswering = true;
   played.answersAgainAt = played.clock.now();
-  played.clock.advance(9000 + limits.lanePatienceMs - 1);
+  played.clock.advance(9000 + limits.connectionPatienceMs - 1);
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
   assert.is(played.deadAt.length, 1);
 });
 
-test("after a silence of all a lane is given as much time again, though nothing is known of its backend's own silence", () => {
+test("after a silence of all an upstream connection is given as much time again, though nothing is known of its backend's own silence", () => {
   for (const isRemoved of [false, true]) {
     const played = play();
     played.isRemoved = isRemoved;
-    played.lane.answersAfterMs = undefined;
+    played.connection.answersAfterMs = undefined;
     played.othersAnsweredAt = () => 0;
     played.clock.advance(250 + 9000);
     played.isAnswering = !isRemoved;
     played.silenceOverAt = played.clock.now();
     played.othersAnsweredAt = () => played.silenceOverAt;
-    played.clock.advance(9000 + limits.lanePatienceMs - 1);
+    played.clock.advance(9000 + limits.connectionPatienceMs - 1);
     assert.equal(played.deadAt, [], isRemoved ? "of a removed backend" : "of one that was added again");
     played.clock.advance(1);
     assert.is(played.deadAt.length, 1);
   }
 });
 
-test("a lane of a removed backend that falls silent alone is given up as any other", () => {
+test("an upstream connection of a removed backend that falls silent alone is given up as any other", () => {
   const played = play();
   played.isRemoved = true;
-  played.lane.answersAfterMs = undefined;
+  played.connection.answersAfterMs = undefined;
   played.clock.advance(250 + 2100);
   assert.is(played.deadAt.length, 1);
 });
 
-test("where lanes are many they take turns, each its own, and none waits longer than the others", () => {
-  const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
+test("where upstream connections are many they take turns, each its own, and none waits longer than the others", () => {
+  const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
   clock.advance(250);
-  const asked = lanes.filter(({ pingedAt }) => pingedAt.length === 1);
+  const asked = connections.filter(({ pingedAt }) => pingedAt.length === 1);
   assert.is(asked.length, (2 * limits.pingsPerBeat) / limits.pingTurns);
   clock.advance(3750);
-  for (const { pingedAt } of lanes) assert.is(pingedAt.length, 16 / limits.pingTurns);
+  for (const { pingedAt } of connections) assert.is(pingedAt.length, 16 / limits.pingTurns);
 });
 
 test("of many, one that is slow to answer has all others asked at once: a backend that is silent is told soon", () => {
-  const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
-  for (const each of lanes) each.answersAfterMs = undefined;
+  const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
+  for (const each of connections) each.answersAfterMs = undefined;
   clock.advance(400);
   const rollAt = 250 + limits.rollCallShare * 600;
-  const asked = lanes.map(({ pingedAt }) => pingedAt);
-  assert.is(asked.filter(([at]) => at === 250).length, lanes.length / limits.pingTurns);
-  assert.is(asked.filter(([at]) => at === rollAt).length, lanes.length - lanes.length / limits.pingTurns);
+  const asked = connections.map(({ pingedAt }) => pingedAt);
+  assert.is(asked.filter(([at]) => at === 250).length, connections.length / limits.pingTurns);
+  assert.is(
+    asked.filter(([at]) => at === rollAt).length,
+    connections.length - connections.length / limits.pingTurns,
+  );
 });
 
 test("prompt answers call nobody", () => {
-  const { clock, lanes } = play(0, 2 * limits.pingsPerBeat - 1);
-  for (const each of lanes) each.answersAfterMs = limits.rollCallShare * 600 - 1;
+  const { clock, connections } = play(0, 2 * limits.pingsPerBeat - 1);
+  for (const each of connections) each.answersAfterMs = limits.rollCallShare * 600 - 1;
   clock.advance(4000);
-  for (const { pingedAt } of lanes) assert.is(pingedAt.length, 16 / limits.pingTurns);
+  for (const { pingedAt } of connections) assert.is(pingedAt.length, 16 / limits.pingTurns);
 });
 
 test("a stopped pulse does nothing any more", () => {
-  const { clock, lane, pulse } = play();
+  const { clock, connection, pulse } = play();
   clock.advance(300);
   pulse.stop();
   assert.not(pulse.isRunning);
   clock.advance(1000);
-  assert.is(lane.pingedAt.length, 1);
+  assert.is(connection.pingedAt.length, 1);
 });
 
 test.run();

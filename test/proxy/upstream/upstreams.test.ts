@@ -1,12 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstreams");
 
-test("a backend that goes loses its lanes when their streams are done; the others are not touched", () => {
+test("a backend that goes loses its upstream connections when their streams are done; the others are not touched", () => {
   const path = new PlayedPath(["a", "b"]);
   const [one, two] = [path.client(), path.client()];
   const ears = [one, two].map((client) => {
@@ -21,7 +21,7 @@ test("a backend that goes loses its lanes when their streams are done; the other
   path.backend("b").last.answer(200, "from b");
   path.settle();
   assert.equal(ears.map((ear) => ear.body).toSorted(), ["from a", "from b"]);
-  assert.is(path.upstreams.lanesOf("a"), undefined);
+  assert.is(path.upstreams.poolOf("a"), undefined);
   assert.ok(path.backend("a").sessions.every(({ session }) => session.isOver));
 });
 
@@ -40,18 +40,18 @@ test("shared keys are one object each, private ones name their client", () => {
   assert.is(upstreams.unknown("z").code, "no-backend");
 });
 
-test("a lane whose PING has waited for longer than a tenth of a second is not prompt, and is again when it is heard", () => {
+test("an upstream connection whose PING has waited for longer than a tenth of a second is not prompt, and is again when it is heard", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(250);
-  const key = laneKey("proven", "plain");
-  const isThere = (): boolean => path.upstreams.promptLane("a", key) !== undefined;
+  const key = poolKey("proven", "plain");
+  const isThere = (): boolean => path.upstreams.promptConnection("a", key) !== undefined;
   assert.ok(isThere());
   const releases = path.backend("a").sessions.map(({ cable }) => cable.hold());
   path.clock.advance(250 + limits.promptMs);
   assert.ok(isThere());
   path.clock.advance(1);
   assert.not(isThere());
-  assert.ok(path.upstreams.lanesOf("a")?.take(key) !== undefined, "it is not suspect yet");
+  assert.ok(path.upstreams.poolOf("a")?.take(key) !== undefined, "it is not suspect yet");
   for (const release of releases) release();
   path.clock.advance(1);
   assert.ok(isThere());

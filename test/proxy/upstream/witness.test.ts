@@ -23,7 +23,7 @@ function listen(): { path: PlayedPath; said: Evidence[] } {
 
 const kinds = (said: readonly Evidence[]): string[] => [...new Set(said.map(({ kind }) => kind))];
 
-test("one silent lane among others says nothing of the backend; all of them do, with how long and the bound", () => {
+test("one silent upstream connection among others says nothing of the backend; all of them do, with how long and the bound", () => {
   const { path, said } = listen();
   const [first, second] = path.backend("a").sessions;
   first?.cable.blackHole();
@@ -32,8 +32,8 @@ test("one silent lane among others says nothing of the backend; all of them do, 
   second?.cable.blackHole();
   path.clock.advance(800);
   const [evidence] = said;
-  assert.is(evidence?.kind, "lanes-silent");
-  assert.ok(evidence?.kind === "lanes-silent" && evidence.ms >= 500 && evidence.limitMs === 500);
+  assert.is(evidence?.kind, "connections-silent");
+  assert.ok(evidence?.kind === "connections-silent" && evidence.ms >= 500 && evidence.limitMs === 500);
 });
 
 /** Every session of the backend but those in `except` is as silent as a frozen process; its kernel takes what comes. */
@@ -41,20 +41,20 @@ function freeze(path: PlayedPath, ...except: readonly unknown[]): void {
   for (const one of path.backend("a").sessions) if (!except.includes(one)) one.session.ping = () => {};
 }
 
-test("octets on a silent lane clear what waits there; only a PING's answer speaks for the backend", () => {
+test("octets on a silent upstream connection clear what waits there; only a PING's answer speaks for the backend", () => {
   const { path, said } = listen();
   path.client().ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   path.settle();
   const { last } = path.backend("a");
   freeze(path);
   path.clock.advance(1400);
-  assert.ok(kinds(said).includes("lanes-silent"));
+  assert.ok(kinds(said).includes("connections-silent"));
   last.answer(200, "{}");
   path.settle();
-  const lanes = path.upstreams.lanesOf("a")?.rows.flatMap((row) => row.lanes) ?? [];
+  const connections = path.upstreams.poolOf("a")?.rows.flatMap((row) => row.connections) ?? [];
   assert.equal(
-    [lanes.filter((lane) => lane.isSuspect).length, said.at(-1)?.kind],
-    [lanes.length - 1, "lanes-silent"],
+    [connections.filter((connection) => connection.isSuspect).length, said.at(-1)?.kind],
+    [connections.length - 1, "connections-silent"],
   );
   path.clock.advance(500);
   assert.is(path.backends.views[0]?.state, "suspect");
@@ -72,12 +72,12 @@ test("a frozen process is seen in time, though its kernel has octets of an answe
     last.say("octets ".repeat(100));
     path.clock.advance(50);
   }
-  assert.ok(kinds(said).includes("lanes-silent"), "within a second of the fault");
-  const evidence = said.find(({ kind }) => kind === "lanes-silent");
-  assert.ok(evidence?.kind === "lanes-silent" && evidence.ms >= 500);
+  assert.ok(kinds(said).includes("connections-silent"), "within a second of the fault");
+  const evidence = said.find(({ kind }) => kind === "connections-silent");
+  assert.ok(evidence?.kind === "connections-silent" && evidence.ms >= 500);
 });
 
-test("a large answer on a slow path is no silence: a late PING on its lane, and others that answer", () => {
+test("a large answer on a slow path is no silence: a late PING on its upstream connection, and others that answer", () => {
   const { path, said } = listen();
   path.client().ask("GET", "/api/v1/pods", [bearer("t")]);
   path.settle();
@@ -91,22 +91,22 @@ test("a large answer on a slow path is no silence: a late PING on its lane, and 
     path.clock.advance(50);
   }
   assert.equal(said, []);
-  const lanes = path.upstreams.lanesOf("a")?.rows.flatMap((row) => row.lanes) ?? [];
-  assert.ok(lanes.every((lane) => !lane.isSuspect));
+  const connections = path.upstreams.poolOf("a")?.rows.flatMap((row) => row.connections) ?? [];
+  assert.ok(connections.every((connection) => !connection.isSuspect));
 });
 
-test("GOAWAY on one lane is that lane's; on all of them the backend is going", () => {
+test("GOAWAY on one upstream connection is that upstream connection's; on all of them the backend is going", () => {
   const { path, said } = listen();
   path.client().ask("GET", "/a", [bearer("t")]);
   path.settle();
   const open = path.backend("a").sessions.filter(({ session }) => session.openCount > 0);
   for (const { session } of open) session.goAway();
   path.settle();
-  assert.not(kinds(said).includes("lanes-going"));
+  assert.not(kinds(said).includes("connections-going"));
   path.backend("a").isDown = true;
   for (const { session } of path.backend("a").sessions) session.goAway();
   path.settle();
-  assert.ok(kinds(said).includes("lanes-going"));
+  assert.ok(kinds(said).includes("connections-going"));
   assert.is(path.backends.views[0]?.state, "draining");
   path.clock.advance(5000);
   assert.is(
@@ -116,29 +116,29 @@ test("GOAWAY on one lane is that lane's; on all of them the backend is going", (
   );
   path.backend("a").last.answer(200);
   path.settle();
-  // Its last lane has left in good order; the next dial tells that nobody is there any more.
+  // Its last upstream connection has left in good order; the next dial tells that nobody is there any more.
   path.clock.advance(1000);
   assert.is(path.backends.views[0]?.state, "dead");
 });
 
-test("the last lane's loss is told, and what a failed dial met", () => {
+test("the last upstream connection's loss is told, and what a failed dial met", () => {
   const { path, said } = listen();
   path.backend("a").kill();
   path.settle();
   path.clock.advance(200);
-  const lost = said.find(({ kind }) => kind === "lanes-lost");
-  assert.ok(lost?.kind === "lanes-lost" && lost.by === "socket" && lost.reason === "read ECONNRESET");
+  const lost = said.find(({ kind }) => kind === "connections-lost");
+  assert.ok(lost?.kind === "connections-lost" && lost.by === "socket" && lost.reason === "read ECONNRESET");
   const fresh = said.find(({ kind }) => kind === "fresh");
   assert.ok(fresh?.kind === "fresh" && fresh.met === "refusal");
 });
 
-test("what ended the last lane is told: its silence, its socket or its dial", () => {
+test("what ended the last upstream connection is told: its silence, its socket or its dial", () => {
   const by = (hurt: (path: PlayedPath) => void): string => {
     const { path, said } = listen();
     hurt(path);
     path.clock.advance(12_000);
     return said
-      .flatMap((evidence) => (evidence.kind === "lanes-lost" ? [evidence.by] : []))
+      .flatMap((evidence) => (evidence.kind === "connections-lost" ? [evidence.by] : []))
       .slice(0, 1)
       .join();
   };
@@ -155,7 +155,7 @@ test("what ended the last lane is told: its silence, its socket or its dial", ()
   path.reconcile([]);
   path.reconcile(["a"]);
   path.settle();
-  assert.ok(said.some((evidence) => evidence.kind === "lanes-lost" && evidence.by === "dial"));
+  assert.ok(said.some((evidence) => evidence.kind === "connections-lost" && evidence.by === "dial"));
 });
 
 test("who waits in vain for a session has met silence", () => {
@@ -167,7 +167,7 @@ test("who waits in vain for a session has met silence", () => {
   assert.ok(fresh?.kind === "fresh" && fresh.met === "silence");
 });
 
-test("a lane that was let go for being idle is no loss: its backend stays ready", () => {
+test("an upstream connection that was let go for being idle is no loss: its backend stays ready", () => {
   const path = new PlayedPath(["a", "b"], { isProbed: true, warm: 0 });
   path.clock.advance(2_000);
   const client = path.client();
@@ -179,7 +179,7 @@ test("a lane that was let go for being idle is no loss: its backend stays ready"
     ears.map(({ status }) => status),
     ["200", "200"],
   );
-  path.clock.advance(5 * limits.idleLaneMs);
+  path.clock.advance(5 * limits.idleConnectionMs);
   assert.equal(
     path.changes.filter(({ to }) => to !== "ready"),
     [],

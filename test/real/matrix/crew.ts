@@ -25,8 +25,8 @@ export class Crew {
   readonly tunnels: readonly Placed<Tunnel>[];
   readonly direct: Watching;
   lists: readonly Placed<Listing>[] = [];
-  /** Of the proxy's sockets to the victim: lanes, and those that came with the tunnels. */
-  readonly lanePorts: readonly number[];
+  /** Of the proxy's sockets to the victim: upstream connections, and those that came with the tunnels. */
+  readonly connectionPorts: readonly number[];
   readonly tunnelPorts: readonly number[];
   readonly #listers: Bound;
   readonly #clients: readonly Client[];
@@ -37,7 +37,7 @@ export class Crew {
     mark: string,
     version: number,
     bound: Record<"get" | "post" | "watch" | "list" | "logs", Bound>,
-    reach: Pick<Crew, "tunnels" | "lanePorts" | "tunnelPorts">,
+    reach: Pick<Crew, "tunnels" | "connectionPorts" | "tunnelPorts">,
   ) {
     const victim = stage.victim.address;
     const place = <T>(some: Bound, make: (client: Client) => T): Placed<T>[] =>
@@ -48,7 +48,7 @@ export class Crew {
     this.direct = new Watching(witness, places.watched, version);
     this.watches = place(bound.watch, (client) => new Watching(client, places.watched, version));
     this.logs = place(bound.logs, (client) => new Logs(client, places.pod));
-    ({ tunnels: this.tunnels, lanePorts: this.lanePorts, tunnelPorts: this.tunnelPorts } = reach);
+    ({ tunnels: this.tunnels, connectionPorts: this.connectionPorts, tunnelPorts: this.tunnelPorts } = reach);
     this.#listers = bound.list;
     // Without a version: such a GET is read from etcd, and no cache answers for it.
     this.gets = new Asking(only(bound.get), 1_000 / pace.gets, (number) => ({
@@ -76,12 +76,12 @@ export class Crew {
       logs: await spread(server, addresses, 1),
     };
     const version = await stage.version();
-    // The lanes for what is long and for what is short are there before the tunnels' sockets are counted.
+    // The upstream connections for what is long and for what is short are there before the tunnels' sockets are counted.
     await bound.watch[0]?.client.ask({ path: `${places.watched}?limit=1` });
-    const lanePorts = portsTo(stage);
+    const connectionPorts = portsTo(stage);
     const tunnels = [...(await openTunnels(stage, "exec")), ...(await openTunnels(stage, "port-forward"))];
-    const tunnelPorts = portsTo(stage).filter((port) => !lanePorts.includes(port));
-    return new Crew(stage, mark, version, bound, { tunnels, lanePorts, tunnelPorts });
+    const tunnelPorts = portsTo(stage).filter((port) => !connectionPorts.includes(port));
+    return new Crew(stage, mark, version, bound, { tunnels, connectionPorts, tunnelPorts });
   }
 
   startLists(victim: string): void {

@@ -18,7 +18,7 @@ export type Targets = {
   readonly isWhole?: boolean;
   /** Exec, port-forward and logs on the victim: `live`, or end within so long, or only with their apiserver. */
   readonly tunnels: "live" | "own" | number;
-  /** Logs, where they do not share the fate of exec and port-forward: they travel on a lane. */
+  /** Logs, where they do not share the fate of exec and port-forward: they travel on an upstream connection. */
   readonly logs?: number;
   /** The last new client that was still sent to the victim. */
   readonly elsewhere?: number;
@@ -121,8 +121,8 @@ export const rows: readonly Row[] = [
     }),
   ),
   {
-    name: "one 4-tuple: a lane",
-    hurt: simple(({ victim }, { lanePorts }, random) => victim.sever(pick(lanePorts, random))),
+    name: "one 4-tuple: an upstream connection",
+    hurt: simple(({ victim }, { connectionPorts }, random) => victim.sever(pick(connectionPorts, random))),
     mend: heal,
     observeMs: 8_000,
     targets: { never: ["suspect", "dead", "draining"], get: 1_500, tunnels: "live", logs: 10_000 },

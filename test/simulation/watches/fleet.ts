@@ -101,7 +101,7 @@ export class Fleet {
       world,
       backends: this.#apiservers.map(({ name }) => name),
       dial: (name) => this.#dialBackend(name),
-      lanes: { streams: 80, warm: 1 },
+      connections: { streams: 80, warm: 1 },
       sharing: "lanes",
       tell: () => {},
       thrown: (error) => findings.wrong("thrown", String(error)),

@@ -88,7 +88,7 @@ class Forks {
       world,
       backends: this.#apiservers.map(({ name }) => name),
       dial: (name) => this.#dial(name, (one, end) => one.accept(end)),
-      lanes: { streams: 80, warm: 1 },
+      connections: { streams: 80, warm: 1 },
       sharing: "lanes",
       probes: {
         probe: (name, ear) =>

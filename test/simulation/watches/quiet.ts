@@ -79,7 +79,7 @@ export function playQuiet(
     world,
     backends: names,
     dial: (name) => dial(name, (end) => of(name).accept(end)),
-    lanes: { streams: 80, warm: 1 },
+    connections: { streams: 80, warm: 1 },
     sharing: "lanes",
     probes: {
       probe: (name, ear) =>

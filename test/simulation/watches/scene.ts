@@ -38,7 +38,7 @@ export type PlayOptions = {
 
 /** All is to be well so long after the last fault (G15). */
 const progressMs = 5_000;
-/** The patience with one silent lane (limits.lanePatienceMs), and an answer. */
+/** The patience with one silent upstream connection (limits.lanePatienceMs), and an answer. */
 const plainMs = 7_000;
 const stepMs = 250;
 const patienceMs = 60_000;
@@ -106,7 +106,7 @@ class Scene {
       world,
       backends: this.#apiservers.map(({ name }) => name),
       dial: (name) => this.#dialBackend(name),
-      lanes: { streams: random.pick([80, 80, 3]), warm: 1 },
+      connections: { streams: random.pick([80, 80, 3]), warm: 1 },
       sharing: random.chance(0.1) ? "none" : "lanes",
       probes: {
         probe: (name, ear) => probeOver(this.#dialProbe(name), ear),

@@ -102,7 +102,7 @@ test("five caches that are being filled slow no watch of another resource down",
   assert.ok(before - path.moves.waiting >= 90, String(before - path.moves.waiting));
 });
 
-test("a backend that falls lane by lane is asked once, and again only after a pause", () => {
+test("a backend that falls upstream connection by upstream connection is asked once, and again only after a pause", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
@@ -117,7 +117,7 @@ test("a backend that falls lane by lane is asked once, and again only after a pa
   watch.has("+8a ~9a");
 });
 
-test("a hole under one lane is left for another lane of the same backend", () => {
+test("a hole under one upstream connection is left for another upstream connection of the same backend", () => {
   const path = new PlayedPath(["a", "b"], { warm: 2 });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
@@ -130,12 +130,12 @@ test("a hole under one lane is left for another lane of the same backend", () =>
   watch.has("+8a ~9a");
 });
 
-test("where nobody else answers, a new lane to the same backend is dialled", () => {
+test("where nobody else answers, a new upstream connection to the same backend is dialled", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
   watch.advance(3000);
-  // Every lane that could carry it, but not the backend: sockets that are opened from now on are well.
+  // Every upstream connection that could carry it, but not the backend: sockets that are opened from now on are well.
   for (const { session, cable } of watch.from.sessions) if (session.openCount > 0) cable.blackHole();
   watch.advance(1000);
   assert.is(watch.from.asked.length, 2);
@@ -161,7 +161,7 @@ test("a shadow that is in doubt itself makes room for another", () => {
   watch.has("+8a ~9a");
 });
 
-test("a lane that goes while its backend stays sends its watches to another lane there", () => {
+test("an upstream connection that goes while its backend stays sends its watches to another upstream connection there", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   const [one] = watch.from.sessions.filter(({ session }) => session.openCount > 0);
@@ -176,10 +176,10 @@ test("a lane that goes while its backend stays sends its watches to another lane
 test("however many are refused at once, one timer sets the pace", () => {
   const { path, from, to } = many(60);
   const [name = ""] = [...path.played].find(([, one]) => one === to) ?? [];
-  const lanes = path.upstreams.lanesOf(name);
-  if (lanes === undefined) throw new Error("It has lanes");
-  lanes.take = () => undefined;
-  lanes.wait = (waiter) => waiter.refused(new Failure("overload", "proxy", "Full"));
+  const connections = path.upstreams.poolOf(name);
+  if (connections === undefined) throw new Error("It has lanes");
+  connections.take = () => undefined;
+  connections.wait = (waiter) => waiter.refused(new Failure("overload", "proxy", "Full"));
   path.moves.slowDown();
   let timers = 0;
   const { after } = path.clock;

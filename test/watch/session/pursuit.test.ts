@@ -56,7 +56,7 @@ test("its time is over fifteen seconds after it was first tried, and not before 
   assert.not(pursuit.mayTry());
 });
 
-test("whoever has no lane does not count, and the next is put off a little longer each time", () => {
+test("whoever has no upstream connection does not count, and the next is put off a little longer each time", () => {
   const pursuit = new Pursuit(manualClock(), manualClock());
   const pauses = [1, 2, 3, 4, 5].map(() => (pursuit.mayTry() ? pursuit.unsent() : -1));
   assert.equal(pauses, [0, 50, 100, 150, 200]);

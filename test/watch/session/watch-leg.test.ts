@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
 import { Leg } from "../../../src/proxy/upstream/leg.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import type { Fate } from "../../../src/watch/session/progress.ts";
 import { type Passed, WatchLeg } from "../../../src/watch/session/watch-leg.ts";
@@ -16,7 +16,7 @@ type Played = { side: WatchLeg; sent: string[]; say(text: string): Passed };
 /** A leg whose events have these fates, by version; what goes on is noted. */
 function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Played {
   const sent: string[] = [];
-  const owner = legOwner({ laneKey: () => laneKey("proven", "long") });
+  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
   const taker = {
     take: ({ version }: { version: string }): Fate => fates[version] ?? "forward",
     mayGoOn: () => mayGoOn,
@@ -78,7 +78,7 @@ test("half an event is held, counted, and forgotten with its leg", () => {
 
 test("before its answer is taken nothing of it goes on", () => {
   const sent: string[] = [];
-  const owner = legOwner({ laneKey: () => laneKey("proven", "long") });
+  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
   const taker = {
     take: (): Fate => "forward",
     mayGoOn: () => true,

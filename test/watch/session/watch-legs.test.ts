@@ -4,8 +4,8 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
 import { Leg } from "../../../src/proxy/upstream/leg.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { Complaints } from "../../../src/watch/session/complaints.ts";
 import { Outlet } from "../../../src/watch/session/outlet.ts";
@@ -53,7 +53,7 @@ function played(): Played {
     complaints,
     order: orderOf(),
   });
-  const owner = legOwner({ laneKey: () => laneKey("proven", "long") });
+  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
   const sideOf = (from: string, isOurs: boolean): WatchLeg => {
     const side = new WatchLeg(new Leg("a", owner), legs, new Buffered(1e9));
     side.open(new Reading(from, isOurs));

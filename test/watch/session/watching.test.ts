@@ -455,7 +455,7 @@ test("where one watch of a client went, its next requests go (k/k 59848)", () =>
   assert.is(plain.status, "200");
 });
 
-test("a neighbour's 401, for which the backend lets the whole lane go, ends no watch (row 22)", () => {
+test("a neighbour's 401, for which the backend lets the whole upstream connection go, ends no watch (row 22)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   const bad = watch.path.client().ask("GET", "/api/v1/pods", [bearer("wrong")]);

@@ -4,8 +4,8 @@ import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { identityOf } from "../../../src/proxy/identity/identity.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
-import { refuse } from "../../../src/proxy/upstream/lane-row.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import { refuse } from "../../../src/proxy/upstream/shard.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
@@ -18,17 +18,17 @@ const impersonated = identityOf(lasting, { clientCerts: "impersonate" });
 const json = new Field("content-type", "application/json");
 const target = "/api/v1/pods?watch=1&resourceVersion=5";
 
-/** Rows with their lanes that take requests, and streams on all of them. */
+/** Rows with their upstream connections that take requests, and streams on all of them. */
 function rows(path: PlayedPath): string[] {
-  return (path.upstreams.lanesOf("a")?.rows ?? [])
-    .filter(({ lanes }) => lanes.length > 0)
-    .map(({ key, lanes }) => {
-      const taking = lanes.filter(({ isRetiring }) => !isRetiring).length;
-      return `${key.name}: ${taking} of ${lanes.length}, ${lanes.reduce((sum, lane) => sum + lane.openCount, 0)}`;
+  return (path.upstreams.poolOf("a")?.rows ?? [])
+    .filter(({ connections }) => connections.length > 0)
+    .map(({ key, connections }) => {
+      const taking = connections.filter(({ isRetiring }) => !isRetiring).length;
+      return `${key.name}: ${taking} of ${connections.length}, ${connections.reduce((sum, connection) => sum + connection.openCount, 0)}`;
     });
 }
 
-test("those for whom we vouch, those for whom we impersonate, the anonymous and all others never meet on a lane (D9)", () => {
+test("those for whom we vouch, those for whom we impersonate, the anonymous and all others never meet on an upstream connection (D9)", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   for (const identity of [vouched, impersonated]) path.client({ identity }).ask("GET", "/api");
   path.client().ask("GET", "/api", [bearer("t")]);
@@ -42,7 +42,7 @@ test("those for whom we vouch, those for whom we impersonate, the anonymous and 
   ]);
 });
 
-test("nor where every client has lanes of its own", () => {
+test("nor where every client has upstream connections of its own", () => {
   const path = new PlayedPath(["a"], { warm: 0, sharing: "none" });
   const client = path.client({ identity: vouched });
   client.ask("GET", "/api");
@@ -51,7 +51,7 @@ test("nor where every client has lanes of its own", () => {
   assert.equal(rows(path), ["front-proxy plain 1: 1 of 1, 1", "front-proxy plain 2: 1 of 1, 1"]);
 });
 
-test("A44: a renewed certificate has a lane before the old one's takes nobody; its watch lives on there", () => {
+test("A44: a renewed certificate has an upstream connection before the old one's takes nobody; its watch lives on there", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   const client = path.client({ identity: vouched });
   const watch = client.ask("GET", target);
@@ -69,7 +69,7 @@ test("A44: a renewed certificate has a lane before the old one's takes nobody; i
   assert.is(path.backend("a").asked.length, 3);
 });
 
-test("while the new lane cannot be opened the old one serves", () => {
+test("while the new upstream connection cannot be opened the old one serves", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   const client = path.client({ identity: vouched });
   client.ask("GET", target);
@@ -85,15 +85,15 @@ test("while the new lane cannot be opened the old one serves", () => {
   assert.equal(rows(path), ["front-proxy long: 1 of 2, 2"]);
 });
 
-test("lanes of other classes do not care", () => {
+test("upstream connections of other classes do not care", () => {
   const path = new PlayedPath(["a"]);
   path.upstreams.renew("front-proxy");
   path.settle();
   assert.equal(rows(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
 });
 
-test("who waits in a row that gets no lane is told so once", () => {
-  const key = laneKey("proven", "plain");
+test("who waits in a row that gets no upstream connection is told so once", () => {
+  const key = poolKey("proven", "plain");
   const told: string[] = [];
   const waiter = {
     key,
@@ -102,13 +102,13 @@ test("who waits in a row that gets no lane is told so once", () => {
     suspected() {},
     refused: ({ message }: Failure) => told.push(message),
   };
-  const row = { key, lanes: [], waiting: new Map([[waiter, 0]]) };
+  const row = { key, connections: [], waiting: new Map([[waiter, 0]]) };
   refuse(row, new Failure("backend-refused", "backend", "gone"));
   refuse(row, new Failure("backend-refused", "backend", "gone again"));
   assert.equal(told, ["gone"]);
 });
 
-test("lanes that a burst has opened close within 5 s of it, down to the warm ones and one more for each row", () => {
+test("upstream connections that a burst has opened close within 5 s of it, down to the warm ones and one more for each row", () => {
   const path = new PlayedPath(["a"]);
   path.client().ask("GET", "/api", [bearer("t")]);
   path.settle();
@@ -130,12 +130,12 @@ test("lanes that a burst has opened close within 5 s of it, down to the warm one
   ]);
 });
 
-test("a stall of ours refuses none of those who wait for a lane (F11)", () => {
+test("a stall of ours refuses none of those who wait for an upstream connection (F11)", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").maxStreams = 0;
   const heard: string[] = [];
-  const key = laneKey("proven", "plain");
-  path.upstreams.lanesOf("a")?.wait({
+  const key = poolKey("proven", "plain");
+  path.upstreams.poolOf("a")?.wait({
     key,
     wanted: () => key,
     ready: () => heard.push("ready"),
@@ -143,10 +143,10 @@ test("a stall of ours refuses none of those who wait for a lane (F11)", () => {
     refused: ({ code }) => heard.push(code),
   });
   path.clock.advance(1000);
-  path.clock.stall(2 * limits.laneWaitMs);
+  path.clock.stall(2 * limits.connectionWaitMs);
   path.clock.advance(500);
   assert.equal(heard, []);
-  path.clock.advance(limits.laneWaitMs);
+  path.clock.advance(limits.connectionWaitMs);
   assert.equal(heard, ["overload"]);
 });
 

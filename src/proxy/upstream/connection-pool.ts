@@ -1,6 +1,6 @@
 /**
- * One backend's lanes. Requests of one trust class and kind share a row of them; when the last row's room runs low
- * another lane is dialled before it is needed. Requests that find none wait here, unsent, until a lane opens or the
+ * One backend's upstream connections. Requests of one trust class and kind share a row of them; when the last row's room runs low
+ * another upstream connection is dialled before it is needed. Requests that find none wait here, unsent, until an upstream connection opens or the
  * dial fails. Tells health what dials and PINGs say.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -16,14 +16,14 @@ import { Reads } from "../../health/reads.ts";
 import type { PingTimes, Rtt } from "../../health/rtt.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
+import { Connection, type ConnectionOwner } from "./connection.ts";
 import { Dials } from "./dials.ts";
-import { Lane, type LaneOwner } from "./lane.ts";
-import { type LaneKey, laneKey, warmKeys } from "./lane-key.ts";
-import { hasOutdated, idleIn, outdate, type Row, refuse, retireOutdated, type Waiter } from "./lane-row.ts";
+import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
 import { Pulse, type PulseTimes } from "./pulse.ts";
+import { hasOutdated, idleIn, outdate, type Row, refuse, retireOutdated, type Waiter } from "./shard.ts";
 import { Witness } from "./witness.ts";
 
-export type LanesOptions = {
+export type ConnectionPoolOptions = {
   readonly backend: string;
   readonly clock: Clock;
   /** Stands still while our own loop does. */
@@ -32,9 +32,9 @@ export type LanesOptions = {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when a lane in use falls silent while another is answered: a probe tells whether large packets are lost. */
+  /** Called when an upstream connection in use falls silent while another is answered: a probe tells whether large packets are lost. */
   readonly doubtLarge: () => void;
-  /** Has a fresh socket been answered since its lanes fell silent, and is the name on its certificate right? */
+  /** Has a fresh socket been answered since its upstream connections fell silent, and is the name on its certificate right? */
   readonly known: () => Pick<Held, "answersAgainAt" | "isUntrusted"> & { readonly isAnswering: boolean };
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
@@ -42,49 +42,51 @@ export type LanesOptions = {
   readonly silenceOverAt: () => number;
   /** Opens a wire that carries the credential of this class, if it has one of ours. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
-  /** For whom we vouch here, so that lanes are kept warm for them as well. */
+  /** For whom we vouch here, so that upstream connections are kept warm for them as well. */
   readonly vouched?: readonly TrustClass[];
   readonly streams: number;
   readonly warm: number;
   readonly ping: PulseTimes;
 };
 
-/** A dead backend without warm lanes is dialled for these, to learn that it is back. */
-const revivalKey = laneKey("proven", "plain");
+/** A dead backend without warm upstream connections is dialled for these, to learn that it is back. */
+const revivalKey = poolKey("proven", "plain");
 
 /** Ours, not the backend's: what we give up says nothing of it, and those who wait for it wait on. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
 
-export class Lanes implements LaneOwner {
-  readonly #options: LanesOptions;
+export class ConnectionPool implements ConnectionOwner {
+  readonly #options: ConnectionPoolOptions;
   readonly reads = new Reads();
   readonly #rows = new Map<string, Row>();
   readonly #dials: Dials;
-  readonly #rowOf = new Map<Lane, Row>();
-  readonly #pulse: Pulse<Lane>;
+  readonly #rowOf = new Map<Connection, Row>();
+  readonly #pulse: Pulse<Connection>;
   readonly #witness: Witness;
-  readonly #warmKeys: readonly LaneKey[];
+  readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
-  /** Since the last lane failed no dial has succeeded. */
+  /** Since the last upstream connection failed no dial has succeeded. */
   #isDead = false;
-  /** Why a lane could not be opened, as it was told last; "": one could since. */
+  /** Why an upstream connection could not be opened, as it was told last; "": one could since. */
   #toldReason = "";
 
-  constructor(options: LanesOptions) {
+  constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#warmKeys = warmKeys(options.vouched);
     this.#dials = new Dials(options.clock, () => this.#redial());
-    const lanes = (): MapIterator<Lane> => this.#rowOf.keys();
+    const connections = (): MapIterator<Connection> => this.#rowOf.keys();
     const deadlines = (): PingTimes => this.#pulse.deadlines;
-    this.#witness = new Witness({ ...options, lanes, deadlines, reads: this.reads });
-    this.#pulse = new Pulse<Lane>({
+    this.#witness = new Witness({ ...options, connections, deadlines, reads: this.reads });
+    this.#pulse = new Pulse<Connection>({
       clock: options.clock,
       times: options.ping,
-      lanes,
-      suspect: (lane, silentMs) => this.#witness.silent(lane, silentMs),
-      dead: (lane, silentMs) =>
-        lane.fail(new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`)),
+      connections,
+      suspect: (connection, silentMs) => this.#witness.silent(connection, silentMs),
+      dead: (connection, silentMs) =>
+        connection.fail(
+          new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`),
+        ),
       looked: () => this.#witness.tellLegs(),
       isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
       answersAgainAt: () => options.known().answersAgainAt,
@@ -101,35 +103,35 @@ export class Lanes implements LaneOwner {
   }
 
   /**
-   * Retires every lane; those who wait hear that the backend is gone. Lanes that still have streams keep their PING:
+   * Retires every upstream connection; those who wait hear that the backend is gone. Upstream connections that still have streams keep their PING:
    * a backend is often removed because it hangs, and nobody else would ever tell who waits on it.
    */
   stop(): void {
     this.#isStopped = true;
     this.#witness.dismiss();
     this.#dials.stop();
-    for (const lane of Array.from(this.#rowOf.keys())) lane.retire();
+    for (const connection of Array.from(this.#rowOf.keys())) connection.retire();
     if (this.#rowOf.size === 0) this.#pulse.stop();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
-  /** A lane with room, or undefined: then one may wait for it. */
-  take(key: LaneKey): Lane | undefined {
+  /** An upstream connection with room, or undefined: then one may wait for it. */
+  take(key: PoolKey): Connection | undefined {
     const row = this.#row(key);
-    let shaky: Lane | undefined;
-    for (const lane of row.lanes) {
-      // A silent lane gets nothing new; another one, or a fresh socket, may well answer (D6).
-      if (lane.room <= 0 || lane.isSuspect) continue;
-      if (!lane.isShaky) return this.#taken(row, lane);
+    let shaky: Connection | undefined;
+    for (const connection of row.connections) {
+      // A silent upstream connection gets nothing new; another one, or a fresh socket, may well answer (D6).
+      if (connection.room <= 0 || connection.isSuspect) continue;
+      if (!connection.isShaky) return this.#taken(row, connection);
       // One that was silent a moment ago may be so again: its socket loses what another does not.
-      shaky ??= lane;
+      shaky ??= connection;
     }
     return shaky === undefined ? undefined : this.#taken(row, shaky);
   }
 
-  #taken(row: Row, lane: Lane): Lane {
-    if (lane.room === 1) this.#dialAhead(row);
-    return lane;
+  #taken(row: Row, connection: Connection): Connection {
+    if (connection.room === 1) this.#dialAhead(row);
+    return connection;
   }
 
   wait(waiter: Waiter): void {
@@ -142,7 +144,7 @@ export class Lanes implements LaneOwner {
     }
     row.waiting.set(waiter, this.#options.patience.now());
     this.#dial(row);
-    if (this.#options.known().isUntrusted && !row.lanes.some((lane) => lane.isOpening))
+    if (this.#options.known().isUntrusted && !row.connections.some((connection) => connection.isOpening))
       refuse(row, this.#untrusted());
   }
 
@@ -160,7 +162,7 @@ export class Lanes implements LaneOwner {
     }
   }
 
-  /** True while a lane that was in use is silent and another lane is answered. */
+  /** True while an upstream connection that was in use is silent and another upstream connection is answered. */
   get mayLoseLarge(): boolean {
     return this.#witness.mayLoseLarge;
   }
@@ -181,21 +183,25 @@ export class Lanes implements LaneOwner {
   }
 
   /**
-   * A new socket was answered after `ms`: lanes that were dialled into a hole, or would be dialled later, are dialled now.
+   * A new socket was answered after `ms`: upstream connections that were dialled into a hole, or would be dialled later, are dialled now.
    * One that takes three times as long as that socket has its SYN in the hole; a slow handshake is given its time.
    */
   hurry(ms: number): void {
     if (this.#isStopped || this.#witness.hasAnswering) return;
     const { clock } = this.#options;
-    for (const lane of Array.from(this.#rowOf.keys())) {
-      if (!lane.isOpening || clock.now() - lane.dialledAt < Math.max(limits.hurriedDialMs, 3 * ms)) continue;
-      lane.fail(dialledAgain);
+    for (const connection of Array.from(this.#rowOf.keys())) {
+      if (
+        !connection.isOpening ||
+        clock.now() - connection.dialledAt < Math.max(limits.hurriedDialMs, 3 * ms)
+      )
+        continue;
+      connection.fail(dialledAgain);
     }
     this.#redial();
   }
 
   /**
-   * Lanes of this class show a certificate that was replaced. Each row gets a new lane first; when that is open the old
+   * Upstream connections of this class show a certificate that was replaced. Each row gets a new upstream connection first; when that is open the old
    * ones take nobody any more. What is on them lives on: the apiserver looks at a certificate when a request begins (A44).
    */
   renew(trust: TrustClass): void {
@@ -206,92 +212,96 @@ export class Lanes implements LaneOwner {
 
   get openStreams(): number {
     let sum = 0;
-    for (const lane of this.#rowOf.keys()) sum += lane.openCount;
+    for (const connection of this.#rowOf.keys()) sum += connection.openCount;
     return sum;
   }
 
   get rows(): readonly {
-    readonly key: LaneKey;
-    readonly lanes: readonly Lane[];
+    readonly key: PoolKey;
+    readonly connections: readonly Connection[];
     readonly waiting: number;
   }[] {
-    return [...this.#rows.values()].map(({ key, lanes, waiting }) => ({ key, lanes, waiting: waiting.size }));
+    return [...this.#rows.values()].map(({ key, connections, waiting }) => ({
+      key,
+      connections,
+      waiting: waiting.size,
+    }));
   }
 
-  // --- what lanes tell ---
+  // --- what upstream connections tell ---
 
-  opened(lane: Lane): void {
+  opened(connection: Connection): void {
     const { backend, journal } = this.#options;
     this.#dials.succeeded();
     this.#isDead = false;
     this.#toldReason = "";
-    this.#witness.opened(lane);
-    journal.write({ kind: "upstream_connection.opened", backend, lane: lane.name });
-    const row = this.#rowOf.get(lane);
-    if (row !== undefined && !lane.isOutdated) retireOutdated(row);
+    this.#witness.opened(connection);
+    journal.write({ kind: "upstream_connection.opened", backend, lane: connection.name });
+    const row = this.#rowOf.get(connection);
+    if (row !== undefined && !connection.isOutdated) retireOutdated(row);
   }
 
-  changed(lane: Lane): void {
-    if (lane.isPeerGoing) this.#witness.seeGoing();
-    const row = this.#rowOf.get(lane);
+  changed(connection: Connection): void {
+    if (connection.isPeerGoing) this.#witness.seeGoing();
+    const row = this.#rowOf.get(connection);
     if (row === undefined || row.waiting.size === 0) return;
     for (const waiter of Array.from(row.waiting.keys())) {
-      if (lane.room <= 0) break;
+      if (connection.room <= 0) break;
       row.waiting.delete(waiter);
-      waiter.ready(lane);
+      waiter.ready(connection);
     }
     if (row.waiting.size > 0) this.#dial(row);
   }
 
-  heard(lane: Lane): void {
-    this.#witness.heard(lane);
+  heard(connection: Connection): void {
+    this.#witness.heard(connection);
   }
 
-  ponged(lane: Lane, ms: number): void {
+  ponged(connection: Connection, ms: number): void {
     this.#pulse.rtt.add(ms);
-    this.#witness.ponged(lane);
+    this.#witness.ponged(connection);
   }
 
   faulted(error: unknown): void {
     faulted(this.#options.journal, error);
   }
 
-  closed(lane: Lane, failure: Failure | undefined): void {
-    const row = this.#rowOf.get(lane);
+  closed(connection: Connection, failure: Failure | undefined): void {
+    const row = this.#rowOf.get(connection);
     if (row === undefined) return;
-    this.#rowOf.delete(lane);
-    row.lanes.splice(row.lanes.indexOf(lane), 1);
-    this.#tellClosed(lane, failure?.message ?? "ended");
+    this.#rowOf.delete(connection);
+    row.connections.splice(row.connections.indexOf(connection), 1);
+    this.#tellClosed(connection, failure?.message ?? "ended");
     if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
-    this.#witness.closed(lane, failure);
-    if (failure !== undefined) this.#lost(lane, row, failure);
+    this.#witness.closed(connection, failure);
+    if (failure !== undefined) this.#lost(connection, row, failure);
     this.#dialOrForget(row);
     this.#dials.soon();
   }
 
   /** A backend that stays down costs eight dials a second with our own certificates: each reason is told once. */
-  #tellClosed(lane: Lane, reason: string): void {
-    if (!lane.isOpened && reason === this.#toldReason) return;
-    if (!lane.isOpened) this.#toldReason = reason;
+  #tellClosed(connection: Connection, reason: string): void {
+    if (!connection.isOpened && reason === this.#toldReason) return;
+    if (!connection.isOpened) this.#toldReason = reason;
     const { backend, journal } = this.#options;
-    journal.write({ kind: "upstream_connection.closed", backend, lane: lane.name, reason });
+    journal.write({ kind: "upstream_connection.closed", backend, lane: connection.name, reason });
   }
 
   // --- dialling ---
 
-  /** A row without a lane needs one if somebody waits; a client's own that is empty is not kept. */
+  /** A row without an upstream connection needs one if somebody waits; a client's own that is empty is not kept. */
   #dialOrForget(row: Row): void {
     if (row.waiting.size > 0) this.#dial(row);
-    else if (row.lanes.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
+    else if (row.connections.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
   }
 
-  /** Those who waited for this lane go to another backend, unsent; when it was the last, all who wait do. */
-  #lost(lane: Lane, row: Row, failure: Failure): void {
+  /** Those who waited for this upstream connection go to another backend, unsent; when it was the last, all who wait do. */
+  #lost(connection: Connection, row: Row, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#rowOf.size === 0;
     if (failure === dialledAgain) return;
     if (this.#rowOf.size === 0) this.#refuseAll(refusal);
-    else if (!lane.isOpened && !row.lanes.some((other) => other.isOpening)) refuse(row, refusal);
+    else if (!connection.isOpened && !row.connections.some((other) => other.isOpening)) refuse(row, refusal);
   }
 
   #untrusted(): Failure {
@@ -303,22 +313,22 @@ export class Lanes implements LaneOwner {
     for (const row of this.#rows.values()) refuse(row, failure);
   }
 
-  #row(key: LaneKey): Row {
+  #row(key: PoolKey): Row {
     let row = this.#rows.get(key.name);
     if (row === undefined) {
-      row = { key, lanes: [], waiting: new Map() };
+      row = { key, connections: [], waiting: new Map() };
       this.#rows.set(key.name, row);
     }
     return row;
   }
 
-  /** One dial at a time for a row, unless more wait than one lane takes. */
+  /** One dial at a time for a row, unless more wait than one upstream connection takes. */
   #dial(row: Row): void {
-    const opening = row.lanes.filter((lane) => lane.isOpening).length;
+    const opening = row.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
     // Under another name nothing new is said; fresh-socket probes go on asking (D6).
     if (this.#options.known().isUntrusted) return;
-    if (row.lanes.length >= limits.lanes) return;
+    if (row.connections.length >= limits.connections) return;
     const { trust } = row.key;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
     if (!this.#dials.take(row.key)) return;
@@ -328,24 +338,26 @@ export class Lanes implements LaneOwner {
     // The distance is what the fastest PINGs take: others stood behind a long answer.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
-    const lane = new Lane({ key: row.key, number: this.#names, ...parts });
-    row.lanes.push(lane);
-    this.#rowOf.set(lane, row);
+    const connection = new Connection({ key: row.key, number: this.#names, ...parts });
+    row.connections.push(connection);
+    this.#rowOf.set(connection, row);
   }
 
   #dialAhead(row: Row): void {
-    const hasSpare = row.lanes.filter((lane) => lane.isOpening || lane.room > 1).length > 0;
+    const hasSpare =
+      row.connections.filter((connection) => connection.isOpening || connection.room > 1).length > 0;
     if (!hasSpare) this.#dial(row);
   }
 
-  /** False if a lane is wanting and none was dialled. */
+  /** False if an upstream connection is wanting and none was dialled. */
   #keepWarm(row: Row): boolean {
-    const taking = (): number => row.lanes.filter((lane) => !lane.isRetiring && !lane.isSuspect).length;
+    const taking = (): number =>
+      row.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
     if (taking() < this.#options.warm) this.#dial(row);
     return taking() >= this.#options.warm;
   }
 
-  /** After a loss the warm lanes come back. */
+  /** After a loss the warm upstream connections come back. */
   #redial(): void {
     this.#dials.stop();
     if (this.#isStopped) return;
@@ -353,7 +365,7 @@ export class Lanes implements LaneOwner {
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#row(key))).every(Boolean);
     // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
     if (!areWarm) this.#dials.soon();
-    // Nobody is sent to a dead backend, so without warm lanes nobody would ever find it alive again.
+    // Nobody is sent to a dead backend, so without warm upstream connections nobody would ever find it alive again.
     if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(revivalKey));
   }
 
@@ -371,31 +383,31 @@ export class Lanes implements LaneOwner {
     }
   }
 
-  /** `now` is a reading of `patience`. Nobody waits for ever: who may use better lanes by now goes there, who has waited too long goes elsewhere. */
+  /** `now` is a reading of `patience`. Nobody waits for ever: who may use better upstream connections by now goes there, who has waited too long goes elsewhere. */
   #attend(row: Row, now: number): void {
     for (const [waiter, since] of row.waiting) {
       const key = waiter.wanted();
       if (key.name !== row.key.name) this.#move(waiter, since, key);
-      else if (now - since > limits.laneWaitMs) {
+      else if (now - since > limits.connectionWaitMs) {
         row.waiting.delete(waiter);
-        const message = `Backend ${this.#options.backend} had no room in ${limits.laneWaitMs} ms`;
+        const message = `Backend ${this.#options.backend} had no room in ${limits.connectionWaitMs} ms`;
         waiter.refused(new Failure("overload", "proxy", message));
-      } else if (now - since > limits.laneDoubtMs) waiter.suspected();
+      } else if (now - since > limits.connectionDoubtMs) waiter.suspected();
     }
   }
 
-  #move(waiter: Waiter, since: number, key: LaneKey): void {
+  #move(waiter: Waiter, since: number, key: PoolKey): void {
     this.forget(waiter);
     waiter.key = key;
-    const lane = this.take(key);
-    if (lane === undefined) this.#row(key).waiting.set(waiter, since);
-    else waiter.ready(lane);
+    const connection = this.take(key);
+    if (connection === undefined) this.#row(key).waiting.set(waiter, since);
+    else waiter.ready(connection);
   }
 
   #retireIdle(row: Row, now: number): void {
     const isWarm = this.#warmKeys.some(({ name }) => name === row.key.name);
     const { isWanting, going } = idleIn(row, isWarm ? this.#options.warm : 0, now);
     if (isWanting) this.#dial(row);
-    for (const lane of going) lane.retire();
+    for (const connection of going) connection.retire();
   }
 }

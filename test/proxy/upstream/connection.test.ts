@@ -4,14 +4,14 @@ import { limits } from "../../../src/base/limits.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { Turn } from "../../../src/h2/core/turn.ts";
-import { Lane } from "../../../src/proxy/upstream/lane.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
+import { Connection } from "../../../src/proxy/upstream/connection.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/lane");
 
-/** A new client each time: what is spent is the lane's budget, not the client's. */
+/** A new client each time: what is spent is the upstream connection's budget, not the client's. */
 function resetOne(path: PlayedPath): number | undefined {
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.settle();
@@ -20,14 +20,14 @@ function resetOne(path: PlayedPath): number | undefined {
   return path.backend("a").last.resetCode;
 }
 
-test("beyond its budget of resets a lane takes no new streams: all are reset at once, and what else is on it lives on (A1, D17)", () => {
+test("beyond its budget of resets an upstream connection takes no new streams: all are reset at once, and what else is on it lives on (A1, D17)", () => {
   const path = new PlayedPath(["a"]);
   const backend = path.backend("a");
   const bystander = path.client().ask("GET", "/slow", [bearer("t")]);
   path.settle();
   const slow = backend.last;
   const dials = backend.sessions.length;
-  for (let index = 0; index < limits.laneResetBurst; index += 1) assert.is(resetOne(path), 8);
+  for (let index = 0; index < limits.connectionResetBurst; index += 1) assert.is(resetOne(path), 8);
   assert.is(backend.sessions.length, dials);
   for (let index = 0; index < 50; index += 1) assert.is(resetOne(path), 8);
   assert.is(backend.sessions.length, dials + 1, "the next requests have a lane of their own");
@@ -56,7 +56,8 @@ test("a backend that answers our GOAWAY with its own, as Go's server does, is no
     path.client().ask("GET", target, [bearer("t")]),
   );
   path.settle();
-  for (const { lanes } of path.upstreams.lanesOf("a")?.rows ?? []) for (const lane of lanes) lane.yield();
+  for (const { connections } of path.upstreams.poolOf("a")?.rows ?? [])
+    for (const connection of connections) connection.yield();
   path.settle();
   for (const { session } of backend.sessions) session.goAway();
   path.settle();
@@ -72,7 +73,7 @@ test("a backend that answers our GOAWAY with its own, as Go's server does, is no
 test("a PING's round trip is measured", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(600);
-  assert.is(path.upstreams.lanesOf("a")?.rtt.quantile(0.99), 0.1);
+  assert.is(path.upstreams.poolOf("a")?.rtt.quantile(0.99), 0.1);
 });
 
 test("a dial that gets no SETTINGS in time is a refusal", () => {
@@ -88,24 +89,24 @@ test("a dial that gets no SETTINGS in time is a refusal", () => {
   assert.is(ear.status, "503");
 });
 
-/** A lane whose backend says nothing but an empty SETTINGS frame. */
-function openLane() {
+/** An upstream connection whose backend says nothing but an empty SETTINGS frame. */
+function openConnection() {
   const clock = manualClock();
   const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
   const owner = { opened() {}, changed() {}, heard() {}, ponged() {}, faulted() {}, closed() {} };
   const parts = { clock, turn: new Turn(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
-  const names = { key: laneKey("proven", "plain"), number: 7, mostStreams: 80 };
-  const lane = new Lane({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
-  lane.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
-  return { clock, lane, wire };
+  const names = { key: poolKey("proven", "plain"), number: 7, mostStreams: 80 };
+  const connection = new Connection({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
+  connection.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+  return { clock, lane: connection, wire };
 }
 
 test("a PING behind a backlog that gets less is no silence; behind one that stands still it is", () => {
-  const { clock, lane, wire } = openLane();
-  const tick = (): void => lane.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
+  const { clock, lane: connection, wire } = openConnection();
+  const tick = (): void => connection.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
   for (let round = 0; round < 20; round += 1) {
     tick();
-    assert.is(lane.silentSince, clock.now(), `after ${clock.now()} ms`);
+    assert.is(connection.silentSince, clock.now(), `after ${clock.now()} ms`);
     wire.waitingBytes -= 10_000;
     clock.advance(250);
   }
@@ -113,24 +114,24 @@ test("a PING behind a backlog that gets less is no silence; behind one that stan
   const stoodAt = clock.now();
   clock.advance(1000);
   tick();
-  assert.is(lane.silentSince, stoodAt);
+  assert.is(connection.silentSince, stoodAt);
 });
 
 test("whoever has had a stream opened on it is asked out of turn, once", () => {
-  const { clock, lane } = openLane();
+  const { clock, lane: connection } = openConnection();
   const beat = { isTurn: false, isLate: false, dialMs: limits.dialMs };
   const nobody = { headers() {}, data() {}, reset() {}, sent() {} };
-  lane.tick(beat);
-  assert.is(lane.silentSince, undefined);
-  lane.open([new Field(":method", "GET")], true, nobody);
-  lane.tick(beat);
+  connection.tick(beat);
+  assert.is(connection.silentSince, undefined);
+  connection.open([new Field(":method", "GET")], true, nobody);
+  connection.tick(beat);
   const askedAt = clock.now();
-  assert.is(lane.silentSince, askedAt);
+  assert.is(connection.silentSince, askedAt);
   // The answer to PING number 1.
-  lane.receive(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
+  connection.receive(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
   clock.advance(250);
-  lane.tick(beat);
-  assert.is(lane.silentSince, undefined);
+  connection.tick(beat);
+  assert.is(connection.silentSince, undefined);
 });
 
 test.run();

@@ -1,5 +1,5 @@
 /**
- * One lane: an upstream session that clients of one trust class share (D2). It knows how many streams it may take,
+ * One upstream connection: an upstream session that clients of one trust class share (D2). It knows how many streams it may take,
  * watches its own PING (D6), and keeps the budget of resets that the backend would hold against all of its users.
  */
 
@@ -15,42 +15,42 @@ import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import type { LaneKey, LaneKind } from "./lane-key.ts";
+import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 import type { Beat } from "./pulse.ts";
 
-/** What a lane tells its backend's lanes. */
-export type LaneOwner = {
+/** What an upstream connection tells its backend's upstream connections. */
+export type ConnectionOwner = {
   /** The first SETTINGS came: it may be used, and the dial is proven. */
-  opened(lane: Lane): void;
+  opened(connection: Connection): void;
   /** A stream ended or the peer's limits changed. */
-  changed(lane: Lane): void;
+  changed(connection: Connection): void;
   /** Something came on it: whatever was held against its silence is void. */
-  heard(lane: Lane): void;
+  heard(connection: Connection): void;
   /** Its PING was answered, after `ms`. */
-  ponged(lane: Lane, ms: number): void;
+  ponged(connection: Connection, ms: number): void;
   /** A fault of ours cost one of its streams. */
   faulted(error: unknown): void;
   /** Over; told once. The failure says why, when it is one. */
-  closed(lane: Lane, failure: Failure | undefined): void;
+  closed(connection: Connection, failure: Failure | undefined): void;
 };
 
-export type LaneOptions = {
+export type ConnectionOptions = {
   /** With the number, its name: proven, long and 7 are "proven-long-7". */
-  readonly key: LaneKey;
-  /** One of its own among its backend's lanes. */
+  readonly key: PoolKey;
+  /** One of its own among its backend's upstream connections. */
   readonly number: number;
   readonly clock: Clock;
   readonly turn: Turn;
   readonly buffered: Buffered;
-  readonly owner: LaneOwner;
+  readonly owner: ConnectionOwner;
   readonly mostStreams: number;
   readonly connect: (owner: WireOwner) => Wire;
-  /** How long PINGs to its backend take, on all of its lanes. */
+  /** How long PINGs to its backend take, on all of its upstream connections. */
   readonly rttMs: () => number;
 };
 
-/** An attempt whose stream the lane carries: what the lane learns of its backend concerns the attempt as well. */
-export type LaneUser = SideOwner & {
+/** An attempt whose stream the upstream connection carries: what the upstream connection learns of its backend concerns the attempt as well. */
+export type ConnectionUser = SideOwner & {
   /** How long ago its request was sent, in ms. */
   sinceSent(now: number): number;
   /** A PING sent at this clock reading was answered, the latest of all. */
@@ -63,19 +63,19 @@ export type LaneUser = SideOwner & {
   suspected(): void;
   /** The PING was answered after all. */
   cleared(): void;
-  /** The lane takes no more streams. */
+  /** The upstream connection takes no more streams. */
   leaving(): void;
 };
 
-function isLaneUser(owner: SideOwner): owner is LaneUser {
+function isConnectionUser(owner: SideOwner): owner is ConnectionUser {
   return "sinceSent" in owner;
 }
 
-export class Lane implements WireOwner {
+export class Connection implements WireOwner {
   readonly name: string;
-  readonly kind: LaneKind;
+  readonly kind: ConnectionKind;
   readonly number: number;
-  readonly #options: LaneOptions;
+  readonly #options: ConnectionOptions;
   readonly #session: Session;
   readonly #wire: Wire;
   readonly #resets: Budget;
@@ -97,23 +97,23 @@ export class Lane implements WireOwner {
   /** When the last PING that was answered was sent. */
   #answeredPingAt = 0;
   #waitingBytes = 0;
-  /** Is its silence held against it? Then it gets nothing new. Set by its backend's lanes. */
+  /** Is its silence held against it? Then it gets nothing new. Set by its backend's upstream connections. */
   isSuspect = false;
   /** When it was silent last: a clock reading, 0 before the first time. Set with the above. */
   suspectedAt = 0;
   /** True if streams were open on it when it fell silent last. Set with the above. */
   wasInUse = false;
-  /** Does it show the backend a certificate that has been replaced? It serves until a new lane is open. */
+  /** Does it show the backend a certificate that has been replaced? It serves until a new upstream connection is open. */
   isOutdated = false;
   idleSince: number;
 
-  constructor(options: LaneOptions) {
+  constructor(options: ConnectionOptions) {
     const { clock, key } = options;
     this.name = `${key.trust}-${key.kind}-${options.number}`;
     this.kind = key.kind;
     this.number = options.number;
     this.#options = options;
-    this.#resets = new Budget(clock, limits.laneResetBurst, limits.resetsPerSecond);
+    this.#resets = new Budget(clock, limits.connectionResetBurst, limits.resetsPerSecond);
     this.#dialledAt = clock.now();
     this.idleSince = this.#dialledAt;
     this.#wire = options.connect(this);
@@ -172,7 +172,7 @@ export class Lane implements WireOwner {
   }
 
   /**
-   * Ends a stream that its client gave up, at once (D17). A lane that has reset many before their answers takes no new ones:
+   * Ends a stream that its client gave up, at once (D17). An upstream connection that has reset many before their answers takes no new ones:
    * the apiserver's server ends a session with ENHANCE_YOUR_CALM when it opens a stream while the handlers of five times as
    * many as it allows still run (x/net http2, scheduleHandler), and it never does so for a reset (A1).
    */
@@ -183,7 +183,7 @@ export class Lane implements WireOwner {
 
   /** A backend that allows few streams bears few resets as well: twice as many. */
   get #resetCost(): number {
-    return Math.max(1, limits.laneResetBurst / (2 * this.#session.peerMaxStreams));
+    return Math.max(1, limits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
   /** When its dial began, but for time that was forgiven: a clock reading. */
@@ -199,7 +199,7 @@ export class Lane implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // What was asked for waits for this lane: that its way is whole is worth a PING out of turn.
+    // What was asked for waits for this upstream connection: that its way is whole is worth a PING out of turn.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
@@ -261,7 +261,7 @@ export class Lane implements WireOwner {
 
   /** Was it suspected of late? */
   get isShaky(): boolean {
-    return this.suspectedAt > 0 && this.now - this.suspectedAt < limits.shakyLaneMs;
+    return this.suspectedAt > 0 && this.now - this.suspectedAt < limits.shakyConnectionMs;
   }
 
   /** Is it answered as fast as may be? Of those that are in a hole together this tells before any deadline. */
@@ -291,8 +291,8 @@ export class Lane implements WireOwner {
     for (const leg of this.#legs) leg.leaving();
   }
 
-  get #legs(): readonly LaneUser[] {
-    return this.#session.streams.map(({ owner }) => owner).filter(isLaneUser);
+  get #legs(): readonly ConnectionUser[] {
+    return this.#session.streams.map(({ owner }) => owner).filter(isConnectionUser);
   }
 
   /** Takes no more streams; is over when those it has are. */

@@ -1,16 +1,16 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import type { Lane } from "../../../src/proxy/upstream/lane.ts";
-import { laneKey } from "../../../src/proxy/upstream/lane-key.ts";
-import type { Waiter } from "../../../src/proxy/upstream/lane-row.ts";
+import type { Connection } from "../../../src/proxy/upstream/connection.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import type { Waiter } from "../../../src/proxy/upstream/shard.ts";
 import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/lanes");
 
-function lanesOf(path: PlayedPath): string[] {
-  return (path.upstreams.lanesOf("a")?.rows ?? []).flatMap((row) =>
-    row.lanes.map((lane) => lane.name.replace(/-\d+$/, "")),
+function poolOf(path: PlayedPath): string[] {
+  return (path.upstreams.poolOf("a")?.rows ?? []).flatMap((row) =>
+    row.connections.map((connection) => connection.name.replace(/-\d+$/, "")),
   );
 }
 
@@ -24,36 +24,36 @@ function proven(path: PlayedPath, token: string): PlayedClient {
   return client;
 }
 
-test("lanes are open before the first request", () => {
-  assert.equal(lanesOf(new PlayedPath(["a"])), ["proven-plain", "proven-long"]);
+test("upstream connections are open before the first request", () => {
+  assert.equal(poolOf(new PlayedPath(["a"])), ["proven-plain", "proven-long"]);
 });
 
 test("an unknown bearer travels apart until a backend took it; a 401 sends it back (D2)", () => {
   const path = new PlayedPath(["a"]);
   const client = proven(path, "t");
-  assert.ok(lanesOf(path).includes("unproven-plain"));
-  const laneOfNext = (): string => {
+  assert.ok(poolOf(path).includes("unproven-plain"));
+  const connectionOfNext = (): string => {
     const before = path.backend("a").sessions.map(({ session }) => session.openCount);
     client.ask("GET", "/api", [bearer("t")]);
     path.settle();
     const after = path.backend("a").sessions.map(({ session }) => session.openCount);
-    return lanesOf(path)[after.findIndex((count, index) => count > (before[index] ?? 0))] ?? "";
+    return poolOf(path)[after.findIndex((count, index) => count > (before[index] ?? 0))] ?? "";
   };
-  assert.is(laneOfNext(), "proven-plain");
+  assert.is(connectionOfNext(), "proven-plain");
   path.backend("a").last.answer(401);
   path.settle();
-  assert.is(laneOfNext(), "unproven-plain");
+  assert.is(connectionOfNext(), "unproven-plain");
 });
 
-test("short requests and watches never share a lane", () => {
+test("short requests and watches never share an upstream connection", () => {
   const path = new PlayedPath(["a"]);
   const client = proven(path, "t");
   client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   client.ask("GET", "/api/v1/pods", [bearer("t")]);
   path.settle();
-  const counts = (path.upstreams.lanesOf("a")?.rows ?? []).map((row) => [
+  const counts = (path.upstreams.poolOf("a")?.rows ?? []).map((row) => [
     row.key.kind,
-    row.lanes.reduce((sum, lane) => sum + lane.openCount, 0),
+    row.connections.reduce((sum, connection) => sum + connection.openCount, 0),
   ]);
   assert.equal(counts.slice(0, 2), [
     ["plain", 1],
@@ -61,16 +61,16 @@ test("short requests and watches never share a lane", () => {
   ]);
 });
 
-test("81 watches take a second lane, which was dialled before it was needed", () => {
+test("81 watches take a second upstream connection, which was dialled before it was needed", () => {
   const path = new PlayedPath(["a"]);
   const client = proven(path, "t");
   for (let index = 0; index < 90; index += 1) client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   path.settle();
   assert.is(path.backend("a").asked.length, 91);
-  assert.is(lanesOf(path).filter((name) => name === "proven-long").length, 2);
+  assert.is(poolOf(path).filter((name) => name === "proven-long").length, 2);
 });
 
-test("a dead backend is dialled again, with no warm lanes configured too", () => {
+test("a dead backend is dialled again, with no warm upstream connections configured too", () => {
   const path = new PlayedPath(["a"], { warm: 0, down: ["a"] });
   const refused = path.client().ask("GET", "/api");
   path.clock.advance(limits.holdMs);
@@ -82,21 +82,22 @@ test("a dead backend is dialled again, with no warm lanes configured too", () =>
   assert.is(path.backend("a").asked.length, 1);
 });
 
-test("a lane takes no more streams than its backend allows", () => {
+test("an upstream connection takes no more streams than its backend allows", () => {
   const path = new PlayedPath([]);
   assert.equal(path.backends.views, []);
   const small = new PlayedPath(["a"]);
   small.backend("a").maxStreams = 3;
   for (let index = 0; index < 7; index += 1) small.client().ask("GET", "/api", [bearer(`new-${index}`)]);
   small.settle();
-  const lanes = small.upstreams.lanesOf("a")?.rows.find((row) => row.key.trust === "unproven")?.lanes ?? [];
+  const connections =
+    small.upstreams.poolOf("a")?.rows.find((row) => row.key.trust === "unproven")?.connections ?? [];
   assert.equal(
-    lanes.map((lane) => lane.openCount),
+    connections.map((connection) => connection.openCount),
     [3, 3, 1],
   );
 });
 
-test("a silent lane makes its backend suspect, then dies, and its requests go on", () => {
+test("a silent upstream connection makes its backend suspect, then dies, and its requests go on", () => {
   const path = new PlayedPath(["a", "b"]);
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.settle();
@@ -115,7 +116,7 @@ test("a silent lane makes its backend suspect, then dies, and its requests go on
   assert.is(ear.body, "ok");
 });
 
-test("a hole under one lane makes that lane silent, not its backend suspect, and new requests use another (D6)", () => {
+test("a hole under one upstream connection makes that upstream connection silent, not its backend suspect, and new requests use another (D6)", () => {
   const path = new PlayedPath(["a"]);
   const client = proven(path, "t");
   client.ask("GET", "/slow", [bearer("t")]);
@@ -133,7 +134,7 @@ test("a hole under one lane makes that lane silent, not its backend suspect, and
   assert.is(ear.body, "by another lane");
 });
 
-test("a lane that answers again after a silence is passed over for a while, where another has room", () => {
+test("an upstream connection that answers again after a silence is passed over for a while, where another has room", () => {
   const path = new PlayedPath(["a"]);
   const client = proven(path, "t");
   const ask = (): void => {
@@ -149,7 +150,7 @@ test("a lane that answers again after a silence is passed over for a while, wher
   const before = hurt?.session.openCount;
   ask();
   assert.is(hurt?.session.openCount, before, "another was dialled meanwhile");
-  path.clock.advance(limits.shakyLaneMs);
+  path.clock.advance(limits.shakyConnectionMs);
   ask();
   assert.is(hurt?.session.openCount, (before ?? 0) + 1);
 });
@@ -160,7 +161,7 @@ test("time during which our own loop stood still is charged to nobody (F11)", ()
   path.clock.stall(5000);
   path.clock.advance(1000);
   assert.is(path.backends.views[0]?.state, "ready");
-  assert.is(lanesOf(path).length, 2);
+  assert.is(poolOf(path).length, 2);
 });
 
 test("a backend that comes back is dialled within a second and taken again", () => {
@@ -174,7 +175,7 @@ test("a backend that comes back is dialled within a second and taken again", () 
   assert.is(path.backends.views[0]?.state, "ready");
 });
 
-test("GOAWAY retires a lane: what it has goes on, what is new travels on another", () => {
+test("GOAWAY retires an upstream connection: what it has goes on, what is new travels on another", () => {
   const path = new PlayedPath(["a"]);
   const client = proven(path, "t");
   const watch = client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
@@ -206,30 +207,30 @@ test("a removed backend that hangs is found out: who waits on it hears within se
   assert.is(path.exchanges.size, 0);
 });
 
-test("sharing none gives every client lanes of its own", () => {
+test("sharing none gives every client upstream connections of its own", () => {
   const path = new PlayedPath(["a"], { sharing: "none" });
   for (const token of ["t", "u"]) path.client().ask("GET", "/api", [bearer(token)]);
   path.settle();
-  assert.is(lanesOf(path).filter((name) => name.startsWith("private")).length, 2);
+  assert.is(poolOf(path).filter((name) => name.startsWith("private")).length, 2);
 });
 
-test("lanes beyond the warm ones go after a minute without a stream", () => {
+test("upstream connections beyond the warm ones go after a minute without a stream", () => {
   const path = new PlayedPath(["a"]);
   path.client().ask("GET", "/api");
   path.settle();
   path.backend("a").last.answer(200);
   path.clock.advance(62_000);
-  assert.equal(lanesOf(path), ["proven-plain", "proven-long"]);
+  assert.equal(poolOf(path), ["proven-plain", "proven-long"]);
 });
 
-test("a warm lane is replaced before its apiserver ends it: 90 s without a stream, PING or not", () => {
+test("a warm upstream connection is replaced before its apiserver ends it: 90 s without a stream, PING or not", () => {
   const path = new PlayedPath(["a"]);
   for (let second = 0; second < 300; second += 1) {
     path.clock.advance(1_000);
     path.settle();
-    for (const { lanes } of path.upstreams.lanesOf("a")?.rows ?? []) {
-      assert.ok(lanes.some((lane) => lane.room > 0));
-      assert.ok(lanes.every((lane) => path.clock.now() - lane.idleSince < 90_000));
+    for (const { connections } of path.upstreams.poolOf("a")?.rows ?? []) {
+      assert.ok(connections.some((connection) => connection.room > 0));
+      assert.ok(connections.every((connection) => path.clock.now() - connection.idleSince < 90_000));
     }
   }
 });
@@ -259,7 +260,7 @@ test("a backend whose PINGs are answered late is ready again as soon as they are
   assert.is(path.backends.views[0]?.state, "ready");
 });
 
-test("when the one silent lane of a backend dies, the others speak for it", () => {
+test("when the one silent upstream connection of a backend dies, the others speak for it", () => {
   const path = new PlayedPath(["a"]);
   path.client().ask("GET", "/api", [bearer("new")]);
   path.settle();
@@ -269,7 +270,7 @@ test("when the one silent lane of a backend dies, the others speak for it", () =
     ?.cable.blackHole();
   path.clock.advance(3000);
   assert.is(path.backends.views[0]?.state, "ready");
-  assert.equal(lanesOf(path).slice(0, 2), ["proven-plain", "proven-long"]);
+  assert.equal(poolOf(path).slice(0, 2), ["proven-plain", "proven-long"]);
 });
 
 test("those who wait for a backend that is replaced go to its successor", () => {
@@ -286,7 +287,7 @@ test("those who wait for a backend that is replaced go to its successor", () => 
   assert.is(write.status, "201");
 });
 
-test("lanes that retire hold up no successor, however many watches they still have", () => {
+test("upstream connections that retire hold up no successor, however many watches they still have", () => {
   const path = new PlayedPath(["a"]);
   for (let index = 0; index <= 16; index += 1) {
     path.client().ask("GET", "/api/v1/pods?watch=1");
@@ -297,7 +298,7 @@ test("lanes that retire hold up no successor, however many watches they still ha
   }
 });
 
-test("when a lane cannot be opened, those who wait for it go to the next backend, whatever other lanes live", () => {
+test("when an upstream connection cannot be opened, those who wait for it go to the next backend, whatever other upstream connections live", () => {
   const path = new PlayedPath(["a", "b"]);
   const client = path.client();
   client.ask("GET", "/bind", [bearer("t")]);
@@ -313,7 +314,7 @@ test("when a lane cannot be opened, those who wait for it go to the next backend
   assert.is(path.backend(other).asked.length, 1);
 });
 
-test("who waits for an unproven lane takes a proven one as soon as its bearer is", () => {
+test("who waits for an unproven upstream connection takes a proven one as soon as its bearer is", () => {
   const path = new PlayedPath(["a"]);
   const trusting = path.client();
   trusting.ask("GET", "/api", [bearer("t")]);
@@ -331,21 +332,21 @@ test("who waits for an unproven lane takes a proven one as soon as its bearer is
   assert.is(watch.status, "200");
 });
 
-test("nobody waits for a lane for ever: after its attempts it is refused, with Retry-After if it is safe", () => {
+test("nobody waits for an upstream connection for ever: after its attempts it is refused, with Retry-After if it is safe", () => {
   const path = new PlayedPath(["a"]);
   path.backend("a").maxStreams = 0;
   const late = path.client().ask("GET", "/api/v1/pods?watch=1");
-  path.clock.advance(limits.laneWaitMs);
+  path.clock.advance(limits.connectionWaitMs);
   assert.is(late.status, "");
-  path.clock.advance(limits.attempts * limits.laneWaitMs);
+  path.clock.advance(limits.attempts * limits.connectionWaitMs);
   assert.equal([late.status, late.heads[0]?.some(({ name }) => name === "retry-after")], ["429", true]);
 });
 
-test("beyond ten thousand who wait for a lane the next one is told to come back", () => {
+test("beyond ten thousand who wait for an upstream connection the next one is told to come back", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
-  const lanes = path.upstreams.lanesOf("a");
-  const key = laneKey("unproven", "plain");
+  const connections = path.upstreams.poolOf("a");
+  const key = poolKey("unproven", "plain");
   const refused: string[] = [];
   const waiter = (): Waiter => ({
     key,
@@ -354,9 +355,9 @@ test("beyond ten thousand who wait for a lane the next one is told to come back"
     suspected() {},
     refused: ({ code }) => refused.push(code),
   });
-  for (let index = 0; index < limits.waitingExchanges; index += 1) lanes?.wait(waiter());
+  for (let index = 0; index < limits.waitingExchanges; index += 1) connections?.wait(waiter());
   assert.equal(refused, []);
-  lanes?.wait(waiter());
+  connections?.wait(waiter());
   assert.equal(refused, ["overload"]);
 });
 
@@ -387,16 +388,18 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   path.backend("a").isDown = false;
   path.backend("a").isMute = true;
   path.clock.advance(3000);
-  const lanes = path.upstreams.lanesOf("a");
-  const opening = (): readonly Lane[] =>
-    lanes?.rows.flatMap((row) => row.lanes.filter((lane) => lane.isOpening)) ?? [];
-  const aged = opening().filter((lane) => path.clock.now() - lane.dialledAt >= limits.hurriedDialMs);
+  const connections = path.upstreams.poolOf("a");
+  const opening = (): readonly Connection[] =>
+    connections?.rows.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
+  const aged = opening().filter(
+    (connection) => path.clock.now() - connection.dialledAt >= limits.hurriedDialMs,
+  );
   assert.ok(aged.length > 0);
   path.backend("a").isMute = false;
-  lanes?.hurry(1);
-  assert.ok(aged.every((lane) => !lane.isOpening));
+  connections?.hurry(1);
+  assert.ok(aged.every((connection) => !connection.isOpening));
   const fresh = opening();
-  lanes?.hurry(1);
+  connections?.hurry(1);
   assert.equal(opening(), fresh);
   path.clock.advance(100);
   assert.is(path.backends.views[0]?.state === "dead", false);
@@ -412,9 +415,9 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
   path.journal.subscribe((entry) => {
     if (entry.kind === "backend.changed") told.push(`${entry.to}: ${entry.reason}`);
   });
-  // The first of several sockets that wait is answered; it was begun before the lanes were dialled.
+  // The first of several sockets that wait is answered; it was begun before the upstream connections were dialled.
   path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
-  path.upstreams.lanesOf("a")?.hurry(1);
+  path.upstreams.poolOf("a")?.hurry(1);
   path.settle();
   assert.equal(
     told.filter((text) => text.includes("Dialled again")),
@@ -422,7 +425,7 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
   );
 });
 
-test("clients with lanes of their own leave nothing behind, even if they never got one", () => {
+test("clients with upstream connections of their own leave nothing behind, even if they never got one", () => {
   const path = new PlayedPath(["a"], { sharing: "none" });
   for (let index = 0; index < 2 * limits.dialsPerSecond; index += 1) {
     const client = path.client();
@@ -432,23 +435,23 @@ test("clients with lanes of their own leave nothing behind, even if they never g
     path.settle();
   }
   const rows = (): number =>
-    (path.upstreams.lanesOf("a")?.rows ?? []).filter(({ key }) => key.owner !== "").length;
-  path.clock.advance(2 * limits.idleLaneMs);
+    (path.upstreams.poolOf("a")?.rows ?? []).filter(({ key }) => key.owner !== "").length;
+  path.clock.advance(2 * limits.idleConnectionMs);
   assert.is(rows(), 0);
 });
 
-test("a lane whose handshake is slow is not given up for a probe that is as slow", () => {
+test("an upstream connection whose handshake is slow is not given up for a probe that is as slow", () => {
   const path = new PlayedPath(["a"]);
   path.backend("a").kill();
   path.backend("a").isDown = false;
   path.backend("a").isMute = true;
   path.clock.advance(3_000);
-  const lanes = path.upstreams.lanesOf("a");
-  const opening = (): readonly Lane[] =>
-    lanes?.rows.flatMap((row) => row.lanes.filter((lane) => lane.isOpening)) ?? [];
+  const connections = path.upstreams.poolOf("a");
+  const opening = (): readonly Connection[] =>
+    connections?.rows.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const before = opening();
-  const oldest = Math.max(...before.map((lane) => path.clock.now() - lane.dialledAt));
-  lanes?.hurry(oldest / 3 + 1);
+  const oldest = Math.max(...before.map((connection) => path.clock.now() - connection.dialledAt));
+  connections?.hurry(oldest / 3 + 1);
   assert.equal(opening(), before);
 });
 
@@ -462,22 +465,22 @@ test("those who wait for a dial that we begin anew wait on", () => {
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.clock.advance(limits.hurriedDialMs + 200);
   path.backend("a").isMute = false;
-  path.upstreams.lanesOf("a")?.hurry(1);
+  path.upstreams.poolOf("a")?.hurry(1);
   path.settle();
   path.backend("a").last.answer(200, "x");
   path.settle();
   assert.is(ear.status, "200");
 });
 
-test("warm lanes that the budget held back come as soon as there is some", () => {
+test("warm upstream connections that the budget held back come as soon as there is some", () => {
   const path = new PlayedPath(["a"]);
-  const warm = lanesOf(path);
+  const warm = poolOf(path);
   path.clock.advance(5000);
   for (const { cable } of path.backend("a").sessions) cable.cut("reset");
   path.clock.advance(limits.redialFirstMs - 1);
   for (let index = 0; index < 3 * limits.dialsPerSecond; index += 1) {
-    const key = laneKey("private", "plain", `client-${index}`);
-    path.upstreams.lanesOf("a")?.wait({
+    const key = poolKey("private", "plain", `client-${index}`);
+    path.upstreams.poolOf("a")?.wait({
       key,
       wanted: () => key,
       ready() {},
@@ -487,7 +490,7 @@ test("warm lanes that the budget held back come as soon as there is some", () =>
   }
   path.clock.advance(5000);
   assert.equal(
-    lanesOf(path).filter((name) => warm.includes(name)),
+    poolOf(path).filter((name) => warm.includes(name)),
     warm,
   );
 });
