@@ -117,7 +117,7 @@ function watchesOf({
 }
 
 function lanesOf(upstreams: Upstreams, backend: string): Snapshot["backends"][number]["lanes"] {
-  return (upstreams.poolOf(backend)?.rows ?? []).map(({ key, connections }) => ({
+  return (upstreams.poolOf(backend)?.shards ?? []).map(({ key, connections }) => ({
     trust: key.trust,
     kind: key.kind,
     open: connections.length,

@@ -253,7 +253,7 @@ export class Path {
   /** When the latest PING or probe was sent that a backend other than this one has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
-    for (const [other, { rows }] of this.upstreams.all) {
+    for (const [other, { shards: rows }] of this.upstreams.all) {
       if (other === name) continue;
       latest = Math.max(latest, this.backends.held(other).answeredAt);
       for (const connection of rows.flatMap(({ connections }) => connections))

@@ -20,7 +20,7 @@ import { Connection, type ConnectionOwner } from "./connection.ts";
 import { Dials } from "./dials.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
 import { Pulse, type PulseTimes } from "./pulse.ts";
-import { hasOutdated, idleIn, outdate, type Row, refuse, retireOutdated, type Waiter } from "./shard.ts";
+import { hasOutdated, idleIn, outdate, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
 import { Witness } from "./witness.ts";
 
 export type ConnectionPoolOptions = {
@@ -58,9 +58,9 @@ const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a n
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions;
   readonly reads = new Reads();
-  readonly #rows = new Map<string, Row>();
+  readonly #shards = new Map<string, Shard>();
   readonly #dials: Dials;
-  readonly #rowOf = new Map<Connection, Row>();
+  readonly #shardOf = new Map<Connection, Shard>();
   readonly #pulse: Pulse<Connection>;
   readonly #witness: Witness;
   readonly #warmKeys: readonly PoolKey[];
@@ -75,7 +75,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#options = options;
     this.#warmKeys = warmKeys(options.vouched);
     this.#dials = new Dials(options.clock, () => this.#redial());
-    const connections = (): MapIterator<Connection> => this.#rowOf.keys();
+    const connections = (): MapIterator<Connection> => this.#shardOf.keys();
     const deadlines = (): PingTimes => this.#pulse.deadlines;
     this.#witness = new Witness({ ...options, connections, deadlines, reads: this.reads });
     this.#pulse = new Pulse<Connection>({
@@ -98,7 +98,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   start(): void {
-    for (const key of this.#warmKeys) this.#keepWarm(this.#row(key));
+    for (const key of this.#warmKeys) this.#keepWarm(this.#shard(key));
     this.#pulse.start();
   }
 
@@ -110,55 +110,55 @@ export class ConnectionPool implements ConnectionOwner {
     this.#isStopped = true;
     this.#witness.dismiss();
     this.#dials.stop();
-    for (const connection of Array.from(this.#rowOf.keys())) connection.retire();
-    if (this.#rowOf.size === 0) this.#pulse.stop();
+    for (const connection of Array.from(this.#shardOf.keys())) connection.retire();
+    if (this.#shardOf.size === 0) this.#pulse.stop();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
   /** An upstream connection with room, or undefined: then one may wait for it. */
   take(key: PoolKey): Connection | undefined {
-    const row = this.#row(key);
+    const shard = this.#shard(key);
     let shaky: Connection | undefined;
-    for (const connection of row.connections) {
+    for (const connection of shard.connections) {
       // A silent upstream connection gets nothing new; another one, or a fresh socket, may well answer (D6).
       if (connection.room <= 0 || connection.isSuspect) continue;
-      if (!connection.isShaky) return this.#taken(row, connection);
+      if (!connection.isShaky) return this.#taken(shard, connection);
       // One that was silent a moment ago may be so again: its socket loses what another does not.
       shaky ??= connection;
     }
-    return shaky === undefined ? undefined : this.#taken(row, shaky);
+    return shaky === undefined ? undefined : this.#taken(shard, shaky);
   }
 
-  #taken(row: Row, connection: Connection): Connection {
-    if (connection.room === 1) this.#dialAhead(row);
+  #taken(shard: Shard, connection: Connection): Connection {
+    if (connection.room === 1) this.#dialAhead(shard);
     return connection;
   }
 
   wait(waiter: Waiter): void {
-    const row = this.#row(waiter.key);
-    if (row.waiting.size >= limits.waitingExchanges) {
+    const shard = this.#shard(waiter.key);
+    if (shard.waiting.size >= limits.waitingExchanges) {
       waiter.refused(
         new Failure("overload", "proxy", `Too many requests wait for backend ${this.#options.backend}`),
       );
       return;
     }
-    row.waiting.set(waiter, this.#options.patience.now());
-    this.#dial(row);
-    if (this.#options.known().isUntrusted && !row.connections.some((connection) => connection.isOpening))
-      refuse(row, this.#untrusted());
+    shard.waiting.set(waiter, this.#options.patience.now());
+    this.#dial(shard);
+    if (this.#options.known().isUntrusted && !shard.connections.some((connection) => connection.isOpening))
+      refuse(shard, this.#untrusted());
   }
 
   /** The waiter has gone: its client hung up. */
   forget(waiter: Waiter): void {
-    this.#rows.get(waiter.key.name)?.waiting.delete(waiter);
+    this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
   /** The backend as a whole was judged: its legs hear when that makes it suspect, and when it is so no more. */
   judged(isSuspect: boolean): void {
     this.#witness.judged(isSuspect);
     if (!isSuspect) return;
-    for (const row of this.#rows.values()) {
-      for (const waiter of Array.from(row.waiting.keys())) waiter.suspected();
+    for (const shard of this.#shards.values()) {
+      for (const waiter of Array.from(shard.waiting.keys())) waiter.suspected();
     }
   }
 
@@ -189,7 +189,7 @@ export class ConnectionPool implements ConnectionOwner {
   hurry(ms: number): void {
     if (this.#isStopped || this.#witness.hasAnswering) return;
     const { clock } = this.#options;
-    for (const connection of Array.from(this.#rowOf.keys())) {
+    for (const connection of Array.from(this.#shardOf.keys())) {
       if (
         !connection.isOpening ||
         clock.now() - connection.dialledAt < Math.max(limits.hurriedDialMs, 3 * ms)
@@ -205,23 +205,23 @@ export class ConnectionPool implements ConnectionOwner {
    * ones take nobody any more. What is on them lives on: the apiserver looks at a certificate when a request begins (A44).
    */
   renew(trust: TrustClass): void {
-    for (const row of this.#rows.values()) {
-      if (row.key.trust === trust && outdate(row)) this.#dial(row);
+    for (const shard of this.#shards.values()) {
+      if (shard.key.trust === trust && outdate(shard)) this.#dial(shard);
     }
   }
 
   get openStreams(): number {
     let sum = 0;
-    for (const connection of this.#rowOf.keys()) sum += connection.openCount;
+    for (const connection of this.#shardOf.keys()) sum += connection.openCount;
     return sum;
   }
 
-  get rows(): readonly {
+  get shards(): readonly {
     readonly key: PoolKey;
     readonly connections: readonly Connection[];
     readonly waiting: number;
   }[] {
-    return [...this.#rows.values()].map(({ key, connections, waiting }) => ({
+    return [...this.#shards.values()].map(({ key, connections, waiting }) => ({
       key,
       connections,
       waiting: waiting.size,
@@ -237,20 +237,20 @@ export class ConnectionPool implements ConnectionOwner {
     this.#toldReason = "";
     this.#witness.opened(connection);
     journal.write({ kind: "upstream_connection.opened", backend, lane: connection.name });
-    const row = this.#rowOf.get(connection);
-    if (row !== undefined && !connection.isOutdated) retireOutdated(row);
+    const shard = this.#shardOf.get(connection);
+    if (shard !== undefined && !connection.isOutdated) retireOutdated(shard);
   }
 
   changed(connection: Connection): void {
     if (connection.isPeerGoing) this.#witness.seeGoing();
-    const row = this.#rowOf.get(connection);
-    if (row === undefined || row.waiting.size === 0) return;
-    for (const waiter of Array.from(row.waiting.keys())) {
+    const shard = this.#shardOf.get(connection);
+    if (shard === undefined || shard.waiting.size === 0) return;
+    for (const waiter of Array.from(shard.waiting.keys())) {
       if (connection.room <= 0) break;
-      row.waiting.delete(waiter);
+      shard.waiting.delete(waiter);
       waiter.ready(connection);
     }
-    if (row.waiting.size > 0) this.#dial(row);
+    if (shard.waiting.size > 0) this.#dial(shard);
   }
 
   heard(connection: Connection): void {
@@ -267,15 +267,15 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   closed(connection: Connection, failure: Failure | undefined): void {
-    const row = this.#rowOf.get(connection);
-    if (row === undefined) return;
-    this.#rowOf.delete(connection);
-    row.connections.splice(row.connections.indexOf(connection), 1);
+    const shard = this.#shardOf.get(connection);
+    if (shard === undefined) return;
+    this.#shardOf.delete(connection);
+    shard.connections.splice(shard.connections.indexOf(connection), 1);
     this.#tellClosed(connection, failure?.message ?? "ended");
-    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
+    if (this.#isStopped) return this.#shardOf.size === 0 ? this.#pulse.stop() : undefined;
     this.#witness.closed(connection, failure);
-    if (failure !== undefined) this.#lost(connection, row, failure);
-    this.#dialOrForget(row);
+    if (failure !== undefined) this.#lost(connection, shard, failure);
+    this.#dialOrForget(shard);
     this.#dials.soon();
   }
 
@@ -290,18 +290,19 @@ export class ConnectionPool implements ConnectionOwner {
   // --- dialling ---
 
   /** A row without an upstream connection needs one if somebody waits; a client's own that is empty is not kept. */
-  #dialOrForget(row: Row): void {
-    if (row.waiting.size > 0) this.#dial(row);
-    else if (row.connections.length === 0 && row.key.owner !== "") this.#rows.delete(row.key.name);
+  #dialOrForget(shard: Shard): void {
+    if (shard.waiting.size > 0) this.#dial(shard);
+    else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
   /** Those who waited for this upstream connection go to another backend, unsent; when it was the last, all who wait do. */
-  #lost(connection: Connection, row: Row, failure: Failure): void {
+  #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
-    this.#isDead ||= this.#rowOf.size === 0;
+    this.#isDead ||= this.#shardOf.size === 0;
     if (failure === dialledAgain) return;
-    if (this.#rowOf.size === 0) this.#refuseAll(refusal);
-    else if (!connection.isOpened && !row.connections.some((other) => other.isOpening)) refuse(row, refusal);
+    if (this.#shardOf.size === 0) this.#refuseAll(refusal);
+    else if (!connection.isOpened && !shard.connections.some((other) => other.isOpening))
+      refuse(shard, refusal);
   }
 
   #untrusted(): Failure {
@@ -310,50 +311,50 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #refuseAll(failure: Failure): void {
-    for (const row of this.#rows.values()) refuse(row, failure);
+    for (const shard of this.#shards.values()) refuse(shard, failure);
   }
 
-  #row(key: PoolKey): Row {
-    let row = this.#rows.get(key.name);
-    if (row === undefined) {
-      row = { key, connections: [], waiting: new Map() };
-      this.#rows.set(key.name, row);
+  #shard(key: PoolKey): Shard {
+    let shard = this.#shards.get(key.name);
+    if (shard === undefined) {
+      shard = { key, connections: [], waiting: new Map() };
+      this.#shards.set(key.name, shard);
     }
-    return row;
+    return shard;
   }
 
   /** One dial at a time for a row, unless more wait than one upstream connection takes. */
-  #dial(row: Row): void {
-    const opening = row.connections.filter((connection) => connection.isOpening).length;
-    if (opening * this.#options.streams >= Math.max(1, row.waiting.size) || this.#isStopped) return;
+  #dial(shard: Shard): void {
+    const opening = shard.connections.filter((connection) => connection.isOpening).length;
+    if (opening * this.#options.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
     // Under another name nothing new is said; fresh-socket probes go on asking (D6).
     if (this.#options.known().isUntrusted) return;
-    if (row.connections.length >= limits.connections) return;
-    const { trust } = row.key;
+    if (shard.connections.length >= limits.connections) return;
+    const { trust } = shard.key;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
-    if (!this.#dials.take(row.key)) return;
+    if (!this.#dials.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
     // The distance is what the fastest PINGs take: others stood behind a long answer.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
-    const connection = new Connection({ key: row.key, number: this.#names, ...parts });
-    row.connections.push(connection);
-    this.#rowOf.set(connection, row);
+    const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
+    shard.connections.push(connection);
+    this.#shardOf.set(connection, shard);
   }
 
-  #dialAhead(row: Row): void {
+  #dialAhead(shard: Shard): void {
     const hasSpare =
-      row.connections.filter((connection) => connection.isOpening || connection.room > 1).length > 0;
-    if (!hasSpare) this.#dial(row);
+      shard.connections.filter((connection) => connection.isOpening || connection.room > 1).length > 0;
+    if (!hasSpare) this.#dial(shard);
   }
 
   /** False if an upstream connection is wanting and none was dialled. */
-  #keepWarm(row: Row): boolean {
+  #keepWarm(shard: Shard): boolean {
     const taking = (): number =>
-      row.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
-    if (taking() < this.#options.warm) this.#dial(row);
+      shard.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
+    if (taking() < this.#options.warm) this.#dial(shard);
     return taking() >= this.#options.warm;
   }
 
@@ -362,34 +363,34 @@ export class ConnectionPool implements ConnectionOwner {
     this.#dials.stop();
     if (this.#isStopped) return;
     if (this.#options.known().isUntrusted) return this.#dials.soon();
-    const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#row(key))).every(Boolean);
+    const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
     // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
     if (!areWarm) this.#dials.soon();
     // Nobody is sent to a dead backend, so without warm upstream connections nobody would ever find it alive again.
-    if (this.#isDead && this.#rowOf.size === 0) this.#dial(this.#row(revivalKey));
+    if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }
 
   // --- time ---
 
   #ticked(): void {
     const now = this.#options.clock.now();
-    if (this.#isStopped) return this.#rowOf.size === 0 ? this.#pulse.stop() : undefined;
-    for (const row of this.#rows.values()) {
-      this.#attend(row, this.#options.patience.now());
-      this.#dialOrForget(row);
-      this.#retireIdle(row, now);
+    if (this.#isStopped) return this.#shardOf.size === 0 ? this.#pulse.stop() : undefined;
+    for (const shard of this.#shards.values()) {
+      this.#attend(shard, this.#options.patience.now());
+      this.#dialOrForget(shard);
+      this.#retireIdle(shard, now);
       // The dial of a successor may have failed, or its budget was spent.
-      if (hasOutdated(row)) this.#dial(row);
+      if (hasOutdated(shard)) this.#dial(shard);
     }
   }
 
   /** `now` is a reading of `patience`. Nobody waits for ever: who may use better upstream connections by now goes there, who has waited too long goes elsewhere. */
-  #attend(row: Row, now: number): void {
-    for (const [waiter, since] of row.waiting) {
+  #attend(shard: Shard, now: number): void {
+    for (const [waiter, since] of shard.waiting) {
       const key = waiter.wanted();
-      if (key.name !== row.key.name) this.#move(waiter, since, key);
+      if (key.name !== shard.key.name) this.#move(waiter, since, key);
       else if (now - since > limits.connectionWaitMs) {
-        row.waiting.delete(waiter);
+        shard.waiting.delete(waiter);
         const message = `Backend ${this.#options.backend} had no room in ${limits.connectionWaitMs} ms`;
         waiter.refused(new Failure("overload", "proxy", message));
       } else if (now - since > limits.connectionDoubtMs) waiter.suspected();
@@ -400,14 +401,14 @@ export class ConnectionPool implements ConnectionOwner {
     this.forget(waiter);
     waiter.key = key;
     const connection = this.take(key);
-    if (connection === undefined) this.#row(key).waiting.set(waiter, since);
+    if (connection === undefined) this.#shard(key).waiting.set(waiter, since);
     else waiter.ready(connection);
   }
 
-  #retireIdle(row: Row, now: number): void {
-    const isWarm = this.#warmKeys.some(({ name }) => name === row.key.name);
-    const { isWanting, going } = idleIn(row, isWarm ? this.#options.warm : 0, now);
-    if (isWanting) this.#dial(row);
+  #retireIdle(shard: Shard, now: number): void {
+    const isWarm = this.#warmKeys.some(({ name }) => name === shard.key.name);
+    const { isWanting, going } = idleIn(shard, isWarm ? this.#options.warm : 0, now);
+    if (isWanting) this.#dial(shard);
     for (const connection of going) connection.retire();
   }
 }

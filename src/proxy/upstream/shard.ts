@@ -16,7 +16,7 @@ export type Waiter = {
   refused(failure: Failure): void;
 };
 
-export type Row = {
+export type Shard = {
   readonly key: PoolKey;
   readonly connections: Connection[];
   /** With the time since when each waits. */
@@ -24,25 +24,25 @@ export type Row = {
 };
 
 /** Nobody who waits here gets an upstream connection. */
-export function refuse({ waiting }: Row, failure: Failure): void {
+export function refuse({ waiting }: Shard, failure: Failure): void {
   const waiters = Array.from(waiting.keys());
   waiting.clear();
   for (const waiter of waiters) waiter.refused(failure);
 }
 
 /** The certificate that its upstream connections show was replaced. Is any upstream connection concerned? */
-export function outdate({ connections }: Row): boolean {
+export function outdate({ connections }: Shard): boolean {
   for (const connection of connections) connection.isOutdated = true;
   return connections.length > 0;
 }
 
 /** Do any still take requests under the old certificate? */
-export function hasOutdated({ connections }: Row): boolean {
+export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
 /** An upstream connection with the new one is open. What is on the old ones lives on; nothing new joins it. */
-export function retireOutdated({ connections }: Row): void {
+export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }
 
@@ -53,7 +53,7 @@ export function retireOutdated({ connections }: Row): void {
  * ended at once, the backend would look as if it were leaving.
  */
 export function idleIn(
-  { connections }: Row,
+  { connections }: Shard,
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {

@@ -70,7 +70,7 @@ export class Upstreams {
 
   /** The backend is going: what lives on there may move while there is time. */
   leave(backend: string): void {
-    const rows = this.#connections.get(backend)?.rows ?? [];
+    const rows = this.#connections.get(backend)?.shards ?? [];
     for (const connection of rows.flatMap(({ connections }) => connections)) connection.leave();
   }
 
@@ -87,7 +87,7 @@ export class Upstreams {
   loadOf(backend: string): number {
     const connections = this.#connections.get(backend);
     if (connections === undefined) return 0;
-    return connections.rows.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
+    return connections.shards.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
   }
 
   /** What part of a backend it counts for. */

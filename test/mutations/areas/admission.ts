@@ -61,8 +61,8 @@ export const admission: readonly Defect[] = [
     "a stall of ours counts against those who wait for an upstream connection",
     {
       file: "proxy/upstream/connection-pool.ts",
-      find: "this.#attend(row, this.#options.patience.now());",
-      replace: "this.#attend(row, now);",
+      find: "this.#attend(shard, this.#options.patience.now());",
+      replace: "this.#attend(shard, now);",
     },
     ["proxy/upstream/shard", "a stall of ours refuses none"],
   ),

@@ -178,7 +178,7 @@ export const guards: readonly Guard[] = [
     without: "lanes go on under a certificate that was replaced",
     removal: {
       file: "proxy/upstream/connection-pool.ts",
-      find: "if (row.key.trust === trust && outdate(row)) this.#dial(row);",
+      find: "if (shard.key.trust === trust && outdate(shard)) this.#dial(shard);",
       replace: "",
     },
     test: "test/proxy/upstream/shard.test.ts",

@@ -9,7 +9,7 @@ import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../supp
 const test = suite("proxy/lanes");
 
 function poolOf(path: PlayedPath): string[] {
-  return (path.upstreams.poolOf("a")?.rows ?? []).flatMap((row) =>
+  return (path.upstreams.poolOf("a")?.shards ?? []).flatMap((row) =>
     row.connections.map((connection) => connection.name.replace(/-\d+$/, "")),
   );
 }
@@ -51,7 +51,7 @@ test("short requests and watches never share an upstream connection", () => {
   client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   client.ask("GET", "/api/v1/pods", [bearer("t")]);
   path.settle();
-  const counts = (path.upstreams.poolOf("a")?.rows ?? []).map((row) => [
+  const counts = (path.upstreams.poolOf("a")?.shards ?? []).map((row) => [
     row.key.kind,
     row.connections.reduce((sum, connection) => sum + connection.openCount, 0),
   ]);
@@ -90,7 +90,7 @@ test("an upstream connection takes no more streams than its backend allows", () 
   for (let index = 0; index < 7; index += 1) small.client().ask("GET", "/api", [bearer(`new-${index}`)]);
   small.settle();
   const connections =
-    small.upstreams.poolOf("a")?.rows.find((row) => row.key.trust === "unproven")?.connections ?? [];
+    small.upstreams.poolOf("a")?.shards.find((row) => row.key.trust === "unproven")?.connections ?? [];
   assert.equal(
     connections.map((connection) => connection.openCount),
     [3, 3, 1],
@@ -228,7 +228,7 @@ test("a warm upstream connection is replaced before its apiserver ends it: 90 s 
   for (let second = 0; second < 300; second += 1) {
     path.clock.advance(1_000);
     path.settle();
-    for (const { connections } of path.upstreams.poolOf("a")?.rows ?? []) {
+    for (const { connections } of path.upstreams.poolOf("a")?.shards ?? []) {
       assert.ok(connections.some((connection) => connection.room > 0));
       assert.ok(connections.every((connection) => path.clock.now() - connection.idleSince < 90_000));
     }
@@ -390,7 +390,7 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   path.clock.advance(3000);
   const connections = path.upstreams.poolOf("a");
   const opening = (): readonly Connection[] =>
-    connections?.rows.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
+    connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const aged = opening().filter(
     (connection) => path.clock.now() - connection.dialledAt >= limits.hurriedDialMs,
   );
@@ -435,7 +435,7 @@ test("clients with upstream connections of their own leave nothing behind, even 
     path.settle();
   }
   const rows = (): number =>
-    (path.upstreams.poolOf("a")?.rows ?? []).filter(({ key }) => key.owner !== "").length;
+    (path.upstreams.poolOf("a")?.shards ?? []).filter(({ key }) => key.owner !== "").length;
   path.clock.advance(2 * limits.idleConnectionMs);
   assert.is(rows(), 0);
 });
@@ -448,7 +448,7 @@ test("an upstream connection whose handshake is slow is not given up for a probe
   path.clock.advance(3_000);
   const connections = path.upstreams.poolOf("a");
   const opening = (): readonly Connection[] =>
-    connections?.rows.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
+    connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const before = opening();
   const oldest = Math.max(...before.map((connection) => path.clock.now() - connection.dialledAt));
   connections?.hurry(oldest / 3 + 1);

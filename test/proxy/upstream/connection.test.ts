@@ -56,7 +56,7 @@ test("a backend that answers our GOAWAY with its own, as Go's server does, is no
     path.client().ask("GET", target, [bearer("t")]),
   );
   path.settle();
-  for (const { connections } of path.upstreams.poolOf("a")?.rows ?? [])
+  for (const { connections } of path.upstreams.poolOf("a")?.shards ?? [])
     for (const connection of connections) connection.yield();
   path.settle();
   for (const { session } of backend.sessions) session.goAway();

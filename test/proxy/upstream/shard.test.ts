@@ -19,8 +19,8 @@ const json = new Field("content-type", "application/json");
 const target = "/api/v1/pods?watch=1&resourceVersion=5";
 
 /** Rows with their upstream connections that take requests, and streams on all of them. */
-function rows(path: PlayedPath): string[] {
-  return (path.upstreams.poolOf("a")?.rows ?? [])
+function shards(path: PlayedPath): string[] {
+  return (path.upstreams.poolOf("a")?.shards ?? [])
     .filter(({ connections }) => connections.length > 0)
     .map(({ key, connections }) => {
       const taking = connections.filter(({ isRetiring }) => !isRetiring).length;
@@ -34,7 +34,7 @@ test("those for whom we vouch, those for whom we impersonate, the anonymous and 
   path.client().ask("GET", "/api", [bearer("t")]);
   path.client().ask("GET", "/api");
   path.settle();
-  assert.equal(rows(path), [
+  assert.equal(shards(path), [
     "front-proxy plain: 1 of 1, 1",
     "impersonate plain: 1 of 1, 1",
     "unproven plain: 1 of 1, 1",
@@ -48,7 +48,7 @@ test("nor where every client has upstream connections of its own", () => {
   client.ask("GET", "/api");
   path.client({ identity: vouched }).ask("GET", "/api");
   path.settle();
-  assert.equal(rows(path), ["front-proxy plain 1: 1 of 1, 1", "front-proxy plain 2: 1 of 1, 1"]);
+  assert.equal(shards(path), ["front-proxy plain 1: 1 of 1, 1", "front-proxy plain 2: 1 of 1, 1"]);
 });
 
 test("A44: a renewed certificate has an upstream connection before the old one's takes nobody; its watch lives on there", () => {
@@ -59,10 +59,10 @@ test("A44: a renewed certificate has an upstream connection before the old one's
   path.backend("a").last.side?.sendHeaders([new Field(":status", "200"), json], false);
   path.settle();
   path.upstreams.renew("front-proxy");
-  assert.equal(rows(path), ["front-proxy long: 2 of 2, 1"]);
+  assert.equal(shards(path), ["front-proxy long: 2 of 2, 1"]);
   const between = client.ask("GET", target);
   path.settle();
-  assert.equal(rows(path), ["front-proxy long: 1 of 2, 2"]);
+  assert.equal(shards(path), ["front-proxy long: 1 of 2, 2"]);
   const later = client.ask("GET", target);
   path.settle();
   assert.equal([watch.isEnded, between.resetCode, later.resetCode], [false, undefined, undefined]);
@@ -82,14 +82,14 @@ test("while the new upstream connection cannot be opened the old one serves", ()
   assert.is(path.backend("a").asked.length, 2);
   path.backend("a").isDown = false;
   path.clock.advance(limits.redialMostMs);
-  assert.equal(rows(path), ["front-proxy long: 1 of 2, 2"]);
+  assert.equal(shards(path), ["front-proxy long: 1 of 2, 2"]);
 });
 
 test("upstream connections of other classes do not care", () => {
   const path = new PlayedPath(["a"]);
   path.upstreams.renew("front-proxy");
   path.settle();
-  assert.equal(rows(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
+  assert.equal(shards(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
 });
 
 test("who waits in a row that gets no upstream connection is told so once", () => {
@@ -102,9 +102,9 @@ test("who waits in a row that gets no upstream connection is told so once", () =
     suspected() {},
     refused: ({ message }: Failure) => told.push(message),
   };
-  const row = { key, connections: [], waiting: new Map([[waiter, 0]]) };
-  refuse(row, new Failure("backend-refused", "backend", "gone"));
-  refuse(row, new Failure("backend-refused", "backend", "gone again"));
+  const shard = { key, connections: [], waiting: new Map([[waiter, 0]]) };
+  refuse(shard, new Failure("backend-refused", "backend", "gone"));
+  refuse(shard, new Failure("backend-refused", "backend", "gone again"));
   assert.equal(told, ["gone"]);
 });
 
@@ -121,9 +121,9 @@ test("upstream connections that a burst has opened close within 5 s of it, down 
   path.clock.advance(1000);
   for (const asked of path.backend("a").asked.slice(1)) asked.answer(200);
   path.settle();
-  assert.ok(rows(path).includes("proven plain: 6 of 6, 0"), rows(path).join());
+  assert.ok(shards(path).includes("proven plain: 6 of 6, 0"), shards(path).join());
   path.clock.advance(5000);
-  assert.equal(rows(path), [
+  assert.equal(shards(path), [
     "proven plain: 1 of 1, 0",
     "proven long: 1 of 1, 0",
     "unproven plain: 1 of 1, 0",
