@@ -112,7 +112,7 @@ function open({ ports, ca }: Place): Path {
 
 /** Asks for an upstream connection as often as the backend's share has it, and again where the wait was too long: dials are few a second. */
 function ask(path: Path, name: string): void {
-  const connections = path.upstreams.poolOf(name);
+  const connections = path.pools.poolOf(name);
   const share = Number(values.connections) / backends.length;
   const next = (): void =>
     connections?.wait({
@@ -126,7 +126,7 @@ function ask(path: Path, name: string): void {
 }
 
 function poolOf(path: Path): number {
-  return backends.reduce((sum, name) => sum + (path.upstreams.poolOf(name)?.openStreams ?? 0), 0);
+  return backends.reduce((sum, name) => sum + (path.pools.poolOf(name)?.openStreams ?? 0), 0);
 }
 
 async function settled(path: Path, count: number): Promise<void> {

@@ -29,7 +29,7 @@ for (let count = 0; count < clients; count += 1) {
   }
 }
 path.clock.advance(1000);
-const { exchanges, moves, upstreams, journal } = path;
+const { exchanges, moves, pools, journal } = path;
 
 /** Real time; what is to run later waits here for its turn. */
 let turns: (() => void)[] = [];
@@ -83,7 +83,7 @@ process.stdout.write(`figure: ${exchanges.active("watch")} watches\n`);
 const shares = (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1]));
 measure("hung-watch", () => firstLook(new HungWatchDetector(clock, exchanges)));
 measure("balance", () => firstLook(new Balance({ clock, exchanges, moves, shares })));
-const renewals = new Renewals({ clock, exchanges, moves, upstreams, journal });
+const renewals = new Renewals({ clock, exchanges, moves, pools, journal });
 measure("renewals after a backend came back", () => renewals.returned("b"));
 measure("counters of a scrape", () => void [exchanges.watched, exchanges.active("watch")]);
 measure("copy of all that is open", () => void exchanges.live);

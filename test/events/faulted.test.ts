@@ -37,7 +37,7 @@ const stateOf = (path: PlayedPath, name: string): string | undefined =>
 test("a fault in one beat of PINGs is not the last beat: a hole is found as soon as ever", () => {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   path.clock.advance(1_000);
-  const [connection] = path.upstreams.poolOf("a")?.shards.flatMap(({ connections }) => connections) ?? [];
+  const [connection] = path.pools.poolOf("a")?.shards.flatMap(({ connections }) => connections) ?? [];
   assert.ok(connection !== undefined);
   const tick = connection.tick.bind(connection);
   connection.tick = () => {

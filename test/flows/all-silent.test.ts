@@ -200,19 +200,19 @@ test("an Upgrade waits while all are silent, and is dialled when one answers", a
   const { path } = scene;
   path.backend("a").blackHole();
   scene.run(3000);
-  let dials = 0;
+  let backoff = 0;
   const connect = (): never => {
-    dials += 1;
+    backoff += 1;
     throw new Error("dialled");
   };
   const client = { backend: undefined } as never;
-  const { backends, upstreams, hold } = path;
-  const outcome = dialUpgrade(client, { backends, upstreams, hold, tunnels: () => 0, connect }).then(
+  const { backends, pools: upstreams, hold } = path;
+  const outcome = dialUpgrade(client, { backends, pools: upstreams, hold, tunnels: () => 0, connect }).then(
     () => "",
     ({ message }: Error) => message,
   );
   scene.run(3000);
-  assert.is(dials, 0);
+  assert.is(backoff, 0);
   path.backend("a").isMute = false;
   scene.run(500);
   assert.is(await outcome, "dialled");

@@ -164,10 +164,10 @@ test("a code after which Go's transport sends a write again is not passed on (go
 test("a fault while a request is placed ends what was sent of it", () => {
   const path = new PlayedPath(["a"]);
   const ear = path.client().ask("POST", collection, [bearer("t")]);
-  const { poolOf } = path.upstreams;
-  Object.assign(path.upstreams, {
+  const { poolOf } = path.pools;
+  Object.assign(path.pools, {
     poolOf(name: string) {
-      const connections = poolOf.call(path.upstreams, name);
+      const connections = poolOf.call(path.pools, name);
       return connections === undefined
         ? undefined
         : Object.assign(Object.create(connections), {

@@ -50,7 +50,7 @@ test.before(async () => {
       hosts: [{ names: ["us.test"], upstream: "us", tls: host }],
     },
     listenerTls: { clientCAFile: eu.caFile },
-    config: { upstream: undefined, upstreams: [upstreamOf("eu", eu), upstreamOf("us", us)] },
+    config: { upstream: undefined, pools: [upstreamOf("eu", eu), upstreamOf("us", us)] },
   });
   await proxy.settled(3);
 });

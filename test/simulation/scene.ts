@@ -255,7 +255,7 @@ export class Scene {
 
   #openUpstream(): number {
     let sum = 0;
-    for (const connections of this.proxy.path.upstreams.all.values()) sum += connections.openStreams;
+    for (const connections of this.proxy.path.pools.all.values()) sum += connections.openStreams;
     return sum;
   }
 

@@ -73,7 +73,7 @@ export async function startPassthrough(
     journal,
     backends,
     hold,
-    upstreams: { shareOf: () => 1, suspectAfterMs: () => 500 },
+    pools: { shareOf: () => 1, suspectAfterMs: () => 500 },
     connect(backend, ends) {
       behalves.push(ends);
       const server = played.get(backend)?.server;

@@ -21,7 +21,7 @@ const server = createSecureServer({
 });
 
 /** Sharing a session between clients would need a scheduler for the backend's 100 streams: not the naive way. */
-const upstreams = new WeakMap<ServerHttp2Session, ClientHttp2Session>();
+const pools = new WeakMap<ServerHttp2Session, ClientHttp2Session>();
 
 server.on("session", (session) => {
   session.setLocalWindowSize(1 << 24);
@@ -30,7 +30,7 @@ server.on("session", (session) => {
     if (!upstream.destroyed) upstream.setLocalWindowSize(1 << 24);
   });
   upstream.on("error", () => session.destroy());
-  upstreams.set(session, upstream);
+  pools.set(session, upstream);
   session.on("close", () => upstream.destroy());
   session.on("error", () => upstream.destroy());
 });
@@ -42,7 +42,7 @@ function fieldsOf(head: IncomingHttpHeaders): OutgoingHttpHeaders {
 
 server.on("stream", (stream, head) => {
   const session = stream.session;
-  const upstream = session === undefined ? undefined : upstreams.get(session as ServerHttp2Session);
+  const upstream = session === undefined ? undefined : pools.get(session as ServerHttp2Session);
   if (upstream === undefined) return;
   const hasBody = head[":method"] !== "GET" && head[":method"] !== "HEAD";
   const request = upstream.request(

@@ -4,7 +4,7 @@ import type { Histogram } from "../../base/histogram.ts";
 import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
 import type { Path } from "../../proxy/cluster/path.ts";
 import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
-import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Snapshot } from "./family.ts";
 
 /** What is looked at of a cluster. */
@@ -15,7 +15,7 @@ export type LiveCluster = {
     Path,
     | "admission"
     | "backends"
-    | "upstreams"
+    | "pools"
     | "exchanges"
     | "hedges"
     | "hold"
@@ -60,7 +60,7 @@ export function clusterFigures(cluster: LiveCluster, clock: Clock): ClusterFigur
     backends: path.backends.views.map(({ name, state }) => ({
       name,
       state,
-      lanes: lanesOf(path.upstreams, name),
+      lanes: lanesOf(path.pools, name),
       ...path.detectors(name),
     })),
     exchanges: [
@@ -116,7 +116,7 @@ function watchesOf({
   };
 }
 
-function lanesOf(upstreams: Upstreams, backend: string): Snapshot["backends"][number]["lanes"] {
+function lanesOf(upstreams: PoolSet, backend: string): Snapshot["backends"][number]["lanes"] {
   return (upstreams.poolOf(backend)?.shards ?? []).map(({ key, connections }) => ({
     trust: key.trust,
     kind: key.kind,

@@ -65,7 +65,7 @@ export class Cluster {
       clock: wallClock,
       journal,
       prefix: prefixOf(label),
-      onSwap: (trust) => this.path.upstreams.renew(trust),
+      onSwap: (trust) => this.path.pools.renew(trust),
       ready: () => backends.ready,
     });
     this.#expiries = new Expiries({
@@ -136,14 +136,14 @@ export class Cluster {
   }
 
   #createPassthrough(onHung: OnHung): Passthrough {
-    const { backends, upstreams, hold } = this.path;
+    const { backends, pools, hold } = this.path;
     const { keepalive } = this.#config.health;
     return new Passthrough({
       clock: wallClock,
       journal: this.#journal,
       prefix: prefixOf(this.label),
       backends,
-      upstreams,
+      pools,
       hold,
       onHung,
       connect: (backend, ends) => connectThrough(this.backends.addressOf(backend), ends, keepalive),
@@ -151,7 +151,7 @@ export class Cluster {
   }
 
   #createSplices(onHung: OnHung): Splices {
-    const { backends, upstreams, hold } = this.path;
+    const { backends, pools, hold } = this.path;
     const { keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
       const pair = this.#credentials.pairFor(trust);
@@ -164,8 +164,7 @@ export class Cluster {
       clock: wallClock,
       journal: this.#journal,
       onHung,
-      dialUpgrade: (client, trust) =>
-        dialUpgrade(client, { backends, upstreams, hold, tunnels, connect, trust }),
+      dialUpgrade: (client, trust) => dialUpgrade(client, { backends, pools, hold, tunnels, connect, trust }),
     });
   }
 

@@ -126,7 +126,7 @@ export class Clusters {
 
   async #prepareOne(
     config: ClusterConfig,
-    { upstreams }: Config,
+    { upstreams: pools }: Config,
     { byName, changes, made }: Next,
   ): Promise<Failure | undefined> {
     const { name } = config.upstream;
@@ -138,7 +138,7 @@ export class Clusters {
       changes.push(change);
       return undefined;
     }
-    const cluster = this.#make(config, upstreams.length > 1 || this.all.length > 0);
+    const cluster = this.#make(config, pools.length > 1 || this.all.length > 0);
     if (cluster instanceof Failure) return cluster;
     byName.set(name, cluster);
     made.push(cluster);

@@ -38,9 +38,9 @@ import { Hold } from "../request/hold.ts";
 import { OriginAsks } from "../request/origin-asks.ts";
 import { createServe, type Serve } from "../request/serve.ts";
 import { ConnectionPool, type ConnectionPoolOptions } from "../upstream/connection-pool.ts";
+import { PoolSet } from "../upstream/pool-set.ts";
 import type { PulseTimes } from "../upstream/pulse.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
-import { Upstreams } from "../upstream/upstreams.ts";
 
 export type PathOptions = OriginRules & {
   readonly clock: Clock;
@@ -91,7 +91,7 @@ export class Path {
   readonly trust: Trust;
   readonly admission: Admission;
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly hedges: Hedges;
   readonly hold: Hold;
   readonly probers: Probers | undefined;
@@ -121,7 +121,7 @@ export class Path {
     const trust = new Trust(clock);
     const backends = createBackends(options, clock, () => this.hold.release());
     const slowStart = new SlowStart(clock);
-    const upstreams = new Upstreams({
+    const pools = new PoolSet({
       poolFor: (backend) => this.#poolFor(backend, clock, options),
       sharing,
       shareOf: (name) => slowStart.shareOf(name),
@@ -134,7 +134,7 @@ export class Path {
     this.trust = trust;
     this.admission = new Admission(this.patience);
     this.backends = backends;
-    this.upstreams = upstreams;
+    this.pools = pools;
     this.hold = new Hold(clock);
     this.hedges = this.#createHedges();
     this.bookmarks = options.bookmarks ?? "always";
@@ -146,7 +146,7 @@ export class Path {
     this.#histories = compares === "all" ? new Histories(this) : undefined;
     this.#rounds = this.#createRounds(compares !== "nothing");
     backends.onVerdict = (view) => this.#judged(view);
-    backends.onNeed = (name, isNeeded) => upstreams.poolOf(name)?.judged(isNeeded);
+    backends.onNeed = (name, isNeeded) => pools.poolOf(name)?.judged(isNeeded);
     this.probers = options.probes && this.#createProbers(options.probes);
     this.origins = new Origins(options);
     this.originAsks = new OriginAsks(this);
@@ -185,11 +185,11 @@ export class Path {
   }
 
   #createHedges(): Hedges {
-    const { clock, backends, upstreams } = this;
+    const { clock, backends, pools } = this;
     return new Hedges({
       clock,
       backends,
-      upstreams,
+      pools,
       hasten: (name) => this.probers?.hasten(name),
       learn: (name, evidence) => backends.learn(name, evidence),
     });
@@ -207,7 +207,7 @@ export class Path {
         clock,
         caches,
         moves,
-        afterMs: (name) => this.upstreams.poolOf(name)?.deadlines.suspectAfterMs,
+        afterMs: (name) => this.pools.poolOf(name)?.deadlines.suspectAfterMs,
       }),
       new Balance({ clock, exchanges, moves, shares: () => this.#shares() }),
     ];
@@ -217,7 +217,7 @@ export class Path {
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
-    this.upstreams.reconcile(names);
+    this.pools.reconcile(names);
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
@@ -238,22 +238,22 @@ export class Path {
 
   /** What follows from a verdict, beside what `choose` reads of it. */
   #judged({ name, state }: BackendView): void {
-    const { upstreams } = this;
+    const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
     if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
     if (state === "dead") {
-      upstreams.poolOf(name)?.abandon();
+      pools.poolOf(name)?.abandon();
       // What it has when it comes back is not what it had.
       this.caches.forget(name);
     }
-    if (state === "draining") upstreams.leave(name);
+    if (state === "draining") pools.leave(name);
     if (state !== "dead") this.hold.release();
   }
 
   /** When the latest PING or probe was sent that a backend other than this one has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
-    for (const [other, { shards: rows }] of this.upstreams.all) {
+    for (const [other, { shards: rows }] of this.pools.all) {
       if (other === name) continue;
       latest = Math.max(latest, this.backends.held(other).answeredAt);
       for (const connection of rows.flatMap(({ connections }) => connections))
@@ -270,7 +270,7 @@ export class Path {
   /** What the detectors of one backend have measured, for metrics. */
   detectors(name: string): Detectors {
     return {
-      pingP99Ms: this.upstreams.poolOf(name)?.rtt.quantile(0.99) ?? 0,
+      pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.held(name).isDrained,
       probes: this.probers?.all.get(name)?.counts ?? { answers: 0, failures: 0, lastMs: 0 },
@@ -278,17 +278,17 @@ export class Path {
   }
 
   #createProbers(probes: Pick<ProbersParts, "probe" | "times" | "random">): Probers {
-    const { clock, backends, upstreams } = this;
+    const { clock, backends, pools } = this;
     return new Probers({
       ...probes,
       clock,
       backends,
       dialMs: (name) => {
-        const suspectAfterMs = upstreams.poolOf(name)?.deadlines.suspectAfterMs ?? 0;
+        const suspectAfterMs = pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0;
         return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
       },
-      mayLoseLarge: (name) => upstreams.poolOf(name)?.mayLoseLarge === true,
-      answered: (name, ms) => upstreams.poolOf(name)?.hurry(ms),
+      mayLoseLarge: (name) => pools.poolOf(name)?.mayLoseLarge === true,
+      answered: (name, ms) => pools.poolOf(name)?.hurry(ms),
     });
   }
 }

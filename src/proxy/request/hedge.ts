@@ -13,13 +13,13 @@ import { isFreshRead, isRepeatable } from "../context/order.ts";
 import { elsewhere } from "../upstream/choose.ts";
 import { dial } from "../upstream/dial.ts";
 import type { Leg } from "../upstream/leg.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
 import type { AnsweredBy, Exchange } from "./relay.ts";
 
 export type HedgeParts = {
   readonly clock: Clock;
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   /** Requests wait in vain at this backend: it had better be asked whether it is ready, now. */
   readonly hasten: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
@@ -49,10 +49,10 @@ export class Hedges {
   /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
   answered({ order }: Exchange, status: number, { leg, rest }: AnsweredBy): void {
     if (!order.isObjectRead || status >= 500) return;
-    const { clock, upstreams } = this.#parts;
+    const { clock, pools } = this.#parts;
     const now = clock.now();
     const tookMs = leg.sinceSent(now);
-    upstreams.poolOf(leg.backend)?.reads.answered(tookMs);
+    pools.poolOf(leg.backend)?.reads.answered(tookMs);
     this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
     // Who may not read is told so without a look at what is there.
     if ((status >= 300 && status !== 404) || !isFreshRead(order)) return;
@@ -61,14 +61,14 @@ export class Hedges {
   }
 
   #proven(backend: string): void {
-    const reads = this.#parts.upstreams.poolOf(backend)?.reads;
+    const reads = this.#parts.pools.poolOf(backend)?.reads;
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
   /** Before its upstream connection's PING is missed it may lie in a hole of that upstream connection's own, which says nothing of its backend. */
   #outdone(leg: Leg, now: number): void {
     if (!leg.isOnAnsweringConnection) return;
-    const connections = this.#parts.upstreams.poolOf(leg.backend);
+    const connections = this.#parts.pools.poolOf(leg.backend);
     if (connections === undefined) return;
     const limitMs = connections.reads.patienceMs(connections.deadlines.suspectAfterMs);
     this.#learn(leg.backend, connections.reads.outdone(leg.sinceSent(now), limitMs));
@@ -80,14 +80,14 @@ export class Hedges {
 
   /** Who is known to answer, and has not been asked yet. */
   otherFor(exchange: Exchange): string | undefined {
-    const { backends, upstreams } = this.#parts;
-    return elsewhere(backends.views, (name) => upstreams.weightOf(name), exchange.legs.asked);
+    const { backends, pools } = this.#parts;
+    return elsewhere(backends.views, (name) => pools.weightOf(name), exchange.legs.asked);
   }
 
   /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */
   #goElsewhere(exchange: Exchange, leg: Leg): void {
     const other = exchange.legs.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
-    if (other !== undefined) dial(this.#parts.upstreams, exchange.legs.move(leg, other));
+    if (other !== undefined) dial(this.#parts.pools, exchange.legs.move(leg, other));
   }
 
   /**
@@ -102,7 +102,7 @@ export class Hedges {
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
-    dial(this.#parts.upstreams, exchange.legs.hedge(other));
+    dial(this.#parts.pools, exchange.legs.hedge(other));
   }
 
   /**
@@ -112,7 +112,7 @@ export class Hedges {
   #askTwice(exchange: Exchange, leg: Leg): void {
     const isSuspect = this.#isSuspect(leg.backend);
     // The hole may be under this upstream connection only; its client is used to this backend's cache (k/k 59848).
-    const prompt = isSuspect ? undefined : this.#parts.upstreams.promptConnection(leg.backend, leg.key);
+    const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(leg.backend, leg.key);
     const another = prompt === undefined || exchange.legs.hasTwo ? this.otherFor(exchange) : undefined;
     const own = another === undefined ? prompt : undefined;
     // With nobody else there: only its upstream connections are silent, and a fresh socket may not be.
@@ -120,7 +120,7 @@ export class Hedges {
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;
     const hedge = exchange.legs.hedge(backend);
-    if (own === undefined) dial(this.#parts.upstreams, hedge);
+    if (own === undefined) dial(this.#parts.pools, hedge);
     else hedge.ready(own);
   }
 

@@ -16,7 +16,7 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 import { barePath } from "../../watch/session/watch-order.ts";
 import type { Watching } from "../../watch/session/watching.ts";
 import { dial } from "../upstream/dial.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Exchanges } from "./exchanges.ts";
 import { ListAsk } from "./list-ask.ts";
 
@@ -24,7 +24,7 @@ export type OriginAsksParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly origins: Origins;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly exchanges: Exchanges;
 };
 
@@ -63,7 +63,7 @@ export class OriginAsks {
   }
 
   #send({ group, version }: Api, origin: Origin, { watching, pauseMs }: Asker): void {
-    const { clock, journal, upstreams } = this.#parts;
+    const { clock, journal, pools } = this.#parts;
     const backend = watching.leg?.backend;
     if (backend === undefined) return;
     this.#askedAt.set(origin, clock.now());
@@ -85,7 +85,7 @@ export class OriginAsks {
           });
       },
     });
-    dial(upstreams, ask.leg);
+    dial(pools, ask.leg);
   }
 
   #learn(origin: Origin, isForeign: boolean): void {

@@ -52,8 +52,8 @@ import { choose, elsewhere } from "../upstream/choose.ts";
 import { dial } from "../upstream/dial.ts";
 import type { Leg } from "../upstream/leg.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
 import { isShutdown } from "../upstream/refusal.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
 import type { Exchanges } from "./exchanges.ts";
 import type { Hedges } from "./hedge.ts";
 import type { Hold } from "./hold.ts";
@@ -67,7 +67,7 @@ export type ServeParts = {
   readonly buffered: Buffered;
   readonly clock: Clock;
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly trust: Trust;
   readonly admission: Admission;
   readonly exchanges: Exchanges;
@@ -237,15 +237,15 @@ class Course implements ExchangeOwner {
 
   place(exchange: Exchange): void {
     if (!this.#isAdmitted(exchange)) return;
-    const { backends, upstreams } = this.#parts;
+    const { backends, pools } = this.#parts;
     const { client } = exchange.order;
     if (backends.areAllSilent) return this.#hold(exchange, noneAnswers);
-    const loads = (name: string): number => upstreams.weightOf(name);
+    const loads = (name: string): number => pools.weightOf(name);
     const tried = this.#avoided === nobody ? exchange.legs.tried : [...exchange.legs.tried, ...this.#avoided];
     const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
     if (backend instanceof Failure) return this.#hold(exchange, backend);
     client.backend = backend;
-    dial(upstreams, exchange.legs.ask(backend));
+    dial(pools, exchange.legs.ask(backend));
   }
 
   /** False if the request waits for a place among those of the unproven, and is placed later, or was refused one. */
@@ -287,13 +287,13 @@ class Course implements ExchangeOwner {
   }
 
   poolKey({ order }: Exchange): PoolKey {
-    const { upstreams, trust, admission } = this.#parts;
+    const { pools, trust, admission } = this.#parts;
     const kind = order.kind === "plain" ? "plain" : "long";
     const of = order.vouched?.trust ?? trust.classOf(this.#credential);
     // Their answers bring GOAWAYs, which would send newcomers with a good bearer away from a connection that they share.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(order.client.address));
-    return upstreams.keyFor({ trust: isApart ? "rejected" : of, kind }, order.client);
+    return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, order.client);
   }
 
   suspected(exchange: Exchange, leg: Leg): void {
@@ -343,9 +343,9 @@ class Course implements ExchangeOwner {
 
   /** The backend is behind: its client's next try goes to another one. */
   #tooOld({ order, backend }: Exchange, recall: Recall): void {
-    const { backends, upstreams } = this.#parts;
+    const { backends, pools } = this.#parts;
     recall.refused();
-    const other = elsewhere(backends.views, (name) => upstreams.weightOf(name), [backend]);
+    const other = elsewhere(backends.views, (name) => pools.weightOf(name), [backend]);
     if (other !== undefined && order.client.backend === backend) order.client.backend = other;
   }
 

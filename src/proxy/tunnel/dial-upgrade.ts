@@ -10,12 +10,12 @@ import type { VouchedTrust } from "../identity/identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { Hold } from "../request/hold.ts";
 import { choose } from "../upstream/choose.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Dialed } from "./splice.ts";
 
 export type DialUpgradeParts = {
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly hold: Hold;
   /** Tunnels open on a backend: no upstream connection counts them. */
   readonly tunnels: (backend: string) => number;
@@ -43,8 +43,8 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
 }
 
 async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
-  const { backends, upstreams, tunnels, connect, trust } = parts;
-  const loads = (name: string): number => upstreams.weightOf(name, tunnels(name));
+  const { backends, pools, tunnels, connect, trust } = parts;
+  const loads = (name: string): number => pools.weightOf(name, tunnels(name));
   const tried: string[] = [];
   let failure: Failure | undefined;
   while (tried.length < limits.attempts) {

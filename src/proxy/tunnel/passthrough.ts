@@ -14,7 +14,7 @@ import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { Hold } from "../request/hold.ts";
 import { choose } from "../upstream/choose.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
 import { type Caller, type Greeting, refuseCaller } from "./greet.ts";
 import type { OnHung } from "./hung-tunnels.ts";
@@ -28,7 +28,7 @@ export type PassthroughParts = {
   readonly prefix?: string;
   readonly backends: Backends;
   readonly hold: Hold;
-  readonly upstreams: Pick<Upstreams, "shareOf" | "suspectAfterMs">;
+  readonly pools: Pick<PoolSet, "shareOf" | "suspectAfterMs">;
   /** Opens a TCP socket to a backend, on behalf of a client. */
   readonly connect: (backend: string, ends: Ends) => Socket;
   readonly onHung: OnHung;
@@ -130,11 +130,11 @@ export class Passthrough {
 
   /** While no backend can be reached it waits as long as a request would. */
   async #reach(opening: Opening, { ends }: Caller, route: Route): Promise<Reached | Failure> {
-    const { clock, upstreams, hold, backends } = this.#parts;
+    const { clock, pools, hold, backends } = this.#parts;
     const { until } = hold;
     const parts = {
       clock,
-      doubtMs: (name: string) => upstreams.suspectAfterMs(name),
+      doubtMs: (name: string) => pools.suspectAfterMs(name),
       next: (tried: readonly string[]) => this.#choose(tried, route),
       connect: (backend: string) => this.#connect(backend, ends),
       mayHedge: () => this.#hedges.take(),
@@ -157,7 +157,7 @@ export class Passthrough {
     const names = backends.map((name) => prefix + name);
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
     const loads = (name: string): number =>
-      ((this.#counts.get(name) ?? 0) + 1) / this.#parts.upstreams.shareOf(name);
+      ((this.#counts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
     return choose({ views: allowed, loads, bound: undefined, tried });
   }
 

@@ -17,7 +17,7 @@ import type { PingTimes, Rtt } from "../../health/rtt.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
-import { Dials } from "./dials.ts";
+import { DialBackoff } from "./dial-backoff.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
 import { Pulse, type PulseTimes } from "./pulse.ts";
 import { hasOutdated, idleIn, outdate, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
@@ -59,7 +59,7 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions;
   readonly reads = new Reads();
   readonly #shards = new Map<string, Shard>();
-  readonly #dials: Dials;
+  readonly #backoff: DialBackoff;
   readonly #shardOf = new Map<Connection, Shard>();
   readonly #pulse: Pulse<Connection>;
   readonly #witness: Witness;
@@ -74,7 +74,7 @@ export class ConnectionPool implements ConnectionOwner {
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#warmKeys = warmKeys(options.vouched);
-    this.#dials = new Dials(options.clock, () => this.#redial());
+    this.#backoff = new DialBackoff(options.clock, () => this.#redial());
     const connections = (): MapIterator<Connection> => this.#shardOf.keys();
     const deadlines = (): PingTimes => this.#pulse.deadlines;
     this.#witness = new Witness({ ...options, connections, deadlines, reads: this.reads });
@@ -109,7 +109,7 @@ export class ConnectionPool implements ConnectionOwner {
   stop(): void {
     this.#isStopped = true;
     this.#witness.dismiss();
-    this.#dials.stop();
+    this.#backoff.stop();
     for (const connection of Array.from(this.#shardOf.keys())) connection.retire();
     if (this.#shardOf.size === 0) this.#pulse.stop();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
@@ -232,7 +232,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   opened(connection: Connection): void {
     const { backend, journal } = this.#options;
-    this.#dials.succeeded();
+    this.#backoff.succeeded();
     this.#isDead = false;
     this.#toldReason = "";
     this.#witness.opened(connection);
@@ -276,7 +276,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#witness.closed(connection, failure);
     if (failure !== undefined) this.#lost(connection, shard, failure);
     this.#dialOrForget(shard);
-    this.#dials.soon();
+    this.#backoff.soon();
   }
 
   /** A backend that stays down costs eight dials a second with our own certificates: each reason is told once. */
@@ -332,7 +332,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (shard.connections.length >= limits.connections) return;
     const { trust } = shard.key;
     // A dial that the budget holds back is made by a later tick: those who wait are still there.
-    if (!this.#dials.take(shard.key)) return;
+    if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
@@ -360,12 +360,12 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** After a loss the warm upstream connections come back. */
   #redial(): void {
-    this.#dials.stop();
+    this.#backoff.stop();
     if (this.#isStopped) return;
-    if (this.#options.known().isUntrusted) return this.#dials.soon();
+    if (this.#options.known().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
     // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
-    if (!areWarm) this.#dials.soon();
+    if (!areWarm) this.#backoff.soon();
     // Nobody is sent to a dead backend, so without warm upstream connections nobody would ever find it alive again.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }

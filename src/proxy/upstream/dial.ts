@@ -5,12 +5,12 @@
  * the backend cannot be reached. Next: relay.
  */
 import type { Leg } from "./leg.ts";
-import type { Upstreams } from "./upstreams.ts";
+import type { PoolSet } from "./pool-set.ts";
 
 /** Gives the leg to its backend's upstream connections. It hears `ready` or `refused`, perhaps before this returns. */
-export function dial(upstreams: Upstreams, leg: Leg): void {
-  const connections = upstreams.poolOf(leg.backend);
-  if (connections === undefined) return leg.refused(upstreams.unknown(leg.backend));
+export function dial(pools: PoolSet, leg: Leg): void {
+  const connections = pools.poolOf(leg.backend);
+  if (connections === undefined) return leg.refused(pools.unknown(leg.backend));
   const connection = connections.take(leg.key);
   if (connection !== undefined) return leg.ready(connection);
   // Before the wait begins: it may be refused at once.

@@ -15,7 +15,7 @@ import type { Backends } from "../../health/backends.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { ListAsk } from "../../proxy/request/list-ask.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
-import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Moves } from "../migration/moves.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
 import type { Watching } from "../session/watching.ts";
@@ -23,7 +23,7 @@ import type { Watching } from "../session/watching.ts";
 export type HistoriesParts = {
   readonly clock: Clock;
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly caches: CacheTracker;
   readonly moves: Moves;
 };
@@ -93,7 +93,7 @@ export class Histories {
   }
 
   #askIfDue(backend: string): void {
-    const { clock, upstreams } = this.#parts;
+    const { clock, pools } = this.#parts;
     const now = clock.now();
     if ((this.#dueAt.get(backend) ?? 0) > now) return;
     const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
@@ -112,7 +112,7 @@ export class Histories {
         else this.#told(backend, question, version);
       },
     });
-    dial(upstreams, ask.leg);
+    dial(pools, ask.leg);
   }
 
   /**

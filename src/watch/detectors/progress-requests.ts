@@ -13,13 +13,13 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { Client } from "../../proxy/context/client.ts";
 import { ListAsk } from "../../proxy/request/list-ask.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
-import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Watching } from "../session/watching.ts";
 
 export type ProgressRequestsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
 };
 
 /** A watch, and the clock reading up to which it has to be proven complete. */
@@ -142,7 +142,7 @@ export class ProgressRequests {
   }
 
   #list(fact: Fact, watching: Watching, least: string | undefined, tell: (answer: Answer) => void): void {
-    const { clock, upstreams, journal } = this.#parts;
+    const { clock, pools, journal } = this.#parts;
     const order = watching.listed(least);
     if (order === undefined) return tell({ status: 0, version: "", ms: 0 });
     const heard = (answer: Answer): void => {
@@ -157,7 +157,7 @@ export class ProgressRequests {
       faulted: (error) => faulted(journal, error),
       tell: heard,
     });
-    dial(upstreams, ask.leg);
+    dial(pools, ask.leg);
   }
 
   #answered(fact: Fact, { status, version, ms }: Answer): void {

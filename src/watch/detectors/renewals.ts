@@ -12,7 +12,7 @@ import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Exchanges } from "../../proxy/request/exchanges.ts";
 import type { Exchange } from "../../proxy/request/relay.ts";
-import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Moves } from "../migration/moves.ts";
 import type { CacheProgress } from "../progress/cache-progress.ts";
 import type { Watching } from "../session/watching.ts";
@@ -21,7 +21,7 @@ import { type ProgressCounts, ProgressRequests, type Renewal } from "./progress-
 export type RenewalsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly exchanges: Exchanges;
   readonly moves: Moves;
 };

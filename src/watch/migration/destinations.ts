@@ -7,13 +7,13 @@ import type { Backends } from "../../health/backends.ts";
 import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
-import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
 
 export type DestinationsParts = {
   readonly clock: Clock;
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly caches: CacheTracker;
 };
 
@@ -70,9 +70,9 @@ export class Destinations {
     if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
     if (seeker.leg !== undefined || this.elsewhereFor(seeker, [leg.backend]) !== undefined) return true;
     // The only one left is waited for, unless another of its upstream connections answers.
-    const { upstreams } = this.#parts;
+    const { pools } = this.#parts;
     return (
-      !this.isDoubtful(leg.backend) && upstreams.promptConnection(leg.backend, seeker.poolKey()) !== undefined
+      !this.isDoubtful(leg.backend) && pools.promptConnection(leg.backend, seeker.poolKey()) !== undefined
     );
   }
 
@@ -95,8 +95,8 @@ export class Destinations {
 
   /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */
   choose(seeker: Seeker, tried: readonly string[]): string | undefined {
-    const { backends, upstreams } = this.#parts;
-    const loads = (name: string): number => upstreams.weightOf(name);
+    const { backends, pools } = this.#parts;
+    const loads = (name: string): number => pools.weightOf(name);
     const bound = seeker.client.backend;
     const except = [...tried, ...this.stalled(seeker)];
     const refusing = this.refusing(seeker);
@@ -123,9 +123,9 @@ export class Destinations {
   }
 
   elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {
-    const { backends, upstreams } = this.#parts;
+    const { backends, pools } = this.#parts;
     const all = [...except, ...this.stalled(seeker), ...this.refusing(seeker)];
-    return elsewhere(backends.views, (name) => upstreams.weightOf(name), all);
+    return elsewhere(backends.views, (name) => pools.weightOf(name), all);
   }
 
   /** Undefined when it is no backend of ours any more. */

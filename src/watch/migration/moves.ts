@@ -11,7 +11,7 @@ import type { Backends } from "../../health/backends.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
-import type { Upstreams } from "../../proxy/upstream/upstreams.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
 import { Complaints } from "../session/complaints.ts";
 import type { WatchLeg } from "../session/watch-leg.ts";
@@ -28,7 +28,7 @@ export type MovesParts = {
   /** Stands still while our own loop does. */
   readonly patience: Clock;
   readonly backends: Backends;
-  readonly upstreams: Upstreams;
+  readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
   /** Renewals, told of a watch whose version the backend that it should go to does not know. */
@@ -114,7 +114,7 @@ export class Moves {
     const isDoubtful = this.where.isDoubtful(leg.backend);
     const connection = isDoubtful
       ? undefined
-      : this.#parts.upstreams.promptConnection(leg.backend, watching.poolKey());
+      : this.#parts.pools.promptConnection(leg.backend, watching.poolKey());
     // The hole may be under this upstream connection only: where nobody else answers, a new one to the same backend is dialled.
     const last = isDoubtful ? undefined : leg.backend;
     const backend =
@@ -355,7 +355,7 @@ export class Moves {
   }
 
   #send(leg: Leg, connection: Connection | undefined): void {
-    if (connection === undefined) dial(this.#parts.upstreams, leg);
+    if (connection === undefined) dial(this.#parts.pools, leg);
     else leg.ready(connection);
   }
 }

@@ -159,11 +159,11 @@ export const admission: readonly Defect[] = [
   defect(
     "those that are answered 401 spend the dials of newcomers",
     {
-      file: "proxy/upstream/dials.ts",
+      file: "proxy/upstream/dial-backoff.ts",
       find: '(owner === "" ? this.#unproven : this.#rejected)',
       replace: '(owner !== "" ? this.#unproven : this.#unproven)',
     },
-    ["proxy/upstream/dials", "so do those of them that are rejected"],
+    ["proxy/upstream/dial-backoff", "so do those of them that are rejected"],
   ),
   defect(
     "the unproven are not bounded in all",

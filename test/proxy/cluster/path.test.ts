@@ -28,7 +28,7 @@ test("a thousand clients leave nothing behind", () => {
   assert.is(path.exchanges.size, 0);
   // Beyond the budget of resets their streams are let go as it grows again: 33 a second for each upstream connection.
   path.clock.advance(60_000);
-  assert.is(path.upstreams.loadOf("a") + path.upstreams.loadOf("b"), 0);
+  assert.is(path.pools.loadOf("a") + path.pools.loadOf("b"), 0);
 });
 
 test("when too much waits, the exchange that holds the most ends, and the others go on (A19)", () => {

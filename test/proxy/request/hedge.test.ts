@@ -370,14 +370,14 @@ test("a request that waits for an upstream connection of a backend that falls si
 
 test("a request that waits long for a dial goes elsewhere, and does not come back", () => {
   const path = new PlayedPath(["a", "b"]);
-  const dials = (name: string): number => path.backend(name).sessions.length;
+  const backoff = (name: string): number => path.backend(name).sessions.length;
   for (const name of ["a", "b"]) path.backend(name).isMute = true;
-  const warm = dials("b");
+  const warm = backoff("b");
   ask(path, "GET", "/api");
   path.clock.advance(500);
-  assert.is(dials("b"), warm);
+  assert.is(backoff("b"), warm);
   path.clock.advance(250);
-  assert.is(dials("b"), warm + 1);
+  assert.is(backoff("b"), warm + 1);
   assert.equal(
     path.backends.views.map(({ state }) => state),
     ["ready", "ready"],

@@ -17,7 +17,7 @@ type Dialled = {
   readonly clock: ManualClock;
   /** What came at each backend, in the order of dials. */
   readonly peers: Record<string, RawPeer[]>;
-  readonly dials: string[];
+  readonly backoff: string[];
   readonly outcome: Promise<Reached | Failure>;
 };
 
@@ -50,13 +50,13 @@ async function dial(
     if (name === "refusing") await new Promise((resolve) => server.close(resolve));
     else servers.push(server);
   }
-  const dials: string[] = [];
+  const backoff: string[] = [];
   const parts = {
     clock,
     next: (tried: readonly string[]) =>
       names[tried.length] ?? new Failure("no-backend", "proxy", "nobody is left"),
     connect(backend: string) {
-      dials.push(backend);
+      backoff.push(backend);
       const socket = connect({ port: ports[backend] ?? 0, host: "127.0.0.1", allowHalfOpen: true });
       socket.on("error", () => {});
       sockets.push(socket);
@@ -67,7 +67,7 @@ async function dial(
   };
   const opening = { octets: Buffer.from("hello"), isRepeatable: options.isRepeatable ?? true };
   const outcome = dialThrough(opening, parts);
-  return { clock, peers, dials, outcome };
+  return { clock, peers, backoff, outcome };
 }
 
 async function peerOf({ peers }: Dialled, name: string, at = 0): Promise<RawPeer> {
@@ -94,7 +94,7 @@ test("the backend is told the hello, and what it says back is not lost", async (
   dialled.clock.advance(limits.handshakeMs);
   peer.send("on");
   await backend.expect("on");
-  assert.equal(dialled.dials, ["a"]);
+  assert.equal(dialled.backoff, ["a"]);
 });
 
 test("one that refuses, or ends without a word, is followed by the next at once", async () => {
@@ -119,7 +119,7 @@ test("one that accepts and is silent is doubted, the next one asked as well, and
     const first = await peerOf(dialled, "a");
     await first.expect("hello");
     dialled.clock.advance(doubtMs - 1);
-    assert.equal(dialled.dials, ["a"]);
+    assert.equal(dialled.backoff, ["a"]);
     dialled.clock.advance(1);
     const second = await peerOf(dialled, "b");
     await second.expect("hello");
@@ -135,7 +135,7 @@ test("without leave to ask twice it waits for the first", async () => {
   dialled.clock.advance(3 * doubtMs);
   first.send("late");
   assert.is((await reached(dialled)).backend, "a");
-  assert.equal(dialled.dials, ["a"]);
+  assert.equal(dialled.backoff, ["a"]);
 });
 
 test("what may be a request is said to one backend only: whoever accepts", async () => {
@@ -143,7 +143,7 @@ test("what may be a request is said to one backend only: whoever accepts", async
   assert.is((await reached(dialled)).backend, "b");
   dialled.clock.advance(10 * doubtMs);
   await (await peerOf(dialled, "b")).expect("hello");
-  assert.equal(dialled.dials, ["refusing", "b"]);
+  assert.equal(dialled.backoff, ["refusing", "b"]);
 });
 
 test("when all refuse, the last one's reason is told", async () => {
@@ -154,7 +154,7 @@ test("when all refuse, the last one's reason is told", async () => {
     outcome instanceof Failure ? outcome.message : "",
     /^Cannot reach backend refusing: .*ECONNREFUSED/,
   );
-  assert.is(dialled.dials.length, limits.attempts);
+  assert.is(dialled.backoff.length, limits.attempts);
 });
 
 test("with nobody to ask at all it says so", async () => {

@@ -21,7 +21,7 @@ const refused = new Failure("backend-refused", "backend", "connect ECONNREFUSED"
 
 test("a backend that cannot be dialled costs nothing: the next one is asked, and the client is bound to it", async () => {
   const path = new PlayedPath(["a", "b"]);
-  const { backends, upstreams } = path;
+  const { backends, pools: upstreams } = path;
   const asked: string[] = [];
   const socket = new net.Socket();
   const connect = (backend: string): Promise<net.Socket | Failure> => {
@@ -29,7 +29,7 @@ test("a backend that cannot be dialled costs nothing: the next one is asked, and
     return Promise.resolve(asked.length === 1 ? refused : socket);
   };
   const client = anyone();
-  const dialed = await dialUpgrade(client, { ...beside, backends, upstreams, connect });
+  const dialed = await dialUpgrade(client, { ...beside, backends, pools: upstreams, connect });
   assert.is(asked.length, 2);
   assert.ok(!(dialed instanceof Failure) && dialed.socket === socket && dialed.backend === asked[1]);
   assert.is(client.backend, asked[1]);
@@ -37,11 +37,11 @@ test("a backend that cannot be dialled costs nothing: the next one is asked, and
 
 test("when none can be dialled the last reason is told", async () => {
   const path = new PlayedPath(["a", "b"]);
-  const { backends, upstreams } = path;
+  const { backends, pools: upstreams } = path;
   const outcome = await dialUpgrade(anyone(), {
     ...beside,
     backends,
-    upstreams,
+    pools: upstreams,
     connect: () => Promise.resolve(refused),
   });
   assert.is(outcome, refused);
@@ -49,12 +49,12 @@ test("when none can be dialled the last reason is told", async () => {
 
 test("tunnels count as load", async () => {
   const path = new PlayedPath(["a", "b"]);
-  const { backends, upstreams } = path;
+  const { backends, pools: upstreams } = path;
   const dialed = await dialUpgrade(anyone(), {
     ...beside,
     tunnels: (backend) => (backend === "a" ? 1 : 0),
     backends,
-    upstreams,
+    pools: upstreams,
     connect: () => Promise.resolve(new net.Socket()),
   });
   assert.is(dialed instanceof Failure ? dialed.message : dialed.backend, "b");
@@ -62,7 +62,7 @@ test("tunnels count as load", async () => {
 
 test("the backend is told whose connection it is, for one that asks for a PROXY header", async () => {
   const path = new PlayedPath(["a"]);
-  const { backends, upstreams } = path;
+  const { backends, pools: upstreams } = path;
   const ends = {
     source: { address: "192.0.2.1", port: 1 },
     destination: { address: "192.0.2.9", port: 443 },
@@ -73,7 +73,7 @@ test("the backend is told whose connection it is, for one that asks for a PROXY 
   await dialUpgrade(client, {
     ...beside,
     backends,
-    upstreams,
+    pools: upstreams,
     connect(_backend, _withinMs, of) {
       told.push(of.ends);
       return Promise.resolve(new net.Socket());
@@ -84,11 +84,11 @@ test("the backend is told whose connection it is, for one that asks for a PROXY 
 
 test("the socket shares its backend's fate: over when that is dead and silent", async () => {
   const path = new PlayedPath(["a"], { isProbed: true });
-  const { backends, upstreams } = path;
+  const { backends, pools: upstreams } = path;
   const dialed = await dialUpgrade(anyone(), {
     ...beside,
     backends,
-    upstreams,
+    pools: upstreams,
     connect: () => Promise.resolve(new net.Socket()),
   });
   let isDead = false;

@@ -9,7 +9,7 @@ import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../supp
 const test = suite("proxy/lanes");
 
 function poolOf(path: PlayedPath): string[] {
-  return (path.upstreams.poolOf("a")?.shards ?? []).flatMap((row) =>
+  return (path.pools.poolOf("a")?.shards ?? []).flatMap((row) =>
     row.connections.map((connection) => connection.name.replace(/-\d+$/, "")),
   );
 }
@@ -51,7 +51,7 @@ test("short requests and watches never share an upstream connection", () => {
   client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   client.ask("GET", "/api/v1/pods", [bearer("t")]);
   path.settle();
-  const counts = (path.upstreams.poolOf("a")?.shards ?? []).map((row) => [
+  const counts = (path.pools.poolOf("a")?.shards ?? []).map((row) => [
     row.key.kind,
     row.connections.reduce((sum, connection) => sum + connection.openCount, 0),
   ]);
@@ -90,7 +90,7 @@ test("an upstream connection takes no more streams than its backend allows", () 
   for (let index = 0; index < 7; index += 1) small.client().ask("GET", "/api", [bearer(`new-${index}`)]);
   small.settle();
   const connections =
-    small.upstreams.poolOf("a")?.shards.find((row) => row.key.trust === "unproven")?.connections ?? [];
+    small.pools.poolOf("a")?.shards.find((row) => row.key.trust === "unproven")?.connections ?? [];
   assert.equal(
     connections.map((connection) => connection.openCount),
     [3, 3, 1],
@@ -228,7 +228,7 @@ test("a warm upstream connection is replaced before its apiserver ends it: 90 s 
   for (let second = 0; second < 300; second += 1) {
     path.clock.advance(1_000);
     path.settle();
-    for (const { connections } of path.upstreams.poolOf("a")?.shards ?? []) {
+    for (const { connections } of path.pools.poolOf("a")?.shards ?? []) {
       assert.ok(connections.some((connection) => connection.room > 0));
       assert.ok(connections.every((connection) => path.clock.now() - connection.idleSince < 90_000));
     }
@@ -345,7 +345,7 @@ test("nobody waits for an upstream connection for ever: after its attempts it is
 test("beyond ten thousand who wait for an upstream connection the next one is told to come back", () => {
   const path = new PlayedPath(["a"], { warm: 0 });
   path.backend("a").isMute = true;
-  const connections = path.upstreams.poolOf("a");
+  const connections = path.pools.poolOf("a");
   const key = poolKey("unproven", "plain");
   const refused: string[] = [];
   const waiter = (): Waiter => ({
@@ -363,15 +363,15 @@ test("beyond ten thousand who wait for an upstream connection the next one is to
 
 test("dials of a backend that is down come further and further apart, up to half a second", () => {
   const path = new PlayedPath(["a"]);
-  const dials: number[] = [];
+  const backoff: number[] = [];
   path.backend("a").kill();
   const { connect } = PlayedBackend.prototype;
   path.backend("a").connect = function dial(owner): ReturnType<typeof connect> {
-    dials.push(path.clock.now());
+    backoff.push(path.clock.now());
     return connect.call(this, owner);
   };
   path.clock.advance(5000);
-  const times = [...new Set(dials)];
+  const times = [...new Set(backoff)];
   const apart = times.slice(1).map((at, index) => Math.round(at - (times[index] ?? 0)));
   assert.equal(apart.slice(0, 5), [
     limits.redialFirstMs * 2,
@@ -388,7 +388,7 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   path.backend("a").isDown = false;
   path.backend("a").isMute = true;
   path.clock.advance(3000);
-  const connections = path.upstreams.poolOf("a");
+  const connections = path.pools.poolOf("a");
   const opening = (): readonly Connection[] =>
     connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const aged = opening().filter(
@@ -417,7 +417,7 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
   });
   // The first of several sockets that wait is answered; it was begun before the upstream connections were dialled.
   path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
-  path.upstreams.poolOf("a")?.hurry(1);
+  path.pools.poolOf("a")?.hurry(1);
   path.settle();
   assert.equal(
     told.filter((text) => text.includes("Dialled again")),
@@ -435,7 +435,7 @@ test("clients with upstream connections of their own leave nothing behind, even 
     path.settle();
   }
   const rows = (): number =>
-    (path.upstreams.poolOf("a")?.shards ?? []).filter(({ key }) => key.owner !== "").length;
+    (path.pools.poolOf("a")?.shards ?? []).filter(({ key }) => key.owner !== "").length;
   path.clock.advance(2 * limits.idleConnectionMs);
   assert.is(rows(), 0);
 });
@@ -446,7 +446,7 @@ test("an upstream connection whose handshake is slow is not given up for a probe
   path.backend("a").isDown = false;
   path.backend("a").isMute = true;
   path.clock.advance(3_000);
-  const connections = path.upstreams.poolOf("a");
+  const connections = path.pools.poolOf("a");
   const opening = (): readonly Connection[] =>
     connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const before = opening();
@@ -465,7 +465,7 @@ test("those who wait for a dial that we begin anew wait on", () => {
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.clock.advance(limits.hurriedDialMs + 200);
   path.backend("a").isMute = false;
-  path.upstreams.poolOf("a")?.hurry(1);
+  path.pools.poolOf("a")?.hurry(1);
   path.settle();
   path.backend("a").last.answer(200, "x");
   path.settle();
@@ -480,7 +480,7 @@ test("warm upstream connections that the budget held back come as soon as there 
   path.clock.advance(limits.redialFirstMs - 1);
   for (let index = 0; index < 3 * limits.dialsPerSecond; index += 1) {
     const key = poolKey("private", "plain", `client-${index}`);
-    path.upstreams.poolOf("a")?.wait({
+    path.pools.poolOf("a")?.wait({
       key,
       wanted: () => key,
       ready() {},

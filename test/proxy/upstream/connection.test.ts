@@ -26,11 +26,11 @@ test("beyond its budget of resets an upstream connection takes no new streams: a
   const bystander = path.client().ask("GET", "/slow", [bearer("t")]);
   path.settle();
   const slow = backend.last;
-  const dials = backend.sessions.length;
+  const backoff = backend.sessions.length;
   for (let index = 0; index < limits.connectionResetBurst; index += 1) assert.is(resetOne(path), 8);
-  assert.is(backend.sessions.length, dials);
+  assert.is(backend.sessions.length, backoff);
   for (let index = 0; index < 50; index += 1) assert.is(resetOne(path), 8);
-  assert.is(backend.sessions.length, dials + 1, "the next requests have a lane of their own");
+  assert.is(backend.sessions.length, backoff + 1, "the next requests have a lane of their own");
   slow.answer(200, "slow");
   path.settle();
   assert.equal([bystander.status, bystander.body], ["200", "slow"]);
@@ -56,7 +56,7 @@ test("a backend that answers our GOAWAY with its own, as Go's server does, is no
     path.client().ask("GET", target, [bearer("t")]),
   );
   path.settle();
-  for (const { connections } of path.upstreams.poolOf("a")?.shards ?? [])
+  for (const { connections } of path.pools.poolOf("a")?.shards ?? [])
     for (const connection of connections) connection.yield();
   path.settle();
   for (const { session } of backend.sessions) session.goAway();
@@ -73,7 +73,7 @@ test("a backend that answers our GOAWAY with its own, as Go's server does, is no
 test("a PING's round trip is measured", () => {
   const path = new PlayedPath(["a"]);
   path.clock.advance(600);
-  assert.is(path.upstreams.poolOf("a")?.rtt.quantile(0.99), 0.1);
+  assert.is(path.pools.poolOf("a")?.rtt.quantile(0.99), 0.1);
 });
 
 test("a dial that gets no SETTINGS in time is a refusal", () => {

@@ -17,7 +17,7 @@ test("a request waits, unsent, until an upstream connection opens", () => {
 
 test("a backend that was removed while a client was bound to it is not asked", () => {
   const path = new PlayedPath(["a", "b"]);
-  path.upstreams.reconcile(["b"]);
+  path.pools.reconcile(["b"]);
   const ear = path.client().ask("GET", "/api");
   path.settle();
   path.backend("b").last.answer(200);

@@ -23,7 +23,7 @@ function legOn(path: PlayedPath): { leg: Leg; heard: string[] } {
     legFaulted: (error) => heard.push(`faulted: ${String(error)}`),
   });
   const leg = new Leg("a", owner);
-  dial(path.upstreams, leg);
+  dial(path.pools, leg);
   path.settle();
   return { leg, heard };
 }
@@ -109,7 +109,7 @@ test("a fault of ours while a leg is told is its exchange's: whoever told it is 
   leg.refused(new Failure("overload", "proxy", "x"));
   leg.suspected();
   path.settle();
-  dial(path.upstreams, leg);
+  dial(path.pools, leg);
   assert.is(faults.length, 3);
 });
 

@@ -20,7 +20,7 @@ const target = "/api/v1/pods?watch=1&resourceVersion=5";
 
 /** Rows with their upstream connections that take requests, and streams on all of them. */
 function shards(path: PlayedPath): string[] {
-  return (path.upstreams.poolOf("a")?.shards ?? [])
+  return (path.pools.poolOf("a")?.shards ?? [])
     .filter(({ connections }) => connections.length > 0)
     .map(({ key, connections }) => {
       const taking = connections.filter(({ isRetiring }) => !isRetiring).length;
@@ -58,7 +58,7 @@ test("A44: a renewed certificate has an upstream connection before the old one's
   path.settle();
   path.backend("a").last.side?.sendHeaders([new Field(":status", "200"), json], false);
   path.settle();
-  path.upstreams.renew("front-proxy");
+  path.pools.renew("front-proxy");
   assert.equal(shards(path), ["front-proxy long: 2 of 2, 1"]);
   const between = client.ask("GET", target);
   path.settle();
@@ -75,7 +75,7 @@ test("while the new upstream connection cannot be opened the old one serves", ()
   client.ask("GET", target);
   path.settle();
   path.backend("a").isDown = true;
-  path.upstreams.renew("front-proxy");
+  path.pools.renew("front-proxy");
   path.clock.advance(1000);
   client.ask("GET", target);
   path.settle();
@@ -87,7 +87,7 @@ test("while the new upstream connection cannot be opened the old one serves", ()
 
 test("upstream connections of other classes do not care", () => {
   const path = new PlayedPath(["a"]);
-  path.upstreams.renew("front-proxy");
+  path.pools.renew("front-proxy");
   path.settle();
   assert.equal(shards(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
 });
@@ -135,7 +135,7 @@ test("a stall of ours refuses none of those who wait for an upstream connection 
   path.backend("a").maxStreams = 0;
   const heard: string[] = [];
   const key = poolKey("proven", "plain");
-  path.upstreams.poolOf("a")?.wait({
+  path.pools.poolOf("a")?.wait({
     key,
     wanted: () => key,
     ready: () => heard.push("ready"),

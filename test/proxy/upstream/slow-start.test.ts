@@ -75,7 +75,7 @@ test("on the path: a backend that comes back gets its part of newcomers, and all
     path.client().ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${count}`)]);
     path.settle();
   }
-  const [onA, onB] = [path.upstreams.loadOf("a"), path.upstreams.loadOf("b")];
+  const [onA, onB] = [path.pools.loadOf("a"), path.pools.loadOf("b")];
   assert.is(onA + onB, 80);
   // 5 s of 30 are a sixth: without the ramp it would have 40.
   assert.ok(onB >= 5 && onB <= 15, `${onB} on b`);

@@ -51,7 +51,7 @@ test("octets on a silent upstream connection clear what waits there; only a PING
   assert.ok(kinds(said).includes("connections-silent"));
   last.answer(200, "{}");
   path.settle();
-  const connections = path.upstreams.poolOf("a")?.shards.flatMap((row) => row.connections) ?? [];
+  const connections = path.pools.poolOf("a")?.shards.flatMap((row) => row.connections) ?? [];
   assert.equal(
     [connections.filter((connection) => connection.isSuspect).length, said.at(-1)?.kind],
     [connections.length - 1, "connections-silent"],
@@ -91,7 +91,7 @@ test("a large answer on a slow path is no silence: a late PING on its upstream c
     path.clock.advance(50);
   }
   assert.equal(said, []);
-  const connections = path.upstreams.poolOf("a")?.shards.flatMap((row) => row.connections) ?? [];
+  const connections = path.pools.poolOf("a")?.shards.flatMap((row) => row.connections) ?? [];
   assert.ok(connections.every((connection) => !connection.isSuspect));
 });
 

@@ -64,7 +64,7 @@ export class Fleet {
   /** Most in one second, and the sums a second ago. */
   readonly #peak = { asked: 0, dialled: 0 };
   #before = { asked: 0, dialled: 0 };
-  #dials = 0;
+  #backoff = 0;
   #hasBegun = false;
 
   constructor(options: FleetOptions) {
@@ -171,7 +171,7 @@ export class Fleet {
 
   #dialBackend(name: string): ReturnType<Wires["connect"]> | undefined {
     const apiserver = this.#apiservers.find((one) => one.name === name);
-    this.#dials += 1;
+    this.#backoff += 1;
     if (apiserver === undefined) return undefined;
     return this.#wires.connect(this.#proxyHost, apiserver.host, wire, (end) => apiserver.accept(end));
   }
@@ -188,7 +188,7 @@ export class Fleet {
 
   #watchRates(): void {
     this.#findings.world.after(1_000, () => {
-      const now = { asked: this.#attempts.count, dialled: this.#dials };
+      const now = { asked: this.#attempts.count, dialled: this.#backoff };
       if (this.#hasBegun) {
         this.#peak.asked = Math.max(this.#peak.asked, now.asked - this.#before.asked);
         this.#peak.dialled = Math.max(this.#peak.dialled, now.dialled - this.#before.dialled);

@@ -176,7 +176,7 @@ test("an upstream connection that goes while its backend stays sends its watches
 test("however many are refused at once, one timer sets the pace", () => {
   const { path, from, to } = many(60);
   const [name = ""] = [...path.played].find(([, one]) => one === to) ?? [];
-  const connections = path.upstreams.poolOf(name);
+  const connections = path.pools.poolOf(name);
   if (connections === undefined) throw new Error("It has lanes");
   connections.take = () => undefined;
   connections.wait = (waiter) => waiter.refused(new Failure("overload", "proxy", "Full"));

@@ -5,7 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
-export class Dials {
+export class DialBackoff {
   readonly #clock: Clock;
   readonly #again: () => void;
   readonly #usual: Budget;

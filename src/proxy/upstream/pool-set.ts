@@ -7,7 +7,7 @@ import type { Connection } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
-export type UpstreamsOptions = {
+export type PoolSetOptions = {
   /** Makes the upstream connections of one backend; called once for each that is new. */
   readonly poolFor: (backend: string) => ConnectionPool;
   /** "none": every client has upstream connections of its own (D2). */
@@ -28,13 +28,13 @@ const sharedKeys = {
   impersonate: { plain: poolKey("impersonate", "plain"), long: poolKey("impersonate", "long") },
 };
 
-export class Upstreams {
-  readonly #options: UpstreamsOptions;
+export class PoolSet {
+  readonly #options: PoolSetOptions;
   readonly #connections = new Map<string, ConnectionPool>();
   readonly #owners = new WeakMap<Client, string>();
   #ownerCount = 0;
 
-  constructor(options: UpstreamsOptions) {
+  constructor(options: PoolSetOptions) {
     this.#options = options;
   }
 
