@@ -6,8 +6,8 @@
  */
 import type { Clock } from "../src/base/clock.ts";
 import { Balance } from "../src/proxy/balance/balance.ts";
+import { BookmarkRefresher } from "../src/watch/detectors/bookmark-refresh.ts";
 import { HungWatchDetector } from "../src/watch/detectors/hung-watch.ts";
-import { Renewals } from "../src/watch/detectors/renewals.ts";
 import { bearer, PlayedPath } from "../test/support/path.ts";
 import { linesOf, ok } from "../test/support/watch-path.ts";
 import { median } from "./report.ts";
@@ -29,7 +29,7 @@ for (let count = 0; count < clients; count += 1) {
   }
 }
 path.clock.advance(1000);
-const { exchanges, moves, pools, journal } = path;
+const { exchanges, migrations, pools, journal } = path;
 
 /** Real time; what is to run later waits here for its turn. */
 let turns: (() => void)[] = [];
@@ -82,9 +82,9 @@ function firstLook(looks: { start(): void; stop(): void }): void {
 process.stdout.write(`figure: ${exchanges.active("watch")} watches\n`);
 const shares = (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1]));
 measure("hung-watch", () => firstLook(new HungWatchDetector(clock, exchanges)));
-measure("balance", () => firstLook(new Balance({ clock, exchanges, moves, shares })));
-const renewals = new Renewals({ clock, exchanges, moves, pools, journal });
-measure("renewals after a backend came back", () => renewals.returned("b"));
+measure("balance", () => firstLook(new Balance({ clock, exchanges, migrations, shares })));
+const refresher = new BookmarkRefresher({ clock, exchanges, migrations, pools, journal });
+measure("refreshes after a backend came back", () => refresher.returned("b"));
 measure("counters of a scrape", () => void [exchanges.watched, exchanges.active("watch")]);
 measure("copy of all that is open", () => void exchanges.live);
 process.exit(late.length === 0 ? 0 : 1);

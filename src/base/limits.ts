@@ -369,13 +369,13 @@ export const limits = {
   /** A backend that was asked to go on with a watch and says nothing: somebody else is asked. */
   resumeAnswerMs: 5000,
   /** Nobody can be asked to: how soon it is tried again. */
-  strandedMs: 250,
+  parkedMs: 250,
   /** Each backend that has no upstream connection to be asked on puts the next attempt off by so much more. */
   unsentPauseMs: 50,
   /** A second leg that was refused for what may pass is asked for again after so long, if it is needed still. */
   declinedMs: 2000,
-  /** A shadow that has been needed for so long is the watch: its backend answers PING and is ill all the same. */
-  shadowMs: 5000,
+  /** A hedge that has been needed for so long is the watch: its backend answers PING and is ill all the same. */
+  hedgedMs: 5000,
   /** What waits for a client for so long makes its watch a slow one: the apiserver gives it about as much (§5.5). */
   slowWatchMs: 1000,
   /** Watches that are asked for elsewhere (D6): so many at once, and at this pace; halved by a 429, to no less than. */
@@ -426,8 +426,8 @@ export const limits = {
    * For so long a watch is asked for once more where it is, to be shown a bookmark: one is sent 2 s before the end (watch.md
    * §5.5). And between two of those, since every apiserver that comes back makes all watches elsewhere old at once.
    */
-  renewalMs: 3000,
-  renewalPauseMs: 5,
+  bookmarkRefreshMs: 3000,
+  bookmarkRefreshPauseMs: 5,
   /**
    * Before it the backend's cache is made to follow etcd, by a list of one object (docs/watch.md §6.6): one a second at
    * most for each backend and resource. A cache is waited for 3 s by the apiserver, which then asks etcd itself. A client

@@ -48,7 +48,7 @@ export const windowLimits = {
   incidentCounts: 50,
   /** Moves and failures that are told before their backend's incident is. */
   incidentBackends: 128,
-  /** A doubt that is over within this time is no incident: its watches had shadows, its requests were hedged. */
+  /** A doubt that is over within this time is no incident: its watches had hedges, its requests were hedged. */
   doubtMs: 1500,
   /** As above while new sockets are answered, or none has met anything yet: silence on old ones alone may heal. */
   unprovenMs: 10_000,
@@ -112,9 +112,9 @@ export const windowLimits = {
   /** A deleted pod's last renewal may have been under way. */
   podGoneMs: 1000,
 
-  /** Complaints of one kind that are remembered, so that each is made once a minute. */
-  complaints: 1000,
-  complaintMs: 60_000,
+  /** Anomalies of one kind that are remembered, so that each is made once a minute. */
+  anomalies: 1000,
+  anomalyMs: 60_000,
 
   /** Of the JSON API: rows of a page, and how far in one may begin. All of 50,000 watches take 100 pages. */
   apiPage: 100,

@@ -22,7 +22,7 @@ export class OutdatedAnswers {
     const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
     this.#told.delete(key);
     this.#told.set(key, at);
-    if (this.#told.size > limits.complaints) this.#forgetOldest();
+    if (this.#told.size > limits.anomalies) this.#forgetOldest();
     if (at - before > limits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };

@@ -78,8 +78,8 @@ test("a watch whose look has a fault hides none of those behind it", () => {
   for (const asked of path.backend("a").asked) asked.side?.sendHeaders(ok, false);
   path.settle();
   const [first] = path.exchanges.live;
-  if (first?.watching !== undefined)
-    first.watching.look = () => {
+  if (first?.watch !== undefined)
+    first.watch.look = () => {
       throw new Error("a bug");
     };
   path.clock.advance(20_000);

@@ -248,7 +248,7 @@ const phases: Readonly<Record<string, Phase>> = {
     },
     running: 2,
   },
-  "a watch with a shadow": {
+  "a watch with a hedge": {
     backends: ["a", "b"],
     async reach(party, path) {
       await watched(party, path);

@@ -34,7 +34,7 @@ test("of two legs the one that answers keeps the client's deadline", () => {
   assert.is(watch.path.exchanges.size, 0);
 });
 
-test("a move at leisure that is refused is tried again, and stands in no shadow's way", () => {
+test("a move at leisure that is refused is tried again, and stands in no hedge's way", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   watch.from.isDown = true;

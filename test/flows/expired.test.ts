@@ -22,7 +22,7 @@ test("a client's own version that one cache has forgotten and another has not: i
   watch.serve(watch.to, "+8a");
   watch.has("+8a");
   assert.is(watch.ear.heads.length, 1, "no second head");
-  assert.is(watch.path.moves.moves.get("expired"), 1);
+  assert.is(watch.path.migrations.moves.get("expired"), 1);
 });
 
 test("one that all have forgotten: it is told at once, in the words of the first", () => {
@@ -30,7 +30,7 @@ test("one that all have forgotten: it is told at once, in the words of the first
   watch.serve(watch.from, "!410");
   watch.serve(watch.to, "!410");
   watch.has("!410", "ended");
-  assert.is(watch.path.moves.ends.size, 0, "no end of ours");
+  assert.is(watch.path.migrations.ends.size, 0, "no end of ours");
 });
 
 test("the refusal comes in two pieces, and goes on whole", () => {
@@ -66,7 +66,7 @@ test("who has refused a version is asked for no older one, by anybody, while ano
   older.has("+7b", "ended");
   assert.is(watch.from.asked.length, 2, "for the one at 8, and not for the one at 7");
   assert.match(watch.queryOf(watch.from), "resourceVersion=8&");
-  assert.is(path.moves.ends.get("expired"), 1);
+  assert.is(path.migrations.ends.get("expired"), 1);
 });
 
 test("the other is only out of reach: it is waited for, and goes on", () => {
@@ -97,7 +97,7 @@ test("for fifteen seconds, and not longer", () => {
   watch.has("+8a");
   watch.advance(5000);
   watch.has("+8a", "ended");
-  assert.is(path.moves.ends.get("expired"), 1);
+  assert.is(path.migrations.ends.get("expired"), 1);
 });
 
 test("its process is gone, and its cache: it is not waited for", () => {
@@ -107,7 +107,7 @@ test("its process is gone, and its cache: it is not waited for", () => {
   watch.kill(watch.from);
   watch.advance(50);
   watch.serve(watch.to, "!410");
-  watch.advance(2 * limits.strandedMs);
+  watch.advance(2 * limits.parkedMs);
   watch.has("+8a", "ended");
   const [end] = watch.entries("watches.ended");
   watch.advance(limits.waveMs);
@@ -115,7 +115,7 @@ test("its process is gone, and its cache: it is not waited for", () => {
   assert.match(JSON.stringify(watch.entries("watches.ended")), '"resource":"/configmaps","version":"8"');
 });
 
-test("a shadow that is refused is asked for again when the version is newer, and not before", () => {
+test("a hedge that is refused is asked for again when the version is newer, and not before", () => {
   const path = probed();
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");

@@ -79,7 +79,7 @@ test("several in a row make it suspect within a second, and new work goes elsewh
   assert.is(own.asked.length, before);
 });
 
-test("its watches get a shadow, and whatever else is unanswered there and may be asked twice is", () => {
+test("its watches get a hedge, and whatever else is unanswered there and may be asked twice is", () => {
   const scene = start();
   const { path, client, own, other } = scene;
   const watch = client.ask("GET", "/api/v1/configmaps?watch=1&resourceVersion=7");
@@ -95,7 +95,7 @@ test("its watches get a shadow, and whatever else is unanswered there and may be
   assert.is(list.body, "from the other");
   assert.ok(
     other.asked.some(({ request }) => request.path.includes("watch=1")),
-    "a shadow",
+    "a hedge",
   );
   assert.is(watch.resetCode, undefined);
 });

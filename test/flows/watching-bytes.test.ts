@@ -5,7 +5,7 @@ import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 import { lineOf, linesOf, ok, PlayedWatch } from "../support/watch-path.ts";
 
-const test = suite("proxy/watching: what goes to the client");
+const test = suite("watch-session: what goes to the client");
 
 // --- bookmarks for those who did not ask (§6.5) ---
 

@@ -6,7 +6,7 @@ import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { type PlayedBackend, PlayedPath } from "../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
 
-const test = suite("proxy/watching: patience");
+const test = suite("watch-session: patience");
 
 const retryAfter = (seconds: string): Field => new Field("retry-after", seconds);
 
@@ -60,7 +60,7 @@ test("a cache that is being filled is waited for as long as a watch is tried, an
     assert.is(watch.to.asked.length, turn);
     watch.to.last.answer(429, '{"kind":"Status","code":429}', [json, retryAfter("1")]);
     watch.path.settle();
-    assert.ok(watch.path.moves.hasRoom);
+    assert.ok(watch.path.migrations.hasRoom);
     watch.advance(1000);
   }
   watch.serve(watch.to, "~9a");
@@ -237,7 +237,7 @@ test("a watch that waits for any backend ends at its client's own deadline, as t
   watch.kill(watch.from);
   watch.advance(5_000);
   watch.has("+8a", "ended");
-  assert.equal([...watch.path.moves.ends], [], "no end of ours");
+  assert.equal([...watch.path.migrations.ends], [], "no end of ours");
 });
 
 test("a watch whose backends are all silent ends at its client's own deadline, though nothing else is given up (D14)", () => {
@@ -251,7 +251,7 @@ test("a watch whose backends are all silent ends at its client's own deadline, t
   watch.has("+8a");
   watch.advance(500);
   watch.has("+8a", "ended");
-  assert.equal([...watch.path.moves.ends], [], "no end of ours");
+  assert.equal([...watch.path.migrations.ends], [], "no end of ours");
 });
 
 test("a watch that waits for a cache that is being filled ends at its client's own deadline", () => {
@@ -275,7 +275,7 @@ test("a watch that was told to end ends for that reason, whatever becomes of its
   watch.advance(100);
   watch.kill(watch.from);
   watch.advance(1_200);
-  assert.equal([...watch.path.moves.ends], [["drained", 1]]);
+  assert.equal([...watch.path.migrations.ends], [["drained", 1]]);
 });
 
 test("an end by its server that client-go would take for a failure is held back, too (row 18)", () => {
@@ -287,7 +287,7 @@ test("an end by its server that client-go would take for a failure is held back,
     watch.has("");
     watch.advance(limits.shortWatchMs - 1_000);
     watch.has("", "ended");
-    assert.equal([...watch.path.moves.ends], [], "no end of ours");
+    assert.equal([...watch.path.migrations.ends], [], "no end of ours");
   }
 });
 
@@ -346,7 +346,7 @@ test("a successor that is lost before it took the watch is not the last: another
 });
 
 const custom = { resource: "/apis/stable.example.com/v1/crontabs" };
-const ends = (watch: PlayedWatch): unknown => Object.fromEntries(watch.path.moves.ends);
+const ends = (watch: PlayedWatch): unknown => Object.fromEntries(watch.path.migrations.ends);
 
 test("a resource that no backend serves any more ends at once, for a reason of its own", () => {
   const watch = new PlayedWatch({ ...custom, path: new PlayedPath(["a", "b", "c", "d", "e"]) });
@@ -373,7 +373,7 @@ test("one backend that does not serve it yet is not all of them", () => {
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);
   watch.to.last.answer(404);
-  watch.advance(limits.strandedMs);
+  watch.advance(limits.parkedMs);
   watch.to.last.answer(404);
   watch.has("+8a");
   watch.from.isDown = false;
@@ -388,9 +388,9 @@ test("where the only one that answers does not serve it, it ends after a second,
   const watch = new PlayedWatch(custom);
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);
-  for (let at = 0; at < limits.resumeMs; at += limits.strandedMs) {
+  for (let at = 0; at < limits.resumeMs; at += limits.parkedMs) {
     if (watch.to.last.heads.length === 0 && !watch.ear.isEnded) watch.to.last.answer(404);
-    watch.advance(limits.strandedMs);
+    watch.advance(limits.parkedMs);
   }
   watch.has("+8a", "ended");
   assert.equal(ends(watch), { not_found: 1 });

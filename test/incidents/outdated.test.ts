@@ -27,7 +27,7 @@ test("once is a failover; again within minutes is a client that is led back", ()
 test("of too many clients the oldest are forgotten", () => {
   const answers = new OutdatedAnswers();
   answers.take(entry, 0);
-  for (let index = 0; index < limits.complaints; index += 1)
+  for (let index = 0; index < limits.anomalies; index += 1)
     answers.take({ ...entry, client: `c-${index}` }, 1);
   assert.is(answers.take(entry, 2), undefined);
 });

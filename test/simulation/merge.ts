@@ -1,6 +1,6 @@
 /**
  * One watch and its legs, without a proxy around them: at any moment a leg is lost, another one is asked for, or a
- * shadow comes beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must be given the history, each
+ * hedge comes beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must be given the history, each
  * event once, and bookmarks that tell the truth.
  */
 

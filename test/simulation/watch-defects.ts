@@ -132,11 +132,11 @@ const ofMerging: readonly WatchDefect[] = [
   },
 ];
 
-const legs = "watch/session/watch-leg.ts";
-const watching = "watch/session/watching.ts";
+const stream = "watch/session/watch-stream.ts";
+const session = "watch/session/watch-session.ts";
 const resume = "kube/resume-request.ts";
 const ending = "watch/session/ending.ts";
-const order = "watch/session/watch-order.ts";
+const order = "watch/session/watch-context.ts";
 
 /** One piece of one file, and who has to see it. */
 function defect(name: string, scene: readonly Validator[], mutation: Mutation): WatchDefect {
@@ -146,28 +146,28 @@ function defect(name: string, scene: readonly Validator[], mutation: Mutation): 
 /** What is wrong in how bytes are cut into events, and put together again. */
 const ofBytes: readonly WatchDefect[] = [
   defect("an octet of what is held is dropped", ["whole", "ends"], {
-    file: legs,
+    file: stream,
     find: "this.#held.add(bytes, start, end);",
     replace: "this.#held.add(bytes, start + 1, end);",
   }),
   defect("half an event goes on", ["whole", "unique", "progress"], {
-    file: legs,
+    file: stream,
     find: "    this.#send(bytes, from, at);\n    this.#hold(bytes, at, end);",
     replace: "    this.#send(bytes, from, end);",
   }),
   defect("the half that was held comes behind the rest", ["whole"], {
-    file: legs,
+    file: stream,
     find: "    if (this.#held.length > 0) this.#taker.release(this.#held.take());\n    this.#taker.forward(bytes, start, end);",
     replace:
       "    this.#taker.forward(bytes, start, end);\n    if (this.#held.length > 0) this.#taker.release(this.#held.take());",
   }),
   defect("what both legs show goes on twice", ["unique", "ordered", "bookmarkable", "whole"], {
-    file: legs,
+    file: stream,
     find: 'if (fate !== "forward") {',
     replace: 'if (fate !== "forward" && fate !== "drop") {',
   }),
   defect("what is held is never granted", ["fresh", "progress"], {
-    file: legs,
+    file: stream,
     find: "    this.leg.up?.grant(end - start);\n",
     replace: "",
   }),
@@ -270,11 +270,11 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "host.breaksOff();",
   }),
   defect(
-    "a shadow's refusal is taken for the watch's own",
+    "a hedge's refusal is taken for the watch's own",
     ["ends", "progress", "fresh", "deadline", "tidy"],
     {
-      file: watching,
-      find: "if (this.legs.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);",
+      file: session,
+      find: "if (this.merge.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);",
       replace: "",
     },
   ),
@@ -294,13 +294,13 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "",
   }),
   defect("a leg that was for a bookmark is taken for a successor", ["ends", "deadline", "identity"], {
-    file: "watch/session/watch-legs.ts",
-    find: 'if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
+    file: "watch/session/upstream-merge.ts",
+    find: 'if (this.isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
     replace: "",
   }),
-  defect("there are no shadows", ["fresh", "progress", "ends"], {
-    file: "watch/migration/moves.ts",
-    find: "if (!watching.mayHaveTwo) return;",
+  defect("there are no hedges", ["fresh", "progress", "ends"], {
+    file: "watch/migration/migrations.ts",
+    find: "if (!watch.mayHedge) return;",
     replace: "return;",
   }),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
@@ -338,7 +338,7 @@ const ofSilences: readonly WatchDefect[] = [
     replace: "",
   }),
   defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {
-    file: watching,
+    file: session,
     find: "if (side === undefined || this.#endIfPastDeadline(side)) return;",
     replace: "if (side === undefined) return;",
   }),
@@ -351,8 +351,8 @@ const ofProgress: readonly WatchDefect[] = [
     scene: "quiet",
     mutations: [
       {
-        file: "watch/detectors/renewals.ts",
-        find: "const version = this.#progress.versionFor(renewal, leg.backend);",
+        file: "watch/detectors/bookmark-refresh.ts",
+        find: "const version = this.#progress.versionFor(refresh, leg.backend);",
         replace: 'const version = "";',
       },
     ],
@@ -405,8 +405,8 @@ const ofComparing: readonly WatchDefect[] = [
       },
       {
         file: "watch/detectors/sentinels.ts",
-        find: "if (post.wasRefused) this.#parts.renewals.warmed",
-        replace: "if (!post.isTaken) this.#parts.renewals.warmed",
+        find: "if (post.wasRefused) this.#parts.refresher.warmed",
+        replace: "if (!post.isTaken) this.#parts.refresher.warmed",
       },
     ],
   },

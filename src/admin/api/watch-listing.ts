@@ -1,7 +1,7 @@
 /** `/api/v1/watches`: every open watch, who has it, where it stands, and when something last came. */
 import { limits } from "../../base/limits.ts";
 import type { Exchange } from "../../proxy/request/relay.ts";
-import type { Watching } from "../../watch/session/watching.ts";
+import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Json, JsonObject, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerView } from "./caller-view.ts";
@@ -21,9 +21,9 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
       auditId: ({ order }) => order.auditId,
       ageMs: ({ order }) => times.now() - order.at,
       idleMs: (exchange) => times.now() - lastAt(exchange),
-      events: ({ watching }) => watching?.progress.events ?? 0,
+      events: ({ watch }) => watch?.progress.events ?? 0,
       bytes: ({ sentBytes }) => sentBytes,
-      moves: ({ watching }) => watching?.legs.moves ?? 0,
+      moves: ({ watch }) => watch?.merge.moves ?? 0,
       queuedBytes: ({ queuedBytes }) => queuedBytes,
     },
     view: (exchange) => viewOf(exchange, times),
@@ -31,21 +31,21 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
 }
 
 /** As it is known; one that is not answered yet is "unanswered", one that nobody here can read "opaque". */
-function stateOf({ watching, isAnswered }: Exchange): string {
+function stateOf({ watch, isAnswered }: Exchange): string {
   if (!isAnswered) return "unanswered";
-  if (watching === undefined) return "opaque";
-  if (watching.legs.isHung) return "hung";
-  if (watching.leg === undefined) return "waiting";
-  return watching.legs.stalledMs >= 0 ? "stale" : watching.progress.phase;
+  if (watch === undefined) return "opaque";
+  if (watch.merge.isHung) return "hung";
+  if (watch.leg === undefined) return "waiting";
+  return watch.merge.stalledMs >= 0 ? "stale" : watch.progress.phase;
 }
 
-function lastAt({ order, watching }: Exchange): number {
-  return Math.max(order.at, watching?.progress.lastEventAt ?? -1);
+function lastAt({ order, watch }: Exchange): number {
+  return Math.max(order.at, watch?.progress.lastEventAt ?? -1);
 }
 
 function viewOf(exchange: Exchange, times: Times): Json {
   const { timeOf, ageOf } = times;
-  const { order, watching, backend, sentBytes, queuedBytes } = exchange;
+  const { order, watch, backend, sentBytes, queuedBytes } = exchange;
   return {
     auditId: order.auditId,
     ...callerView(order.caller),
@@ -59,7 +59,7 @@ function viewOf(exchange: Exchange, times: Times): Json {
     ageMs: ageOf(order.at),
     bytes: sentBytes,
     queuedBytes,
-    ...(watching === undefined ? unread : progressView(watching, times)),
+    ...(watch === undefined ? unread : progressView(watch, times)),
   };
 }
 
@@ -76,15 +76,15 @@ const unread = {
   violations: 0,
 };
 
-function progressView({ progress, legs }: Watching, { ageOf }: Times): JsonObject {
+function progressView({ progress, merge }: WatchSession, { ageOf }: Times): JsonObject {
   return {
-    askedFrom: legs.askedFrom,
+    askedFrom: merge.askedFrom,
     version: progress.cursor,
     lastEventAgeMs: ageOf(progress.lastEventAt),
     lastBookmarkAgeMs: ageOf(progress.lastBookmarkAt),
     events: progress.events,
-    moves: legs.moves,
-    hasShadow: legs.isMerged,
+    moves: merge.moves,
+    hasShadow: merge.isMerged,
     mayMove: progress.resumeVersion !== undefined,
     violations: progress.violations,
   };

@@ -19,10 +19,10 @@ export type LiveCluster = {
     | "exchanges"
     | "hedges"
     | "hold"
-    | "moves"
+    | "migrations"
     | "sentinels"
     | "origins"
-    | "renewals"
+    | "refresher"
     | "timeTravel"
     | "talk"
   > &
@@ -91,21 +91,21 @@ function backendIn(label: string, backend: string): string {
 
 function watchesOf({
   exchanges,
-  moves: all,
+  migrations: all,
   timeTravel,
-  renewals: bookmarks,
+  refresher: bookmarks,
   sentinels,
   origins,
 }: LiveCluster["path"]): Snapshot["watches"] {
   const { states, violations } = exchanges.watched;
-  const { moves, ends, shadows, renewals, waiting, stalls } = all;
+  const { moves, ends, hedges, refreshes, waiting, stalls } = all;
   return {
     states,
     waiting,
     moves,
     ends,
-    shadows,
-    renewals,
+    hedges,
+    refreshes,
     progressRequests: bookmarks.progressRequests,
     sentinels: sentinels.count,
     sentinelLegs: all.sentinels,
@@ -182,8 +182,8 @@ function watchesIn(all: readonly Snapshot["watches"][]): Snapshot["watches"] {
     waiting: add(({ waiting }) => waiting),
     moves: added(all.map(({ moves }) => moves)),
     ends: added(all.map(({ ends }) => ends)),
-    shadows: add(({ shadows }) => shadows),
-    renewals: add(({ renewals }) => renewals),
+    hedges: add(({ hedges }) => hedges),
+    refreshes: add(({ refreshes }) => refreshes),
     progressRequests: {
       answered: add(({ progressRequests }) => progressRequests.answered),
       refused: add(({ progressRequests }) => progressRequests.refused),

@@ -46,8 +46,8 @@ export type Snapshot = {
     readonly waiting: number;
     readonly moves: ReadonlyMap<string, number>;
     readonly ends: ReadonlyMap<string, number>;
-    readonly shadows: number;
-    readonly renewals: number;
+    readonly hedges: number;
+    readonly refreshes: number;
     readonly progressRequests: {
       readonly answered: number;
       readonly refused: number;

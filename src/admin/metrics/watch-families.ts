@@ -53,14 +53,14 @@ export const watchFamilies: readonly Family[] = [
     name: "watch_hedges_total",
     help: "Second legs that were opened beside a silent one",
     labels: [],
-    rows: ({ watches }) => [[[], watches.shadows]],
+    rows: ({ watches }) => [[[], watches.hedges]],
   },
   {
     type: "counter",
     name: "watch_bookmark_refreshes_total",
     help: "Short second legs for a bookmark, after a backend came back that knows nothing of what was before",
     labels: [],
-    rows: ({ watches }) => [[[], watches.renewals]],
+    rows: ({ watches }) => [[[], watches.refreshes]],
   },
   {
     type: "gauge",

@@ -7,8 +7,8 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices } from "../../base/slices.ts";
-import type { Moves } from "../../watch/migration/moves.ts";
-import type { Watching } from "../../watch/session/watching.ts";
+import type { Migrations } from "../../watch/migration/migrations.ts";
+import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Client } from "../context/client.ts";
 import type { Exchanges } from "../request/exchanges.ts";
 import type { Exchange } from "../request/relay.ts";
@@ -17,13 +17,13 @@ import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
 export type BalanceParts = {
   readonly clock: Clock;
   readonly exchanges: Exchanges;
-  readonly moves: Moves;
+  readonly migrations: Migrations;
   /** Of the backends that are ready: what part of one each counts for (slow-start.ts). */
   readonly shares: () => ReadonlyMap<string, number>;
 };
 
 /** One client with what it has open for long. */
-type Seat = { readonly client: Client; readonly watches: Watching[]; load: number; isMovable: boolean };
+type Seat = { readonly client: Client; readonly watches: WatchSession[]; load: number; isMovable: boolean };
 
 export class Balance {
   readonly #parts: BalanceParts;
@@ -95,19 +95,19 @@ export class Balance {
   }
 
   #send({ client, watches }: Seat): void {
-    for (const watching of watches)
-      if (watching.leg?.backend !== client.rebound) this.#parts.moves.leave(watching, "rebalance");
+    for (const watch of watches)
+      if (watch.leg?.backend !== client.rebound) this.#parts.migrations.leave(watch, "rebalance");
   }
 }
 
-function addTo(seats: Map<Client, Seat>, { order, watching, isEnded }: Exchange): void {
+function addTo(seats: Map<Client, Seat>, { order, watch, isEnded }: Exchange): void {
   if (isEnded || order.kind === "plain") return;
   const { client } = order;
   const own = seats.get(client) ?? { client, watches: [], load: 0, isMovable: true };
   seats.set(client, own);
   own.load += 1;
-  own.isMovable &&= watching?.mayHaveTwo === true;
-  if (watching !== undefined) own.watches.push(watching);
+  own.isMovable &&= watch?.mayHedge === true;
+  if (watch !== undefined) own.watches.push(watch);
 }
 
 /** One that is on its way counts where it goes to. */

@@ -9,7 +9,7 @@ import type { Path } from "./path.ts";
 /** Who asks, as they call themselves and from where, and what for. */
 export type Operator = { readonly by: string; readonly why: string };
 
-type OperatedPath = Pick<Path, "backends" | "exchanges" | "moves">;
+type OperatedPath = Pick<Path, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;
@@ -94,18 +94,18 @@ export class Operations {
   #move(auditId: string): Outcome {
     const found = this.#parts
       .paths()
-      .flatMap(({ exchanges, moves }) =>
+      .flatMap(({ exchanges, migrations }) =>
         exchanges.live
           .filter(({ order }) => order.kind === "watch" && order.auditId === auditId)
-          .map(({ watching }) => ({ watching, moves })),
+          .map(({ watch }) => ({ watch, migrations })),
       );
     if (found.length === 0) return new Failure("misdirected", "client", "There is no such watch");
-    const movable = found.flatMap(({ watching, moves }) =>
-      watching?.mayHaveTwo === true ? [{ watching, moves }] : [],
+    const movable = found.flatMap(({ watch, migrations }) =>
+      watch?.mayHedge === true ? [{ watch, migrations }] : [],
     );
     if (movable.length === 0)
       return new Failure("bad-request", "client", "It cannot be moved now: nothing may be lost by it");
-    for (const { watching, moves } of movable) moves.leave(watching, "operator");
+    for (const { watch, migrations } of movable) migrations.leave(watch, "operator");
     return `${movable.length} of ${found.length} watches go elsewhere as soon as another backend shows that it can go on`;
   }
 

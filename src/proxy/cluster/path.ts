@@ -14,13 +14,13 @@ import { PatientClock } from "../../health/patience.ts";
 import type { ProbeCounts } from "../../health/prober.ts";
 import { Probers, type ProbersParts } from "../../health/probers.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
+import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
 import { Histories } from "../../watch/detectors/histories.ts";
 import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
 import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
-import { Renewals } from "../../watch/detectors/renewals.ts";
 import { Sentinels } from "../../watch/detectors/sentinels.ts";
 import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
-import { Moves } from "../../watch/migration/moves.ts";
+import { Migrations } from "../../watch/migration/migrations.ts";
 import { CacheTracker } from "../../watch/progress/cache-progress.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance } from "../balance/balance.ts";
@@ -95,7 +95,7 @@ export class Path {
   readonly hedges: Hedges;
   readonly hold: Hold;
   readonly probers: Probers | undefined;
-  readonly moves: Moves;
+  readonly migrations: Migrations;
   readonly bookmarks: "always" | "as-asked";
   readonly serve: Serve;
   readonly timeTravel: TimeTravel;
@@ -108,7 +108,7 @@ export class Path {
   readonly #rounds: readonly { start(): void; stop(): void }[];
   readonly #slowStart: SlowStart;
   readonly #leaveRelief: () => void;
-  readonly renewals: Renewals;
+  readonly refresher: BookmarkRefresher;
   readonly sentinels: Sentinels;
   readonly #histories: Histories | undefined;
 
@@ -139,8 +139,8 @@ export class Path {
     this.hedges = this.#createHedges();
     this.bookmarks = options.bookmarks ?? "always";
     this.#slowStart = slowStart;
-    this.moves = new Moves(this);
-    this.renewals = new Renewals(this);
+    this.migrations = new Migrations(this);
+    this.refresher = new BookmarkRefresher(this);
     this.sentinels = new Sentinels(this);
     const { compares = "all" } = options;
     this.#histories = compares === "all" ? new Histories(this) : undefined;
@@ -196,20 +196,20 @@ export class Path {
   }
 
   #createRounds(hasSentinels: boolean): readonly { start(): void; stop(): void }[] {
-    const { clock, journal, caches, exchanges, moves, renewals } = this;
+    const { clock, journal, caches, exchanges, migrations, refresher } = this;
     return [
       ...(hasSentinels ? [this.sentinels] : []),
       ...(this.#histories === undefined ? [] : [this.#histories]),
       this.patience,
       new HungWatchDetector(clock, exchanges),
-      new StalledCacheDetector({ clock, journal, caches, moves, renewals }),
+      new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
         clock,
         caches,
-        moves,
+        migrations,
         afterMs: (name) => this.pools.poolOf(name)?.deadlines.suspectAfterMs,
       }),
-      new Balance({ clock, exchanges, moves, shares: () => this.#shares() }),
+      new Balance({ clock, exchanges, migrations, shares: () => this.#shares() }),
     ];
   }
 
@@ -240,7 +240,7 @@ export class Path {
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
-    if (this.#slowStart.judged({ name, state })) this.renewals.returned(name);
+    if (this.#slowStart.judged({ name, state })) this.refresher.returned(name);
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
       // What it has when it comes back is not what it had.

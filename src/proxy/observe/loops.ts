@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { identityOf } from "../../kube/resume-request.ts";
-import type { WatchOrder } from "../../watch/session/watch-order.ts";
+import type { WatchContext } from "../../watch/session/watch-context.ts";
 import { clientKey, userAgentOf } from "../context/client-key.ts";
 import type { Order } from "../context/order.ts";
 import { type Replay, Replays } from "./replay.ts";
@@ -19,7 +19,7 @@ export class Loops {
   }
 
   /** A backend has answered the watch. Undefined when it does not go on from a version; else it wants to hear of its end. */
-  answered({ request, target, resource }: WatchOrder, { client, fields }: Order): Replay | undefined {
+  answered({ request, target, resource }: WatchContext, { client, fields }: Order): Replay | undefined {
     if (request.start !== "exact") return undefined;
     // Hashed, so that what is remembered has one size whatever clients send.
     const replay = this.#replays.of(

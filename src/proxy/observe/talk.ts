@@ -13,7 +13,7 @@ import { isImmediateDelete, lockRecordIn } from "../../ledger/lock-body.ts";
 import { Locks, type Told } from "../../ledger/locks.ts";
 import { RelistStorm } from "../../ledger/relist-storm.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
-import { resourceKey, type WatchOrder } from "../../watch/session/watch-order.ts";
+import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
 import type { Vouched } from "../identity/identity.ts";
 import type { Bearer } from "../identity/trust.ts";
@@ -78,7 +78,7 @@ export class Talk {
   }
 
   /** A watch, or a list. */
-  asked({ caller, info, target }: Asker, watch: WatchOrder | undefined): void {
+  asked({ caller, info, target }: Asker, watch: WatchContext | undefined): void {
     if (watch !== undefined) {
       if (caller.watched(watch.resource, watch.request.start !== "exact"))
         this.#relisted(caller, watch.resource);

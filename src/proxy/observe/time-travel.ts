@@ -14,7 +14,7 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { flooredTarget } from "../../kube/resume-request.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { isRepeatingResource, resourceKey } from "../../watch/session/watch-order.ts";
+import { isRepeatingResource, resourceKey } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/client-key.ts";
 import { type Connection, type Floor, Floors } from "./floor.ts";

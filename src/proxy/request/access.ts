@@ -37,7 +37,7 @@ const wanted: Readonly<Record<AccessLevel, ((exchange: Exchange, end: ExchangeEn
   };
 
 function entryOf(
-  { order, status, backend, sentBytes, watching }: Exchange,
+  { order, status, backend, sentBytes, watch }: Exchange,
   end: ExchangeEnd,
   now: number,
 ): Entry {
@@ -54,9 +54,9 @@ function entryOf(
     code: status,
     end,
     bytes: sentBytes,
-    events: watching?.progress.events ?? 0,
-    version: watching?.progress.resumeVersion ?? "",
-    moves: watching?.legs.moves ?? 0,
+    events: watch?.progress.events ?? 0,
+    version: watch?.progress.resumeVersion ?? "",
+    moves: watch?.merge.moves ?? 0,
     durationMs: Math.round(now - at),
     auditId,
   };

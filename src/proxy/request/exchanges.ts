@@ -93,7 +93,7 @@ export class Exchanges {
     this.#ends[end] += 1;
     this.onEnd?.(exchange, end, now);
     exchange.tally = undefined;
-    exchange.watching?.progress.countOut();
+    exchange.watch?.progress.countOut();
     const last = this.#lastCount;
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
     if (isAlike && last.verb === exchange.order.verb) last.count += 1;

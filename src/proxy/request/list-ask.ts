@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";
-import { answerOf } from "../../watch/session/watch-order.ts";
+import { answerOf } from "../../watch/session/watch-context.ts";
 import type { Order } from "../context/order.ts";
 import { Leg, type LegOwner } from "../upstream/leg.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";

@@ -13,8 +13,8 @@ import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { OpenApiTitle, type Origin, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import { barePath } from "../../watch/session/watch-order.ts";
-import type { Watching } from "../../watch/session/watching.ts";
+import { barePath } from "../../watch/session/watch-context.ts";
+import type { WatchSession } from "../../watch/session/watch-session.ts";
 import { dial } from "../upstream/dial.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Exchanges } from "./exchanges.ts";
@@ -52,36 +52,36 @@ export class OriginAsks {
   }
 
   /** That watch is under way: it may be asked in its client's name. */
-  ask(api: Api, origin: Origin, watching: Watching): void {
+  ask(api: Api, origin: Origin, watch: WatchSession): void {
     if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
     // Another server's may become a CRD's; the other way round shows in the head of a watch.
     const pauseMs = origin.isKnown ? limits.originAgainMs : limits.originPauseMs;
     const askedAt = this.#askedAt.get(origin);
     if (askedAt === undefined || clock.now() - askedAt >= pauseMs)
-      this.#send(api, origin, { watching, pauseMs });
+      this.#send(api, origin, { watch, pauseMs });
   }
 
-  #send({ group, version }: Api, origin: Origin, { watching, pauseMs }: Asker): void {
+  #send({ group, version }: Api, origin: Origin, { watch, pauseMs }: Asker): void {
     const { clock, journal, pools } = this.#parts;
-    const backend = watching.leg?.backend;
+    const backend = watch.leg?.backend;
     if (backend === undefined) return;
     this.#askedAt.set(origin, clock.now());
-    const { legs } = watching;
+    const { merge } = watch;
     const ask = new ListAsk(backend, {
       clock,
-      order: barePath(watching.order, `/openapi/v3/apis/${group}/${version}`),
-      poolKey: () => watching.poolKey(),
+      order: barePath(watch.order, `/openapi/v3/apis/${group}/${version}`),
+      poolKey: () => watch.poolKey(),
       faulted: (error) => faulted(journal, error),
       reading: () => new OpenApiTitle(),
       tell: ({ status, version: kind }) => {
-        if (status > 0) watching.learnt(status);
+        if (status > 0) watch.learnt(status);
         if (kind !== "") this.#learn(origin, kind === "aggregated");
         // That of a new CRD is there a second after it; a client that may not read it may have a neighbour who may.
         else if (unanswered.has(status) && !origin.isKnown && pauseMs < limits.originAgainMs)
           clock.after(pauseMs, () => {
-            if (!origin.isKnown && legs.first !== undefined)
-              this.#send({ group, version }, origin, { watching, pauseMs: 2 * pauseMs });
+            if (!origin.isKnown && merge.first !== undefined)
+              this.#send({ group, version }, origin, { watch, pauseMs: 2 * pauseMs });
           });
       },
     });
@@ -94,13 +94,13 @@ export class OriginAsks {
     origin.isKnown = true;
     const { clock, exchanges } = this.#parts;
     if (!isNews) return;
-    inSlices(clock, exchanges.live, ({ watching, isEnded }) => {
-      if (!isEnded) watching?.isOwnAfterAll(origin);
+    inSlices(clock, exchanges.live, ({ watch, isEnded }) => {
+      if (!isEnded) watch?.isOwnAfterAll(origin);
     });
   }
 }
 
-type Asker = { readonly watching: Watching; readonly pauseMs: number };
+type Asker = { readonly watch: WatchSession; readonly pauseMs: number };
 
 /** True if two apiservers have written this head: ReverseProxy adds the fields of the second to those of the first. */
 function isProxied(head: readonly Field[]): boolean {

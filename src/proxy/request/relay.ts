@@ -13,7 +13,7 @@ import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { Side, SideOwner } from "../../h2/core/side.ts";
 import type { WatchTally } from "../../watch/session/progress.ts";
 import type { WatchHost } from "../../watch/session/watch-host.ts";
-import type { Watching } from "../../watch/session/watching.ts";
+import type { WatchSession } from "../../watch/session/watch-session.ts";
 import { isRepeatable, type Order } from "../context/order.ts";
 import { dropsOf } from "../identity/identity.ts";
 import { growWindow } from "../upstream/grow-window.ts";
@@ -43,7 +43,7 @@ export type ExchangeOwner = {
   /** Answers the client with a Status, and writes nothing to the journal. */
   answer(exchange: Exchange, failure: Failure): void;
   /** Its answer is a watch: what carries it from here on, or undefined when nobody here can read it. */
-  watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): Watching | undefined;
+  watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): WatchSession | undefined;
   /** A backend answered with this status, as it was asked for a watch once more. */
   learnt(status: number): void;
   /** A fault of ours has cost it. */
@@ -75,7 +75,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   #isEnded = false;
   #status = 0;
   /** Once it is answered, if it is a watch that we can read: then its legs are told there. */
-  #watching: Watching | undefined;
+  #watch: WatchSession | undefined;
   #delivered = 0;
   #sentBytes = 0;
   /** Where exchanges.ts keeps it while it lives. */
@@ -108,8 +108,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     return this.#status !== 0;
   }
 
-  get watching(): Watching | undefined {
-    return this.#watching;
+  get watch(): WatchSession | undefined {
+    return this.#watch;
   }
 
   /** Octets of the answer's body that left for the client. */
@@ -119,8 +119,10 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   /** What waits here on this exchange's account, in either direction. */
   get queuedBytes(): number {
-    const { legs } = this.#watching ?? {};
-    return this.down.queuedBytes + this.legs.queuedBytes + (legs?.heldBytes ?? 0) + (this.#body?.length ?? 0);
+    const { merge } = this.#watch ?? {};
+    return (
+      this.down.queuedBytes + this.legs.queuedBytes + (merge?.heldBytes ?? 0) + (this.#body?.length ?? 0)
+    );
   }
 
   get backend(): string {
@@ -148,8 +150,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   /** Lets a watch that we can read end as soon as its client takes it well (D5); false when this is no such watch. */
   letWatchEnd(): boolean {
-    if (this.#isEnded || this.#watching?.progress.isReadable !== true) return false;
-    this.#watching.finish();
+    if (this.#isEnded || this.#watch?.progress.isReadable !== true) return false;
+    this.#watch.finish();
     return true;
   }
 
@@ -160,7 +162,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   cut(): void {
     // Over, but its answer is not: a slow reader has not taken all of it.
     if (this.#isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
-    if (this.#watching?.progress.isReadable === true) return this.endsHere(false);
+    if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
     const { mayHaveRun } = this.legs;
     this.legs.cancel(isAnswered);
@@ -215,8 +217,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   sent(count: number): void {
     this.#sentBytes += count;
     if (this.tally !== undefined) this.tally.bytes += count;
-    const granted = this.#watching?.settle(count) ?? count;
-    const leg = this.#watching?.leg ?? this.legs.first;
+    const granted = this.#watch?.settle(count) ?? count;
+    const leg = this.#watch?.leg ?? this.legs.first;
     if (leg?.up === undefined) return;
     if (granted > 0) leg.up.grant(granted);
     this.#delivered = growWindow(leg.up, leg, this.#delivered + count, this.#buffered.isTight);
@@ -367,10 +369,10 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.#owner.answered(this, status, { leg, rest });
     this.#sendHead(fields, end);
     if (this.order.kind !== "watch" || status !== 200 || end) return;
-    this.#watching = this.#owner.watchOf(this, fields, leg);
-    if (this.#watching === undefined) return;
+    this.#watch = this.#owner.watchOf(this, fields, leg);
+    if (this.#watch === undefined) return;
     this.legs.first = undefined;
-    if (this.tally !== undefined) this.#watching.progress.countIn(this.tally);
+    if (this.tally !== undefined) this.#watch.progress.countIn(this.tally);
   }
 
   #sendHead(fields: Field[], end: boolean): void {
@@ -459,7 +461,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.#body?.forget();
     this.stopWaiting();
     this.#owner.ended(this, end);
-    this.#watching?.cancel();
+    this.#watch?.cancel();
   }
 }
 

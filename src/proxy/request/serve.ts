@@ -23,18 +23,18 @@ import type { Probers } from "../../health/probers.ts";
 import type { Origins } from "../../kube/api-origin.ts";
 import { classify, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
 import { decoderFor } from "../../watch/codec/framing.ts";
-import type { Moves } from "../../watch/migration/moves.ts";
+import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { CacheTracker } from "../../watch/progress/cache-progress.ts";
 import {
   answerOf,
   firstFields,
   resourceKey,
-  type WatchOrder,
-  watchOrderOf,
+  type WatchContext,
+  watchContextOf,
   withBookmarks,
   withPath,
-} from "../../watch/session/watch-order.ts";
-import { Watching } from "../../watch/session/watching.ts";
+} from "../../watch/session/watch-context.ts";
+import { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
 import type { Client } from "../context/client.ts";
 import { userAgentOf } from "../context/client-key.ts";
@@ -74,7 +74,7 @@ export type ServeParts = {
   readonly journal: Journal;
   readonly hedges: Hedges;
   readonly hold: Hold;
-  readonly moves: Moves;
+  readonly migrations: Migrations;
   readonly caches: CacheTracker;
   readonly timeTravel: TimeTravel;
   readonly origins: Origins;
@@ -135,7 +135,7 @@ export function createServe(parts: ServeParts): Serve {
 }
 
 /** Of a list whose version is to be read in passing. */
-function readSide(side: Side, recall: Recall | undefined, asked: WatchOrder | undefined): Side {
+function readSide(side: Side, recall: Recall | undefined, asked: WatchContext | undefined): Side {
   const isRead = recall !== undefined && asked === undefined;
   return isRead ? new ListSide(side, (version) => recall.shown(version)) : side;
 }
@@ -160,10 +160,10 @@ function watchAsked(
   { clock, bookmarks, origins }: ServeParts,
   asking: Asking,
   recall: Recall | undefined,
-): WatchOrder | undefined {
+): WatchContext | undefined {
   if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
   const target = recall?.target ?? asking.target;
-  const asked = watchOrderOf(target, asking.info, clock.now(), { origin: origins.of(asking.info), recall });
+  const asked = watchContextOf(target, asking.info, clock.now(), { origin: origins.of(asking.info), recall });
   return bookmarks === "always" ? withBookmarks(asked, asking.fields) : asked;
 }
 
@@ -172,7 +172,7 @@ function talkOf(
   { talk }: ServeParts,
   { caller, auditId, client }: Order,
   { info, target }: Asking,
-  watch: WatchOrder | undefined,
+  watch: WatchContext | undefined,
 ): BodyCopy | undefined {
   const asker = { caller, client, info, target, auditId };
   if (watch !== undefined || info.verb === "list") talk.asked(asker, watch);
@@ -182,7 +182,7 @@ function talkOf(
 /** What goes up first. */
 function fieldsOf(
   fields: readonly Field[],
-  asked: WatchOrder | undefined,
+  asked: WatchContext | undefined,
   recall: Recall | undefined,
 ): readonly Field[] {
   if (recall?.isDemanded === true) return withPath(fields, recall.target);
@@ -196,7 +196,7 @@ const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 type CourseOptions = {
   readonly credential: Credential;
   readonly info: RequestInfo;
-  readonly asked: WatchOrder | undefined;
+  readonly asked: WatchContext | undefined;
   readonly recall: Recall | undefined;
 };
 
@@ -206,7 +206,7 @@ class Course implements ExchangeOwner {
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   /** Of a watch that may go on elsewhere. */
-  readonly #asked: WatchOrder | undefined;
+  readonly #asked: WatchContext | undefined;
   /** What its client had seen; undefined when that does not matter. */
   readonly #recall: Recall | undefined;
   /** From the time that it is answered, if it is a watch from a version. */
@@ -375,8 +375,8 @@ class Course implements ExchangeOwner {
     exchange.refuse(respond(exchange.down, exchange.order.method, failure));
   }
 
-  watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): Watching | undefined {
-    const { buffered, moves } = this.#parts;
+  watchOf(exchange: Exchange, head: readonly Field[], leg: Leg): WatchSession | undefined {
+    const { buffered, migrations } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
     // A promised length binds this answer to this backend: a client would take any other end for a fault.
@@ -386,9 +386,9 @@ class Course implements ExchangeOwner {
     this.#replay = this.#parts.replays.answered(asked, exchange.order);
     const { originAsks } = this.#parts;
     asked.origin = originAsks.answered(this.#info, head);
-    const watching = new Watching({ host: exchange, moves, buffered, asked, contentType }, leg);
-    originAsks.ask(this.#info, asked.origin, watching);
-    return watching;
+    const watch = new WatchSession({ host: exchange, migrations, buffered, asked, contentType }, leg);
+    originAsks.ask(this.#info, asked.origin, watch);
+    return watch;
   }
 
   learnt(status: number): void {

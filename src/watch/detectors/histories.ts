@@ -2,7 +2,7 @@
  * Finds a backend whose etcd has another history than the one that clients have seen: an apiserver that came back on a
  * restored copy, say. Each ready backend is asked now and then for a list of one object, read from etcd. A list that is
  * older than what a backend had shown of that resource before it was asked for proves it: reads of etcd never go back.
- * So does an event that one of two backends shows and the other, being beyond its version, does not (watch-legs.ts).
+ * So does an event that one of two backends shows and the other, being beyond its version, does not (upstream-merge.ts).
  *
  * The history with the greater version that clients have seen is taken for the right one. A backend with another is dead
  * to us until it shows that one again. What it has shown to clients is taken back: those watches are reset, and client-go
@@ -16,21 +16,21 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import { ListAsk } from "../../proxy/request/list-ask.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import type { Moves } from "../migration/moves.ts";
+import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
-import type { Watching } from "../session/watching.ts";
+import type { WatchSession } from "../session/watch-session.ts";
 
 export type HistoriesParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly caches: CacheTracker;
-  readonly moves: Moves;
+  readonly migrations: Migrations;
 };
 
 /** What is asked: with the identity of which watch, and what had been shown of its resource by then. */
 type Question = {
-  readonly watching: Watching;
+  readonly watch: WatchSession;
   readonly resource: string;
   readonly seen: string;
   /** Is it about the newest version that was seen of anything? */
@@ -65,7 +65,7 @@ export class Histories {
   constructor(parts: HistoriesParts) {
     this.#parts = parts;
     this.#looks = new Looks(parts.clock, limits.historyLookMs, () => this.#look());
-    parts.moves.complaints.onUnlike = (resource, ours, theirs, version) =>
+    parts.migrations.anomalies.onUnlike = (resource, ours, theirs, version) =>
       this.#unlike(resource, ours, theirs, version);
   }
 
@@ -97,17 +97,17 @@ export class Histories {
     const now = clock.now();
     if ((this.#dueAt.get(backend) ?? 0) > now) return;
     const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
-    const order = question?.watching.listed();
+    const order = question?.watch.listed();
     if (question === undefined || order === undefined) return;
     this.#dueAt.set(backend, now + limits.historyAnswerMs);
-    const { watching, resource } = question;
+    const { watch, resource } = question;
     const ask = new ListAsk(backend, {
       clock,
       order,
-      poolKey: () => watching.poolKey(),
-      faulted: (error) => watching.legFaulted(error),
+      poolKey: () => watch.poolKey(),
+      faulted: (error) => watch.legFaulted(error),
       tell: ({ status, version }) => {
-        if (status > 0) watching.learnt(status);
+        if (status > 0) watch.learnt(status);
         if (version === "") this.#silent(backend, resource, status);
         else this.#told(backend, question, version);
       },
@@ -141,9 +141,9 @@ export class Histories {
 
   /** The resources of which something was seen, and that may be listed for all that is known. */
   #readable(now: number): readonly Seen[] {
-    const { moves, caches } = this.#parts;
+    const { migrations, caches } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
-    return Array.from(moves.watchings.resources, (name) => ({ name, seen: caches.seen(name) })).filter(
+    return Array.from(migrations.watches.resources, (name) => ({ name, seen: caches.seen(name) })).filter(
       ({ name, seen }) => seen !== "" && !this.#unread.has(name),
     );
   }
@@ -151,16 +151,16 @@ export class Histories {
   /** About the first of which a client can ask. */
   #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
     for (const { name: resource, seen } of resources.slice(0, limits.historyTries)) {
-      const watching = this.#askerOf(resource);
-      if (watching !== undefined) return { watching, resource, seen, isNewest };
+      const watch = this.#askerOf(resource);
+      if (watch !== undefined) return { watch, resource, seen, isNewest };
     }
     return undefined;
   }
 
-  #askerOf(resource: string): Watching | undefined {
+  #askerOf(resource: string): WatchSession | undefined {
     let tries: number = limits.historyTries;
-    for (const watching of this.#parts.moves.watchings.of(resource)) {
-      if (watching.mayAsk && watching.listed() !== undefined) return watching;
+    for (const watch of this.#parts.migrations.watches.of(resource)) {
+      if (watch.mayAsk && watch.listed() !== undefined) return watch;
       tries -= 1;
       if (tries === 0) break;
     }
@@ -215,9 +215,9 @@ export class Histories {
 
   /** `version`: how far the other history has come, so that what was shown beyond that is of the right one. */
   #leave(backend: string, version: string): void {
-    const { watchings } = this.#parts.moves;
-    for (const resource of Array.from(watchings.resources))
-      for (const watching of Array.from(watchings.of(resource))) watching.leaveHistory(backend, version);
+    const { watches } = this.#parts.migrations;
+    for (const resource of Array.from(watches.resources))
+      for (const watch of Array.from(watches.of(resource))) watch.leaveHistory(backend, version);
   }
 
   /** Nobody has the old history, or whoever has it is out of reach for too long: an old state is better than none. */
@@ -237,12 +237,12 @@ export class Histories {
   }
 
   #accept(backend: string): void {
-    const { backends, caches, moves } = this.#parts;
+    const { backends, caches, migrations } = this.#parts;
     this.#proofs.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
     // Their clients have seen what nobody knows any more.
-    for (const resource of Array.from(moves.watchings.resources))
-      for (const watching of Array.from(moves.watchings.of(resource))) watching.forgetHistory();
+    for (const resource of Array.from(migrations.watches.resources))
+      for (const watch of Array.from(migrations.watches.of(resource))) watch.forgetHistory();
   }
 }

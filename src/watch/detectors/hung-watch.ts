@@ -10,12 +10,12 @@ import type { Exchanges } from "../../proxy/request/exchanges.ts";
 import type { Exchange } from "../../proxy/request/relay.ts";
 
 /** A fault of ours costs this watch, not those behind it. */
-function look({ watching, isEnded }: Exchange): void {
-  if (watching === undefined || isEnded) return;
+function look({ watch, isEnded }: Exchange): void {
+  if (watch === undefined || isEnded) return;
   try {
-    watching.look();
+    watch.look();
   } catch (error) {
-    watching.legFaulted(error);
+    watch.legFaulted(error);
   }
 }
 

@@ -9,15 +9,15 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices, stop } from "../../base/slices.ts";
-import type { Moves } from "../migration/moves.ts";
+import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
-import { resourceOf } from "../session/watch-order.ts";
-import type { Watching } from "../session/watching.ts";
+import { resourceOf } from "../session/watch-context.ts";
+import type { WatchSession } from "../session/watch-session.ts";
 
 export type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
-  readonly moves: Moves;
+  readonly migrations: Migrations;
   /** The silence that is suspicious, by the round-trip time of the backend, in ms; undefined for one that was removed. */
   readonly afterMs: (backend: string) => number | undefined;
 };
@@ -69,8 +69,8 @@ export class LaggingCacheDetector {
 
   /** Nothing more is to be found out of a backend that was removed, or is suspect as a whole. */
   #afterMs(backend: string): number {
-    const { moves, afterMs } = this.#parts;
-    return moves.where.isDoubtful(backend)
+    const { migrations, afterMs } = this.#parts;
+    return migrations.targets.isDoubtful(backend)
       ? Number.POSITIVE_INFINITY
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
@@ -79,36 +79,36 @@ export class LaggingCacheDetector {
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
-    const { clock, moves } = this.#parts;
+    const { clock, migrations } = this.#parts;
     const cache = cacheOf(first);
     const name = nameOf(cache);
     if (this.#walked.has(name) || this.#pauses.has(name)) return;
     const others = all.map(cacheOf);
     const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
-    const shadow = (): void =>
-      this.#walk(cache, (watching) => {
-        if (watching.leg?.backend === cache.backend) moves.shadowElsewhere(watching, names);
+    const hedge = (): void =>
+      this.#walk(cache, (watch) => {
+        if (watch.leg?.backend === cache.backend) migrations.hedgeElsewhere(watch, names);
       });
-    if (this.#hedged.has(name)) return shadow();
+    if (this.#hedged.has(name)) return hedge();
     // Is there a watch that would have shown it?
     let isShown = false;
-    const ask = ({ legs }: Watching): unknown => {
-      isShown = suspicions.some((one) => legs.isLate(one, this.#afterMs(one.cache.backend)));
+    const ask = ({ merge }: WatchSession): unknown => {
+      isShown = suspicions.some((one) => merge.isLate(one, this.#afterMs(one.cache.backend)));
       return isShown ? stop : undefined;
     };
     this.#walk(cache, ask, () => {
       if (!isShown) return;
       this.#hedged.set(name, { ...cache, since: clock.now() });
-      shadow();
+      hedge();
     });
   }
 
   /** Through the watches of the cache's resource, of all backends; one walk at a time for each cache. */
-  #walk(cache: Cache, visit: (watching: Watching) => unknown, done?: () => void): void {
-    const { clock, moves } = this.#parts;
+  #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
+    const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
     this.#walked.add(name);
-    inSlices(clock, moves.watchings.of(cache.resource), visit, () => {
+    inSlices(clock, migrations.watches.of(cache.resource), visit, () => {
       this.#walked.delete(name);
       done?.();
     });
@@ -116,13 +116,13 @@ export class LaggingCacheDetector {
 
   #clear(name: string, hedged: Hedged): void {
     const { backend, since } = hedged;
-    const { clock, moves } = this.#parts;
+    const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
     // Suspect by now: it did not lag for a moment only, and the loss of its connections decides what its watches do.
-    if (moves.where.isDoubtful(backend)) return;
+    if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < limits.lagMomentMs) this.#pauses.set(name, now + limits.lagPauseMs);
-    inSlices(clock, moves.watchings.of(hedged.resource), ({ leg }) => {
+    inSlices(clock, migrations.watches.of(hedged.resource), ({ leg }) => {
       if (leg?.backend === backend && !leg.isSuspect) leg.cleared();
     });
   }

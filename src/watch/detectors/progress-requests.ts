@@ -3,7 +3,7 @@
  * every 10 minutes by default, every 5 s as kubeadm starts it. Until then its bookmarks stay old, and no watch of that
  * resource could go on at a backend whose cache began later. A consistent list makes the apiserver ask etcd for that
  * resource's cache (list-ask.ts, docs/watch.md §6.6): one list for each backend and resource, before its watches are
- * renewed. Where lists do not help, that is found out, too.
+ * refreshed. Where lists do not help, that is found out, too.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -14,7 +14,7 @@ import type { Client } from "../../proxy/context/client.ts";
 import { ListAsk } from "../../proxy/request/list-ask.ts";
 import { dial } from "../../proxy/upstream/dial.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import type { Watching } from "../session/watching.ts";
+import type { WatchSession } from "../session/watch-session.ts";
 
 export type ProgressRequestsParts = {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export type ProgressRequestsParts = {
 };
 
 /** A watch, and the clock reading up to which it has to be proven complete. */
-export type Renewal = { readonly watching: Watching; readonly since: number };
+export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
 type Answer = { readonly status: number; readonly version: string; readonly ms: number };
 
@@ -40,9 +40,9 @@ type Fact = {
   tries: number;
   client: Client | undefined;
   /** Those that wait for the answer, or until it may be asked again. */
-  waiting: Renewal[];
-  /** Those that were renewed since `version` was learnt, until their cache is looked at. */
-  renewed: Watching[];
+  waiting: BookmarkRefresh[];
+  /** Those that were refreshed since `version` was learnt, until their cache is looked at. */
+  refreshed: WatchSession[];
   isChecked: boolean;
   /** It was told that etcd does not notify this cache. */
   isMissing: boolean;
@@ -56,12 +56,12 @@ export type ProgressCounts = {
 
 export class ProgressRequests {
   readonly #parts: ProgressRequestsParts;
-  readonly #again: (renewals: readonly Renewal[]) => void;
+  readonly #again: (refreshes: readonly BookmarkRefresh[]) => void;
   readonly #facts = new Map<string, Fact>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
-  /** `again` gets the renewals that waited. */
-  constructor(parts: ProgressRequestsParts, again: (renewals: readonly Renewal[]) => void) {
+  /** `again` gets the refreshes that waited. */
+  constructor(parts: ProgressRequestsParts, again: (refreshes: readonly BookmarkRefresh[]) => void) {
     this.#parts = parts;
     this.#again = again;
   }
@@ -77,27 +77,27 @@ export class ProgressRequests {
 
   /**
    * The version that the backend's cache of the resource has come to since `since`; "" when that cannot be known.
-   * Undefined while the list that will say so is under way: then the renewal waits here.
+   * Undefined while the list that will say so is under way: then the refresh waits here.
    */
-  versionFor(renewal: Renewal, backend: string): string | undefined {
-    const { watching, since } = renewal;
-    const fact = this.#factOf(backend, watching.legs.resource);
+  versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
+    const { watch, since } = refresh;
+    const fact = this.#factOf(backend, watch.merge.resource);
     const isNew = !fact.isAsked && fact.askedAt >= since;
-    if (isNew && !this.#mayTry(fact, watching)) return fact.version;
-    fact.waiting.push(renewal);
+    if (isNew && !this.#mayTry(fact, watch)) return fact.version;
+    fact.waiting.push(refresh);
     if (fact.isAsked || fact.waiting.length > 1) return undefined;
     const pauseMs = isNew ? 0 : fact.askedAt + limits.progressRequestMs - this.#parts.clock.now();
     if (!isNew) fact.tries = 0;
-    if (pauseMs <= 0) this.#ask(fact, watching);
+    if (pauseMs <= 0) this.#ask(fact, watch);
     else this.#parts.clock.after(pauseMs, () => this.#release(fact));
     return undefined;
   }
 
   /** It was given a second leg to be shown `version` or more: later it is seen whether it was. */
-  renewed(watching: Watching, backend: string): void {
-    const fact = this.#factOf(backend, watching.legs.resource);
+  refreshed(watch: WatchSession, backend: string): void {
+    const fact = this.#factOf(backend, watch.merge.resource);
     if (fact.version === "") return;
-    fact.renewed.push(watching);
+    fact.refreshed.push(watch);
     this.#checkIn(fact, limits.progressCheckMs);
   }
 
@@ -114,7 +114,7 @@ export class ProgressRequests {
       tries: 0,
       client: undefined,
       waiting: [],
-      renewed: [],
+      refreshed: [],
       isChecked: false,
       isMissing: false,
     };
@@ -130,26 +130,26 @@ export class ProgressRequests {
   }
 
   /** The list was refused: may this watch's client do what the last one may not? */
-  #mayTry({ version, tries, client }: Fact, watching: Watching): boolean {
-    return version === "" && tries > 0 && tries < limits.progressTries && watching.client !== client;
+  #mayTry({ version, tries, client }: Fact, watch: WatchSession): boolean {
+    return version === "" && tries > 0 && tries < limits.progressTries && watch.client !== client;
   }
 
-  #ask(fact: Fact, watching: Watching): void {
+  #ask(fact: Fact, watch: WatchSession): void {
     fact.isAsked = true;
     fact.askedAt = this.#parts.clock.now();
-    fact.client = watching.client;
-    this.#list(fact, watching, undefined, (answer) => this.#answered(fact, answer));
+    fact.client = watch.client;
+    this.#list(fact, watch, undefined, (answer) => this.#answered(fact, answer));
   }
 
-  #list(fact: Fact, watching: Watching, least: string | undefined, tell: (answer: Answer) => void): void {
+  #list(fact: Fact, watch: WatchSession, least: string | undefined, tell: (answer: Answer) => void): void {
     const { clock, pools, journal } = this.#parts;
-    const order = watching.listed(least);
+    const order = watch.listed(least);
     if (order === undefined) return tell({ status: 0, version: "", ms: 0 });
     const heard = (answer: Answer): void => {
-      if (answer.status > 0) watching.learnt(answer.status);
+      if (answer.status > 0) watch.learnt(answer.status);
       tell(answer);
     };
-    const poolKey = (): ReturnType<Watching["poolKey"]> => watching.poolKey();
+    const poolKey = (): ReturnType<WatchSession["poolKey"]> => watch.poolKey();
     const ask = new ListAsk(fact.backend, {
       clock,
       order,
@@ -194,21 +194,21 @@ export class ProgressRequests {
     // A later list has said a newer version: etcd has the same time to notify that one.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(fact, leftMs);
-    const left = fact.renewed.filter(({ leg, legs, mayHaveTwo }) => {
-      return leg?.backend === backend && mayHaveTwo && legs.isBehind(version);
+    const left = fact.refreshed.filter(({ leg, merge, mayHedge }) => {
+      return leg?.backend === backend && mayHedge && merge.isBehind(version);
     });
-    const [watching] = left;
-    fact.renewed = [];
-    if (watching === undefined) return this.#found(fact, version);
+    const [watch] = left;
+    fact.refreshed = [];
+    if (watch === undefined) return this.#found(fact, version);
     // Version 1 is any: the cache says how far it is.
-    fact.renewed = left;
+    fact.refreshed = left;
     fact.isChecked = true;
-    this.#list(fact, watching, "1", ({ version: cached }) => this.#looked(fact, cached));
+    this.#list(fact, watch, "1", ({ version: cached }) => this.#looked(fact, cached));
   }
 
   #looked(fact: Fact, cached: string): void {
     fact.isChecked = false;
-    if (cached === "" && !fact.isMissing) fact.renewed = [];
+    if (cached === "" && !fact.isMissing) fact.refreshed = [];
     else if (compareVersions(cached, fact.version) >= 0) this.#found(fact, cached);
     else {
       if (!fact.isMissing) this.#miss(fact, cached);
@@ -227,12 +227,12 @@ export class ProgressRequests {
   /** Its cache has come so far, or no watch there needs it any more. */
   #found(fact: Fact, version: string): void {
     const { clock, journal } = this.#parts;
-    const { backend, resource, renewed, askedAt } = fact;
-    fact.renewed = [];
+    const { backend, resource, refreshed, askedAt } = fact;
+    fact.refreshed = [];
     const now = clock.now();
     if (fact.isMissing)
       journal.write({ kind: "cache.progress_restored", backend, resource, version, lateMs: now - askedAt });
     fact.isMissing = false;
-    this.#again(renewed.map((watching) => ({ watching, since: askedAt })));
+    this.#again(refreshed.map((watch) => ({ watch, since: askedAt })));
   }
 }

@@ -2,29 +2,29 @@
  * Sentinels (D13): while two backends are ready, one watch of each resource is asked for at a second backend as well, for
  * as long as both answer. The apiserver keeps a watch cache per resource, so one is enough to show a cache that is late
  * or stands still, and a backend with another history; it fills a cache that is made on demand; and its watch goes on
- * there at once when the first backend is lost. Watching has the second leg (`isSentinel`): what it shows before the first
+ * there at once when the first backend is lost. WatchSession has the second leg (`isSentinel`): what it shows before the first
  * leg waits.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import type { Backends } from "../../health/backends.ts";
-import type { Moves } from "../migration/moves.ts";
+import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
-import type { Watching } from "../session/watching.ts";
-import type { Renewals } from "./renewals.ts";
+import type { WatchSession } from "../session/watch-session.ts";
+import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 
 export type SentinelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "views">;
   readonly caches: CacheTracker;
-  readonly moves: Moves;
-  readonly renewals: Pick<Renewals, "warmed">;
+  readonly migrations: Migrations;
+  readonly refresher: Pick<BookmarkRefresher, "warmed">;
 };
 
 /** The sentinel of one resource, or the latest attempt at one. */
 type Post = {
-  watching: Watching | undefined;
+  watch: WatchSession | undefined;
   /** Where its second leg was asked last. */
   backend: string;
   isTaken: boolean;
@@ -35,7 +35,7 @@ type Post = {
   readonly pauses: Map<string, number>;
 };
 
-export type Sentinel = { readonly resource: string; readonly watching: Watching; readonly backend: string };
+export type Sentinel = { readonly resource: string; readonly watch: WatchSession; readonly backend: string };
 
 export class Sentinels {
   readonly #parts: SentinelsParts;
@@ -57,9 +57,9 @@ export class Sentinels {
 
   /** Which watch is the sentinel of each resource, and at which second backend it was taken. */
   get all(): readonly Sentinel[] {
-    return Array.from(this.#posts).flatMap(([resource, { watching, backend }]) =>
-      watching?.legs.isPosted === true && watching.legs.other?.isAccepted === true
-        ? [{ resource, watching, backend }]
+    return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
+      watch?.merge.isPosted === true && watch.merge.other?.isAccepted === true
+        ? [{ resource, watch, backend }]
         : [],
     );
   }
@@ -70,8 +70,8 @@ export class Sentinels {
   }
 
   #look(): void {
-    const { watchings } = this.#parts.moves;
-    const resources = new Set(watchings.resources);
+    const { watches } = this.#parts.migrations;
+    const resources = new Set(watches.resources);
     for (const resource of this.#posts.keys()) if (!resources.has(resource)) this.#posts.delete(resource);
     const ready = this.#parts.backends.views.filter(({ state }) => state === "ready");
     if (ready.length < 2) return;
@@ -91,13 +91,13 @@ export class Sentinels {
     const isKept = this.#follow(post);
     const found = this.#find(resource, post, ready, isKept);
     if (found === undefined) return false;
-    const { watching, backend } = found;
-    if (isKept && post.watching !== watching) post.watching?.legs.dropOther();
-    post.watching = watching;
+    const { watch, backend } = found;
+    if (isKept && post.watch !== watch) post.watch?.merge.dropOther();
+    post.watch = watch;
     post.backend = backend;
     post.isTaken = false;
     post.askedAt = this.#parts.clock.now();
-    this.#parts.moves.post(watching, backend);
+    this.#parts.migrations.post(watch, backend);
     return true;
   }
 
@@ -105,29 +105,29 @@ export class Sentinels {
   #follow(post: Post): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
-    if (post.watching === undefined) return false;
-    if (this.#stands(post, post.watching, now)) return true;
+    if (post.watch === undefined) return false;
+    if (this.#stands(post, post.watch, now)) return true;
     if (!post.isTaken) {
       post.pauses.set(post.backend, now + limits.sentinelPauseMs);
       post.wasRefused = true;
     }
-    post.watching = undefined;
+    post.watch = undefined;
     return false;
   }
 
-  #stands(post: Post, { legs }: Watching, now: number): boolean {
-    if (!legs.isPosted || legs.other?.leg.backend !== post.backend) return false;
-    if (legs.other.isAccepted && !post.isTaken) this.#taken(post, legs.resource);
+  #stands(post: Post, { merge }: WatchSession, now: number): boolean {
+    if (!merge.isPosted || merge.other?.leg.backend !== post.backend) return false;
+    if (merge.other.isAccepted && !post.isTaken) this.#taken(post, merge.resource);
     // One that does not answer is asked elsewhere, like any other that waits for its next leg.
     const isWaitedFor = post.isTaken || now - post.askedAt < limits.resumeAnswerMs;
-    if (!isWaitedFor) legs.dropOther();
+    if (!isWaitedFor) merge.dropOther();
     return isWaitedFor;
   }
 
   #taken(post: Post, resource: string): void {
     post.isTaken = true;
     // A cache that has just been filled knows of nothing before: watches elsewhere have to be newer than that.
-    if (post.wasRefused) this.#parts.renewals.warmed({ backend: post.backend, resource });
+    if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
@@ -140,73 +140,73 @@ export class Sentinels {
     post: Post,
     ready: readonly string[],
     isKept: boolean,
-  ): { readonly watching: Watching; readonly backend: string } | undefined {
-    const { watchings } = this.#parts.moves;
-    const whole = watchings.wholeOf(resource);
-    const { watching: present } = post;
+  ): { readonly watch: WatchSession; readonly backend: string } | undefined {
+    const { watches } = this.#parts.migrations;
+    const whole = watches.wholeOf(resource);
+    const { watch: present } = post;
     if (isKept && present !== undefined) {
       if (!post.isTaken) return undefined;
-      const cold = present.legs.isSentinel ? this.#coldFor(present, post, ready) : undefined;
-      if (cold !== undefined) return { watching: present, backend: cold };
+      const cold = present.merge.isSentinel ? this.#coldFor(present, post, ready) : undefined;
+      if (cold !== undefined) return { watch: present, backend: cold };
       return whole.has(present) ? undefined : this.#firstOf(whole, post, ready);
     }
-    return this.#firstOf(whole, post, ready) ?? this.#firstOf(watchings.partOf(resource), post, ready);
+    return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
   /** With bookmarks if there is one: they prove what no event does. */
   #firstOf(
-    watchings: Iterable<Watching>,
+    watches: Iterable<WatchSession>,
     post: Post,
     ready: readonly string[],
-  ): { readonly watching: Watching; readonly backend: string } | undefined {
-    let second: { readonly watching: Watching; readonly backend: string } | undefined;
+  ): { readonly watch: WatchSession; readonly backend: string } | undefined {
+    let second: { readonly watch: WatchSession; readonly backend: string } | undefined;
     let tries: number = limits.sentinelTries;
-    for (const watching of watchings) {
+    for (const watch of watches) {
       if (tries === 0) break;
       tries -= 1;
-      if (second !== undefined && !watching.legs.mayBeRenewed) continue;
-      const backend = this.#backendFor(watching, post, ready);
+      if (second !== undefined && !watch.merge.mayBeRefreshed) continue;
+      const backend = this.#backendFor(watch, post, ready);
       if (backend === undefined) continue;
-      if (watching.legs.mayBeRenewed) return { watching, backend };
-      second = { watching, backend };
+      if (watch.merge.mayBeRefreshed) return { watch, backend };
+      second = { watch, backend };
     }
     return second;
   }
 
-  #backendFor(watching: Watching, post: Post, ready: readonly string[]): string | undefined {
-    const { leg, legs, mayHaveTwo } = watching;
-    if (leg === undefined || legs.other !== undefined || !mayHaveTwo || !ready.includes(leg.backend))
+  #backendFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
+    const { leg, merge, mayHedge } = watch;
+    if (leg === undefined || merge.other !== undefined || !mayHedge || !ready.includes(leg.backend))
       return undefined;
-    const cold = this.#coldFor(watching, post, ready);
+    const cold = this.#coldFor(watch, post, ready);
     if (cold !== undefined) return cold;
-    const { where } = this.#parts.moves;
-    const except = [leg.backend, ...post.pauses.keys(), ...where.refusing(watching)];
+    const { targets } = this.#parts.migrations;
+    const except = [leg.backend, ...post.pauses.keys(), ...targets.refusing(watch)];
     const others = ready.filter((name) => !except.includes(name));
-    const stalled = where.stalled(watching);
+    const stalled = targets.stalled(watch);
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
   /** A ready backend that has not been asked for this resource since it came back. */
-  #coldFor(watching: Watching, post: Post, ready: readonly string[]): string | undefined {
-    const { caches, moves } = this.#parts;
-    const { leg, legs } = watching;
-    const refusing = moves.where.refusing(watching);
+  #coldFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
+    const { caches, migrations } = this.#parts;
+    const { leg, merge } = watch;
+    const refusing = migrations.targets.refusing(watch);
     // Of more resources than are compared nothing is remembered.
-    if (leg === undefined || !caches.knows(leg.backend, legs.resource)) return undefined;
+    if (leg === undefined || !caches.knows(leg.backend, merge.resource)) return undefined;
     return ready.find(
       (name) =>
         name !== leg.backend &&
-        name !== legs.other?.leg.backend &&
+        name !== merge.other?.leg.backend &&
         !post.pauses.has(name) &&
         !refusing.includes(name) &&
-        !caches.knows(name, legs.resource),
+        !caches.knows(name, merge.resource),
     );
   }
 }
 
 function emptyPost(): Post {
   return {
-    watching: undefined,
+    watch: undefined,
     backend: "",
     isTaken: false,
     askedAt: 0,

@@ -7,17 +7,17 @@ import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { Moves } from "../migration/moves.ts";
+import type { Migrations } from "../migration/migrations.ts";
 import type { CacheProgress, CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
-import type { Watching } from "../session/watching.ts";
-import type { Renewals } from "./renewals.ts";
+import type { WatchSession } from "../session/watch-session.ts";
+import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 
 export type StalledCacheParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly caches: CacheTracker;
-  readonly moves: Moves;
-  readonly renewals: Pick<Renewals, "forgotten">;
+  readonly migrations: Migrations;
+  readonly refresher: Pick<BookmarkRefresher, "forgotten">;
 };
 
 export class StalledCacheDetector {
@@ -40,9 +40,9 @@ export class StalledCacheDetector {
   }
 
   #look(): void {
-    const { caches, journal, clock, renewals } = this.#parts;
+    const { caches, journal, clock, refresher } = this.#parts;
     const now = clock.now();
-    for (const cache of caches.takeForgetful()) renewals.forgotten(cache);
+    for (const cache of caches.takeForgetful()) refresher.forgotten(cache);
     for (const { backend, resource, version } of caches.takeRecovered())
       journal.write({ kind: "cache.recovered", backend, resource, version });
     // Nothing more is to be found out of those that are known already.
@@ -54,20 +54,20 @@ export class StalledCacheDetector {
 
   /** Looks for a watch that would have shown what the cache lacks. */
   #ask(suspicion: LagSuspicion): void {
-    const { clock, moves } = this.#parts;
+    const { clock, migrations } = this.#parts;
     const { cache } = suspicion;
     if (this.#asked.has(cache)) return;
     this.#asked.add(cache);
-    const testify = ({ legs }: Watching): unknown => {
-      if (!legs.testifies(suspicion)) return undefined;
+    const testify = ({ merge }: WatchSession): unknown => {
+      if (!merge.testifies(suspicion)) return undefined;
       if (!cache.isStalled(clock.now())) this.#markStalled(suspicion, "watch");
       return stop;
     };
-    inSlices(clock, moves.watchings.of(cache.resource), testify, () => this.#asked.delete(cache));
+    inSlices(clock, migrations.watches.of(cache.resource), testify, () => this.#asked.delete(cache));
   }
 
   #markStalled(suspicion: LagSuspicion, detector: "bookmark" | "watch"): void {
-    const { caches, journal, clock, moves } = this.#parts;
+    const { caches, journal, clock, migrations } = this.#parts;
     const { cache, version, behindMs } = suspicion;
     caches.markStalled(suspicion, clock.now());
     const { backend, resource, version: shown, watches } = cache;
@@ -81,8 +81,8 @@ export class StalledCacheDetector {
       detector,
       watches,
     });
-    inSlices(clock, moves.watchings.of(resource), (watching) => {
-      if (watching.legs.first?.cache === cache) moves.flee(watching);
+    inSlices(clock, migrations.watches.of(resource), (watch) => {
+      if (watch.merge.first?.cache === cache) migrations.migrateNow(watch);
     });
   }
 }

@@ -34,7 +34,7 @@ export class Mark {
 export class Reading {
   /** The version that it was asked from; "" when the request named none. */
   readonly from: string;
-  /** Is the request ours (a resume, a shadow), and no answer to it was promised to the client? */
+  /** Is the request ours (a resume, a hedge), and no answer to it was promised to the client? */
   readonly isOurs: boolean;
   readonly mark = new Mark();
   /** The newest version that it proved complete with a bookmark. */

@@ -4,15 +4,15 @@
  */
 import { endOf } from "./ending.ts";
 import type { Progress } from "./progress.ts";
-import type { Pursuit } from "./pursuit.ts";
+import type { ResumeRetry } from "./resume-retry.ts";
+import type { UpstreamMerge } from "./upstream-merge.ts";
 import type { WatchHost } from "./watch-host.ts";
-import type { WatchLegs } from "./watch-legs.ts";
 
 export type WatchEndParts = {
   readonly host: WatchHost;
   readonly progress: Progress;
-  readonly legs: WatchLegs;
-  readonly pursuit: Pursuit;
+  readonly merge: UpstreamMerge;
+  readonly retry: ResumeRetry;
 };
 
 export class WatchEnd {
@@ -30,14 +30,14 @@ export class WatchEnd {
 
   /** An end of ours; `told` when it comes. */
   early(told: () => void): void {
-    const { host, legs, pursuit } = this.#parts;
+    const { host, merge, retry } = this.#parts;
     // It is about to end already, for the reason that came first.
-    if (pursuit.isClosed) return;
+    if (retry.isClosed) return;
     this.#close();
-    const { refusal } = pursuit;
-    if (refusal !== undefined && legs.first === undefined) {
+    const { refusal } = retry;
+    if (refusal !== undefined && merge.first === undefined) {
       // It is the answer to what the client asked: no end of ours.
-      legs.release(refusal);
+      merge.release(refusal);
       return host.endsHere(true);
     }
     this.#whenOld(() => {
@@ -47,15 +47,15 @@ export class WatchEnd {
   }
 
   #close(): void {
-    this.#parts.pursuit.close();
-    this.#parts.legs.dropOther();
+    this.#parts.retry.close();
+    this.#parts.merge.dropOther();
   }
 
   #whenOld(end: () => void): void {
-    const { progress, legs, pursuit } = this.#parts;
+    const { progress, merge, retry } = this.#parts;
     const { phase, liveEvents } = progress;
-    const inMs = endOf({ phase, liveEvents, liveMs: legs.times.liveMs });
-    if (inMs > 0) pursuit.after(inMs, end);
+    const inMs = endOf({ phase, liveEvents, liveMs: merge.times.liveMs });
+    if (inMs > 0) retry.after(inMs, end);
     else end();
   }
 }

@@ -1,7 +1,7 @@
 /** Why a watch moved, or ended: what is known when a leg is over, and the words that metrics and journal show. */
 import type { Ending, Over } from "./ending.ts";
 import type { Progress } from "./progress.ts";
-import type { Times } from "./watch-order.ts";
+import type { Times } from "./watch-context.ts";
 
 /** Why a watch went to another backend; `asked`: by an operator, `expired`: the first that was asked did not know its version any more. */
 export type MoveReason =
@@ -16,10 +16,10 @@ export type MoveReason =
   | "expired";
 
 /**
- * Why a watch has a second leg, or looks for its next; `renewed`: for a bookmark (renewals.ts), and never to stay;
+ * Why a watch has a second leg, or looks for its next; `refreshed`: for a bookmark (bookmark-refresh.ts), and never to stay;
  * `sentinel`: to be compared with the first for as long as two backends are ready (sentinels.ts).
  */
-export type AskReason = MoveReason | "renewed" | "sentinel";
+export type AskReason = MoveReason | "refreshed" | "sentinel";
 
 /** Why a watch is to leave a leg that serves it. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";

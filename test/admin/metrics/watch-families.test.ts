@@ -31,8 +31,8 @@ test("watches are told by their state, their moves and ends by the reason", () =
 
 test("what needs no reason is one number", () => {
   assert.equal(rows("watches_parked", { waiting: 3 }), [[[], 3]]);
-  assert.equal(rows("watch_hedges_total", { shadows: 4 }), [[[], 4]]);
-  assert.equal(rows("watch_bookmark_refreshes_total", { renewals: 5 }), [[[], 5]]);
+  assert.equal(rows("watch_hedges_total", { hedges: 4 }), [[[], 4]]);
+  assert.equal(rows("watch_bookmark_refreshes_total", { refreshes: 5 }), [[[], 5]]);
   const progressRequests = { answered: 3, refused: 2, unanswered: 1 };
   assert.equal(rows("watch_progress_requests_total", { progressRequests }), [
     [["answered"], 3],

@@ -92,15 +92,15 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "a watch that is over is not cancelled",
-    { file: "proxy/request/relay.ts", find: "this.#watching?.cancel();", replace: "" },
+    { file: "proxy/request/relay.ts", find: "this.#watch?.cancel();", replace: "" },
     ["flows/cancellation", "a watch with one leg: RST_STREAM"],
   ),
   defect(
     "the second of two legs runs on",
     {
-      file: "watch/session/watching.ts",
-      find: "    this.legs.dropFirst();\n    this.legs.dropOther();\n  }",
-      replace: "    this.legs.dropFirst();\n  }",
+      file: "watch/session/watch-session.ts",
+      find: "    this.merge.dropFirst();\n    this.merge.dropOther();\n  }",
+      replace: "    this.merge.dropFirst();\n  }",
     },
     ["flows/cancellation", "a watch with a second leg: RST_STREAM"],
   ),

@@ -12,21 +12,21 @@ export const watches: readonly Defect[] = [
     ["watch/codec/json-events", "a line without end is given up"],
   ),
   defect(
-    "watches are renewed without asking etcd for progress",
+    "watches are refreshed without asking etcd for progress",
     {
-      file: "watch/detectors/renewals.ts",
-      find: "const version = this.#progress.versionFor(renewal, leg.backend);",
+      file: "watch/detectors/bookmark-refresh.ts",
+      find: "const version = this.#progress.versionFor(refresh, leg.backend);",
       replace: 'const version = "";',
     },
     [
-      "watch/detectors/renewals",
+      "watch/detectors/bookmark-refresh",
       "a watch elsewhere is asked for once more where it is, and can go there then",
     ],
   ),
   defect(
     "an old bookmark counts as news",
     {
-      file: "watch/session/watch-legs.ts",
+      file: "watch/session/upstream-merge.ts",
       find: '(version === "" ? lastEventAt : lastChangeAt) < at',
       replace: "lastEventAt < at",
     },
@@ -128,16 +128,16 @@ export const watches: readonly Defect[] = [
   defect(
     "a second leg's end is taken for the client's deadline",
     {
-      file: "watch/session/watching.ts",
-      find: 'if (over === "ended" && isDeadline(this.legs.times.leftMs)) this',
+      file: "watch/session/watch-session.ts",
+      find: 'if (over === "ended" && isDeadline(this.merge.times.leftMs)) this',
       replace: 'if (over === "ended") this',
     },
-    ["watch/detectors/renewals", "no end of a watch that is older than half an hour"],
+    ["watch/detectors/bookmark-refresh", "no end of a watch that is older than half an hour"],
   ),
   defect(
     "a watch on a silent leg outlives its client's deadline",
     {
-      file: "watch/session/watching.ts",
+      file: "watch/session/watch-session.ts",
       find: "|| !this.progress.isReadable) return false;",
       replace: "|| this.progress.isReadable) return false;",
     },
@@ -146,8 +146,8 @@ export const watches: readonly Defect[] = [
   defect(
     "a watch that waits for a cache to be filled outlives its client's deadline",
     {
-      file: "watch/session/watching.ts",
-      find: "    if (this.legs.isPastDeadline) return this.#endAtDeadline();\n",
+      file: "watch/session/watch-session.ts",
+      find: "    if (this.merge.isPastDeadline) return this.#endAtDeadline();\n",
       replace: "",
     },
     ["flows/watching-patience", "waits for a cache that is being filled ends at its client's own deadline"],
@@ -155,22 +155,22 @@ export const watches: readonly Defect[] = [
   defect(
     "a restart is taken for the server's timeout",
     { file: "watch/session/ending.ts", find: "(isOurs || isDraining ?", replace: "(isOurs ?" },
-    ["watch/session/watching", "a restart is not the server's timeout"],
+    ["watch/session/watch-session", "a restart is not the server's timeout"],
   ),
   defect(
     "an early end of a request of ours is taken for the server's timeout",
     { file: "watch/session/ending.ts", find: "(isOurs || isDraining ?", replace: "(isDraining ?" },
-    ["watch/session/watching", "a restart is not the server's timeout"],
+    ["watch/session/watch-session", "a restart is not the server's timeout"],
   ),
   defect(
     "a bookmark that is taken out takes a Table's columns with it",
-    { file: "watch/session/watch-order.ts", find: "/cbor|table/i", replace: "/cbor/i" },
+    { file: "watch/session/watch-context.ts", find: "/cbor|table/i", replace: "/cbor/i" },
     ["flows/watching-bytes", "a Table is asked for without them"],
   ),
   defect(
     "one backend that does not serve a resource is taken for all",
     {
-      file: "watch/migration/destinations.ts",
+      file: "watch/migration/target-picker.ts",
       find: "views.every(({ name }) => notServing.includes(name))",
       replace: "views.some(({ name }) => notServing.includes(name))",
     },
@@ -179,8 +179,8 @@ export const watches: readonly Defect[] = [
   defect(
     "a resource that no backend serves any more counts as a move that failed",
     {
-      file: "watch/session/watching.ts",
-      find: "return this.#parts.moves.where.isServedNowhere(this.#pursuit.notServing);",
+      file: "watch/session/watch-session.ts",
+      find: "return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);",
       replace: "return false;",
     },
     ["flows/watching-patience", "a resource that no backend serves any more ends at once"],
@@ -238,9 +238,9 @@ export const watches: readonly Defect[] = [
   defect(
     "a CRD that is found is followed from its next watch on only",
     {
-      file: "watch/session/watching.ts",
-      find: "moves.watchings.add(this, asked);\n    if (this.legs.first !== undefined) moves.follow",
-      replace: "if (this.legs.first !== undefined) moves.follow",
+      file: "watch/session/watch-session.ts",
+      find: "migrations.watches.add(this, asked);\n    if (this.merge.first !== undefined) migrations.follow",
+      replace: "if (this.merge.first !== undefined) migrations.follow",
     },
     ["proxy/request/origin-asks", "a CRD's watch goes on elsewhere from then on"],
   ),
@@ -266,7 +266,7 @@ export const watches: readonly Defect[] = [
   defect(
     "a sentinel's second leg goes on to the client before the first has shown it",
     {
-      file: "watch/session/watch-legs.ts",
+      file: "watch/session/upstream-merge.ts",
       find: 'else if (!from.isTooFarAhead) return "hold";',
       replace: "else return progress.take(event, from.reading, true, now);",
     },
@@ -275,7 +275,7 @@ export const watches: readonly Defect[] = [
   defect(
     "what a sentinel's second leg has shown is lost with the first",
     {
-      file: "watch/session/watch-legs.ts",
+      file: "watch/session/upstream-merge.ts",
       find: "return this.first === undefined || this.releaseAhead(this.first);",
       replace: "while (this.first?.shiftAhead() !== undefined);\n    return true;",
     },
@@ -284,9 +284,9 @@ export const watches: readonly Defect[] = [
   defect(
     "a false alarm takes the sentinel away",
     {
-      file: "watch/session/watching.ts",
-      find: "if (this.legs.isPosted && this.legs.first !== undefined)",
-      replace: "if (this.legs.isPosted && this.legs.first === undefined)",
+      file: "watch/session/watch-session.ts",
+      find: "if (this.merge.isPosted && this.merge.first !== undefined)",
+      replace: "if (this.merge.isPosted && this.merge.first === undefined)",
     },
     ["watch/detectors/sentinels", "a false alarm leaves the sentinel where it is"],
   ),
@@ -302,17 +302,17 @@ export const watches: readonly Defect[] = [
   defect(
     "a cache that is being filled slows all moves down",
     {
-      file: "watch/session/watching.ts",
-      find: "if (!isInitialising(answer)) this.#parts.moves.slowDown();",
-      replace: "this.#parts.moves.slowDown();\n    if (!isInitialising(answer)) return;",
+      file: "watch/session/watch-session.ts",
+      find: "if (!isInitialising(answer)) this.#parts.migrations.slowDown();",
+      replace: "this.#parts.migrations.slowDown();\n    if (!isInitialising(answer)) return;",
     },
-    ["watch/migration/moves", "five caches that are being filled slow no watch"],
+    ["watch/migration/migrations", "five caches that are being filled slow no watch"],
   ),
   defect(
     "a cache that is being filled is tried three times",
     {
-      file: "watch/session/watching.ts",
-      find: "else if (this.legs.first === undefined) this.#pursuit.uncount();",
+      file: "watch/session/watch-session.ts",
+      find: "else if (this.merge.first === undefined) this.#retry.uncount();",
       replace: "",
     },
     ["flows/watching-patience", "a cache that is being filled is waited for"],
@@ -320,7 +320,7 @@ export const watches: readonly Defect[] = [
   defect(
     "two histories are taken for one",
     {
-      file: "watch/session/watch-legs.ts",
+      file: "watch/session/upstream-merge.ts",
       find: "if (!isUnlike) return;",
       replace: "if (isUnlike || !isUnlike) return;",
     },
@@ -368,7 +368,7 @@ export const watches: readonly Defect[] = [
   defect(
     "a client keeps what another history has shown it",
     {
-      file: "watch/session/watching.ts",
+      file: "watch/session/watch-session.ts",
       find: "if (first.isOfHistory(version)) this.#parts.host.breaksOff();\n    else this.#giveUp(first);",
       replace: "this.#giveUp(first);",
     },
@@ -441,25 +441,25 @@ export const watches: readonly Defect[] = [
     "the hung-watch detector looks at watches that are over",
     {
       file: "watch/detectors/hung-watch.ts",
-      find: "watching === undefined || isEnded",
-      replace: "watching === undefined",
+      find: "watch === undefined || isEnded",
+      replace: "watch === undefined",
     },
     ["watch/detectors/hung-watch", "one that is over is not"],
   ),
   defect(
     "watches that may be too old are looked through in one turn",
     {
-      file: "watch/detectors/renewals.ts",
-      find: "inSlices(this.#parts.clock, this.#old, renew, done);",
-      replace: "for (const one of this.#old) if (renew(one) === stop) break;\n    done();",
+      file: "watch/detectors/bookmark-refresh.ts",
+      find: "inSlices(this.#parts.clock, this.#old, refresh, done);",
+      replace: "for (const one of this.#old) if (refresh(one) === stop) break;\n    done();",
     },
-    ["watch/detectors/renewals", "no loop turn is for all of them"],
+    ["watch/detectors/bookmark-refresh", "no loop turn is for all of them"],
   ),
   defect(
     "a watch that has ended stays in its phase",
     {
       file: "proxy/request/exchanges.ts",
-      find: "exchange.watching?.progress.countOut();",
+      find: "exchange.watch?.progress.countOut();",
       replace: "void exchange.watching;",
     },
     ["proxy/request/exchanges", "a scrape looks at none of them"],

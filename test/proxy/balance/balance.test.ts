@@ -55,7 +55,7 @@ test("when a backend has come back and is warm, clients follow at 1 % a second, 
   assert.ok(onB() >= 8 && onB() <= 10, `${onB()} of 20 in the end`);
   // Each moved client is there with all that it has.
   assert.is(b.asked.length, 3 * onB());
-  assert.is(path.moves.moves.get("rebalance"), 3 * onB());
+  assert.is(path.migrations.moves.get("rebalance"), 3 * onB());
   for (const ear of ears) {
     assert.ok([linesOf("+8a"), linesOf("+8a =9")].includes(ear.body), ear.body);
     assert.equal([ear.isEnded, ear.resetCode], [false, undefined]);
@@ -97,9 +97,9 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
     return {
       order: { kind: "watch", client },
       isEnded: false,
-      get watching() {
+      get watch() {
         perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
-        return { mayHaveTwo: true, leg: { backend: "a" }, client };
+        return { mayHedge: true, leg: { backend: "a" }, client };
       },
     };
   });
@@ -107,7 +107,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   const parts = {
     clock,
     exchanges: { live },
-    moves: {
+    migrations: {
       leave: () => {
         sent += 1;
       },

@@ -40,7 +40,7 @@ test("a drained backend gets nothing new, its watches move unseen, and what cann
   path.clock.advance(2000);
   watch.serve(to, "+9b =10");
   path.settle();
-  assert.equal([...path.moves.moves], [["draining", 1]]);
+  assert.equal([...path.migrations.moves], [["draining", 1]]);
   assert.match(ear.body, /"resourceVersion":"8"[^]*"resourceVersion":"9"/);
   assert.not.ok(ear.isEnded);
   const before = from.asked.length;
@@ -92,7 +92,7 @@ test("one watch is moved by its audit id, and goes on from its next event", () =
   assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches go elsewhere");
   path.clock.advance(limits.leavePauseMs * 4);
   watch.serve(watch.to, "+10b");
-  assert.equal([...path.moves.moves], [["operator", 1]]);
+  assert.equal([...path.migrations.moves], [["operator", 1]]);
   assert.not.ok(watch.ear.isEnded);
   assert.match(watch.ear.body, '"resourceVersion":"10"');
 });

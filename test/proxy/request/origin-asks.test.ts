@@ -36,7 +36,7 @@ test("an API whose kind is not known is asked for in its client's name; until th
     asks().map(({ request }) => request.fields.find(({ name }) => name === "authorization")?.value),
     ["Bearer t"],
   );
-  assert.equal(Array.from(watch.path.moves.watchings.resources), []);
+  assert.equal(Array.from(watch.path.migrations.watches.resources), []);
   watch.kill(watch.from);
   watch.advance(2000);
   assert.is(watch.to.asked.length, 0, "asked of nobody else");
@@ -47,7 +47,7 @@ test("a CRD's watch goes on elsewhere from then on, from where it is, and the ne
   const { watch, asks } = scene();
   asks()[0]?.answer(200, crd, [json]);
   watch.path.settle();
-  assert.equal(Array.from(watch.path.moves.watchings.resources), ["far.example.com/things"]);
+  assert.equal(Array.from(watch.path.migrations.watches.resources), ["far.example.com/things"]);
   watch.kill(watch.from);
   assert.is(watch.queryOf(watch.to), "resourceVersion=8&timeoutSeconds=3600");
   watch.serve(watch.to, "~9a");
@@ -75,7 +75,7 @@ test("another server's watch stays what it is, whatever its versions say, and no
     asked.say(`{"type":"MODIFIED","object":{"kind":"X","metadata":{"resourceVersion":"3"}}}\n`);
     watch.path.settle();
     assert.equal(watch.path.origins.counts, { custom: 0, aggregated: 1, unknown: 0 });
-    assert.equal(Array.from(watch.path.moves.watchings.resources), []);
+    assert.equal(Array.from(watch.path.migrations.watches.resources), []);
     watch.kill(watch.from);
     watch.advance(2000);
     assert.is(watch.to.asked.length, 0);

@@ -152,14 +152,15 @@ export class Attempts {
     const wrong = (what: string): void => this.#wrong(call, ask, what);
     const query = new URLSearchParams(ask.path.slice(ask.path.indexOf("?")));
     const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
-    // With as little time left as a renewal takes, it is one only while what it renews is open; with less there is none.
-    const isShort = leftMs < limits.renewalMs - queueMs;
+    // With as little time left as a refresh takes, it is one only while what it renews is open; with less there is none.
+    const isShort = leftMs < limits.bookmarkRefreshMs - queueMs;
     // With just as much left, one that follows an end is a resume.
-    const isAlike = Math.ceil(leftMs / 1_000) * 1_000 === limits.renewalMs;
+    const isAlike = Math.ceil(leftMs / 1_000) * 1_000 === limits.bookmarkRefreshMs;
     const since = isAlike ? attempt.at : attempt.at - underWayMs;
-    const open = leftMs > 2 * limits.renewalMs ? earlier : earlier.filter(({ endedAt }) => endedAt > since);
+    const open =
+      leftMs > 2 * limits.bookmarkRefreshMs ? earlier : earlier.filter(({ endedAt }) => endedAt > since);
     attempt.isRenewal = !isShort && isRenewal(attempt, query, open);
-    if (attempt.isRenewal) this.#findings.count("renewals");
+    if (attempt.isRenewal) this.#findings.count("refreshes");
     else this.#judgeTime(call, query, wrong);
     const isReplay =
       query.get("resourceVersion") === new URLSearchParams(call.path.split("?")[1]).get("resourceVersion");
@@ -196,7 +197,7 @@ function isList(path: string): boolean {
 function isRenewal({ backend }: Attempt, query: URLSearchParams, earlier: readonly Attempt[]): boolean {
   const isServed = earlier.some((one) => one.backend === backend && one.isTaken);
   const hasBookmarks = query.get("allowWatchBookmarks") === "true";
-  return isServed && hasBookmarks && query.get("timeoutSeconds") === String(limits.renewalMs / 1_000);
+  return isServed && hasBookmarks && query.get("timeoutSeconds") === String(limits.bookmarkRefreshMs / 1_000);
 }
 
 function fixedPart(path: string): string {

@@ -227,13 +227,13 @@ class Forks {
 
   /** One for each resource of which a watch may be asked for elsewhere. A short watch may have ended just now. */
   #judgeSentinels(when: string): void {
-    const { sentinels, moves } = this.#proxy.path;
+    const { sentinels, migrations } = this.#proxy.path;
     const lacking = (): string[] => {
       const posted = new Set(sentinels.all.map(({ resource }) => resource));
-      return Array.from(moves.watchings.resources).filter(
+      return Array.from(migrations.watches.resources).filter(
         (resource) =>
           !posted.has(resource) &&
-          Array.from(moves.watchings.of(resource)).some(({ mayHaveTwo }) => mayHaveTwo),
+          Array.from(migrations.watches.of(resource)).some(({ mayHedge }) => mayHedge),
       );
     };
     for (let ms = 0; ms < sentinelMs && lacking().length > 0; ms += stepMs) this.#pass(stepMs);

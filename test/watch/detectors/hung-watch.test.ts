@@ -61,7 +61,7 @@ test("of 50,000 watches each is looked at once in a round, and so many in one lo
   const looks = new Map<number, number>();
   const live = Array.from({ length: 50_000 }, (_, index) => ({
     isEnded: index === 40_000,
-    watching: {
+    watch: {
       look(): void {
         perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
         looks.set(index, (looks.get(index) ?? 0) + 1);

@@ -17,7 +17,7 @@ class Quiet extends PlayedWatch {
   }
 
   returned(): void {
-    this.path.renewals.returned(this.to === this.path.backend("a") ? "a" : "b");
+    this.path.refresher.returned(this.to === this.path.backend("a") ? "a" : "b");
     this.advance(20);
   }
 
@@ -60,7 +60,7 @@ test("one list for each resource, whatever the number of its watches; their answ
   quiet.path.settle();
   quiet.advance(100);
   assert.is(quiet.asked(6).length, 4);
-  assert.equal(quiet.path.renewals.progressRequests, { answered: 2, refused: 0, unanswered: 0 });
+  assert.equal(quiet.path.refresher.progressRequests, { answered: 2, refused: 0, unanswered: 0 });
   assert.is(quiet.path.exchanges.size, 4, "none of it is a client's request");
 });
 
@@ -68,22 +68,22 @@ test("a watch that has come to etcd's version needs no bookmark", () => {
   const quiet = new Quiet();
   quiet.returned();
   quiet.list(quiet.from, "7");
-  assert.is(quiet.path.moves.renewals, 0);
+  assert.is(quiet.path.migrations.refreshes, 0);
 });
 
 test("a bookmark that came since, from before etcd's version, proves nothing", () => {
   const quiet = new Quiet();
-  quiet.path.renewals.returned(quiet.to === quiet.path.backend("a") ? "a" : "b");
+  quiet.path.refresher.returned(quiet.to === quiet.path.backend("a") ? "a" : "b");
   quiet.say(quiet.from, "=8");
   quiet.advance(20);
   quiet.list(quiet.from, "20");
-  assert.is(quiet.path.moves.renewals, 1);
+  assert.is(quiet.path.migrations.refreshes, 1);
   quiet.serve(quiet.from, "=20");
   quiet.kill(quiet.from);
   assert.match(quiet.queryOf(quiet.to), "resourceVersion=20&");
 });
 
-test("a client that may not list: another's is tried, and the watches are renewed all the same", () => {
+test("a client that may not list: another's is tried, and the watches are refreshed all the same", () => {
   const quiet = new Quiet();
   quiet.path.backend(quiet.to === quiet.path.backend("a") ? "a" : "b").isDown = true;
   quiet.other("u", "/api/v1/configmaps");
@@ -94,8 +94,8 @@ test("a client that may not list: another's is tried, and the watches are renewe
   assert.match(quiet.from.last.request.path, /limit=1$/);
   quiet.list(quiet.from, "");
   quiet.advance(100);
-  assert.is(quiet.path.moves.renewals, 2);
-  assert.equal(quiet.path.renewals.progressRequests, { answered: 0, refused: 2, unanswered: 0 });
+  assert.is(quiet.path.migrations.refreshes, 2);
+  assert.equal(quiet.path.refresher.progressRequests, { answered: 0, refused: 2, unanswered: 0 });
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
   assert.equal(quiet.entries("cache.progress_delayed"), [], "nothing is known of etcd's version");
 });
@@ -109,7 +109,7 @@ test("clients that may not list are tried anew each time that a backend comes ba
     for (const _ of ["t", "u"]) quiet.list(quiet.from, "");
     quiet.advance(10_000);
   }
-  assert.is(quiet.path.renewals.progressRequests.refused, 8);
+  assert.is(quiet.path.refresher.progressRequests.refused, 8);
 });
 
 test("a list that is not answered is waited for no longer than the apiserver waits for its cache", () => {
@@ -118,9 +118,9 @@ test("a list that is not answered is waited for no longer than the apiserver wai
   assert.is(quiet.from.asked.length, 2);
   const list = quiet.from.last;
   quiet.advance(limits.progressAnswerMs + 100);
-  assert.is(quiet.path.moves.renewals, 1);
+  assert.is(quiet.path.migrations.refreshes, 1);
   assert.ok(list.resetCode !== undefined, "nothing is left of it at the backend");
-  assert.is(quiet.path.renewals.progressRequests.unanswered, 1);
+  assert.is(quiet.path.refresher.progressRequests.unanswered, 1);
 });
 
 test("a backend that falls silent meanwhile is not waited for", () => {
@@ -128,13 +128,13 @@ test("a backend that falls silent meanwhile is not waited for", () => {
   quiet.returned();
   blackHole(quiet.from);
   quiet.advance(1500);
-  assert.is(quiet.path.renewals.progressRequests.unanswered, 1);
+  assert.is(quiet.path.refresher.progressRequests.unanswered, 1);
 });
 
 test("the deprecated form of a watch has no list of the same path, and none is asked for", () => {
   const quiet = new Quiet("/api/v1/watch/configmaps");
   quiet.returned();
-  assert.is(quiet.path.moves.renewals, 1);
+  assert.is(quiet.path.migrations.refreshes, 1);
   assert.match(quiet.from.last.request.path, "watch=true");
 });
 
@@ -161,7 +161,7 @@ test("a body that goes on for ever is let go once its version is read", () => {
   quiet.path.settle();
   quiet.advance(20);
   assert.ok(list.resetCode !== undefined);
-  assert.is(quiet.path.moves.renewals, 1);
+  assert.is(quiet.path.migrations.refreshes, 1);
 });
 
 /** Its watch was asked for once more, and was shown nothing: etcd is at 20. */
@@ -192,18 +192,18 @@ test("a cache that has not come to etcd's version in twelve seconds is not notif
   quiet.list(quiet.from, "25");
   assert.is(quiet.entries("cache.progress_restored")[0]?.version, "25");
   quiet.advance(100);
-  assert.is(quiet.path.moves.renewals, 2, "and its watch is renewed at last");
+  assert.is(quiet.path.migrations.refreshes, 2, "and its watch is refreshed at last");
 });
 
-test("a cache that came to it a little later is no incident, and its watches are renewed again", () => {
+test("a cache that came to it a little later is no incident, and its watches are refreshed again", () => {
   const quiet = unmoved();
   quiet.list(quiet.from, "21");
   quiet.advance(100);
   assert.equal(quiet.entries("cache.progress_delayed"), []);
-  assert.is(quiet.path.moves.renewals, 2);
+  assert.is(quiet.path.migrations.refreshes, 2);
   quiet.serve(quiet.from, "=21");
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
-  assert.is(quiet.path.moves.renewals, 2);
+  assert.is(quiet.path.migrations.refreshes, 2);
 });
 
 test("a newer list gives etcd the same time again", () => {
@@ -242,11 +242,11 @@ test("nor is one whose list took so long that the apiserver waited for it: it st
   quiet.returned();
   quiet.advance(limits.progressWaitMs + 500);
   quiet.list(quiet.from, "20");
-  assert.is(quiet.path.moves.renewals, 1);
+  assert.is(quiet.path.migrations.refreshes, 1);
   quiet.serve(quiet.from);
   quiet.end(quiet.from);
   quiet.advance(limits.progressCheckMs + limits.progressAgainMs);
-  assert.is(quiet.path.renewals.progressRequests.answered, 1);
+  assert.is(quiet.path.refresher.progressRequests.answered, 1);
   assert.equal(quiet.entries("cache.progress_delayed"), []);
   assert.equal(
     quiet.asked(0).filter((path) => path.includes("NotOlderThan")),
@@ -266,8 +266,8 @@ test("what is known of backends and resources has a limit", () => {
     isTrustedForwarder: false,
   });
   for (let count = 0; count < limits.progressFacts + 10; count += 1) {
-    const watching = { legs: { resource: `/r${count}` }, client, listed: () => undefined };
-    requests.versionFor({ watching: watching as never, since: 0 }, "a");
+    const watch = { merge: { resource: `/r${count}` }, client, listed: () => undefined };
+    requests.versionFor({ watch: watch as never, since: 0 }, "a");
   }
   assert.is(requests.size, limits.progressFacts);
 });

@@ -80,7 +80,7 @@ test("half an event of the second is whole when it is the watch", () => {
   watch.has("=8 +9a");
 });
 
-test("a first that is silent has its shadow there, and a false alarm leaves the sentinel where it is", () => {
+test("a first that is silent has its hedge there, and a false alarm leaves the sentinel where it is", () => {
   const { watch, first, second } = posted();
   const held = watch.from.sessions.map(({ cable }) => cable.hold());
   say(watch, second, "+9a");
@@ -107,7 +107,7 @@ test("a watch that is moved on purpose goes on where its sentinel is", () => {
   watch.advance(1000);
   say(watch, second, "+9a");
   watch.has("=8 +9a");
-  assert.is(watch.path.moves.moves.get("draining"), 1);
+  assert.is(watch.path.migrations.moves.get("draining"), 1);
 });
 
 test("there is one for each resource, and a watch that sees all of it is preferred", () => {
@@ -117,7 +117,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   path.clock.advance(establishedMs);
   part.serve(part.to);
   path.clock.advance(limits.sentinelLookMs);
-  assert.is(path.sentinels.all[0]?.watching.legs.askedFrom, "7");
+  assert.is(path.sentinels.all[0]?.watch.merge.askedFrom, "7");
   const whole = new PlayedWatch({ path, query: "resourceVersion=8" });
   whole.serve(whole.from);
   const pods = new PlayedWatch({ path, resource: "/api/v1/pods" });
@@ -129,7 +129,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   path.clock.advance(establishedMs);
   assert.is(asked.length, 2);
   assert.is(path.sentinels.count, 2);
-  assert.ok(path.sentinels.all.every(({ watching }) => ["8", "7"].includes(watching.legs.askedFrom)));
+  assert.ok(path.sentinels.all.every(({ watch }) => ["8", "7"].includes(watch.merge.askedFrom)));
   assert.is(asked.filter(({ request }) => request.path.includes("labelSelector")).length, 0);
 });
 
@@ -187,7 +187,8 @@ test("a cache that is being filled is asked again a second later, and slows nobo
   watch.advance(2 * limits.sentinelPauseMs);
   assert.is(watch.to.asked.length, 2);
   const perSecond = limits.moveBurst;
-  for (let count = 0; count < perSecond; count += 1) assert.ok(watch.path.moves.hasRoom, `after ${count}`);
+  for (let count = 0; count < perSecond; count += 1)
+    assert.ok(watch.path.migrations.hasRoom, `after ${count}`);
   watch.serve(watch.to);
   watch.advance(limits.sentinelLookMs);
   assert.is(watch.path.sentinels.count, 1);
@@ -227,7 +228,7 @@ for (const [what, one, two, three, isProof] of histories)
   test(`of two histories the first goes on: ${what}`, () => {
     const { watch, first, second } = posted();
     const told: string[] = [];
-    watch.path.moves.complaints.onUnlike = (resource, ours, theirs) =>
+    watch.path.migrations.anomalies.onUnlike = (resource, ours, theirs) =>
       told.push(`${resource} ${ours} ${theirs}`);
     say(watch, first, one);
     say(watch, second, two);
@@ -241,7 +242,7 @@ for (const [what, one, two, three, isProof] of histories)
 test("nothing is proven by a watch with a selector: two versions of an apiserver may read it differently", () => {
   const { watch, first, second } = posted({ query: `${bookmarks}&labelSelector=a` });
   let isTold = false;
-  watch.path.moves.complaints.onUnlike = () => {
+  watch.path.migrations.anomalies.onUnlike = () => {
     isTold = true;
   };
   say(watch, first, "+9a");

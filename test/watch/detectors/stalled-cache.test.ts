@@ -53,7 +53,7 @@ test("a successor that has nothing to show yet is the watch as soon as it has no
   path.clock.advance(1000);
   served(frozen.to);
   path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
-  assert.is(path.moves.moves.get("stale"), 1);
+  assert.is(path.migrations.moves.get("stale"), 1);
   frozen.say(frozen.to, "+8a");
   frozen.has("+8a");
 });
@@ -155,7 +155,7 @@ test("one that cannot go on elsewhere ends, since its client can", () => {
   frozen.has("");
   path.clock.advance(2 * limits.hungLookMs);
   frozen.has("", "ended");
-  assert.is(path.moves.ends.get("stale"), 1);
+  assert.is(path.migrations.ends.get("stale"), 1);
 });
 
 test("with nobody better there it stays where it is", () => {

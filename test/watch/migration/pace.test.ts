@@ -6,7 +6,7 @@ import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/pace");
 
-/** How many go in each of these spans, asked for every 10 ms as Moves does. */
+/** How many go in each of these spans, asked for every 10 ms as Migrations does. */
 function taken(seconds: readonly number[], slowAt: readonly number[] = []): number[] {
   const clock = manualClock();
   const pace = new Pace(clock);

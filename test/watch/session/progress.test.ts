@@ -240,15 +240,15 @@ test("an ERROR later on is the client's, as it would be on one leg", () => {
 
 test("of two legs the first to advance wins, and each event goes on once", () => {
   const { progress, leg } = fed(exact, "~9");
-  const shadow = new Reading("9", true);
+  const hedge = new Reading("9", true);
   const order: readonly (readonly [Reading, string, Fate])[] = [
-    [shadow, "~10", "forward"],
-    [shadow, "=11", "forward"],
+    [hedge, "~10", "forward"],
+    [hedge, "=11", "forward"],
     [leg, "~10", "drop"],
     [leg, "=11", "drop"],
     [leg, "~12", "forward"],
-    [shadow, "~12", "drop"],
-    [shadow, "~14", "forward"],
+    [hedge, "~12", "drop"],
+    [hedge, "~14", "forward"],
   ];
   for (const [reading, word, fate] of order) assert.is(feed(progress, reading, word, true), fate, word);
   assert.is(progress.cursor, "14");
@@ -257,9 +257,9 @@ test("of two legs the first to advance wins, and each event goes on once", () =>
 
 test("a leg that passes what the other delivered without showing it has a gap", () => {
   const { progress, leg } = fed(exact, "~9");
-  const shadow = new Reading("9", true);
+  const hedge = new Reading("9", true);
   feed(progress, leg, "~10", true);
-  assert.is(feed(progress, shadow, "~12", true), "broken");
+  assert.is(feed(progress, hedge, "~12", true), "broken");
   const other = new Reading("9", true);
   assert.is(feed(progress, other, "=12", true), "broken");
   assert.is(feed(progress, leg, "~12", true), "forward");
@@ -267,16 +267,16 @@ test("a leg that passes what the other delivered without showing it has a gap", 
 
 test("a batch that comes on two legs goes on once, whoever is ahead", () => {
   const { progress, leg } = fed(events, "+9a");
-  const shadow = new Reading("7", true);
-  assert.is(feed(progress, shadow, "+9a", true), "drop");
+  const hedge = new Reading("7", true);
+  assert.is(feed(progress, hedge, "+9a", true), "drop");
   const order: readonly (readonly [Reading, string, Fate])[] = [
-    [shadow, "-12a", "forward"],
+    [hedge, "-12a", "forward"],
     [leg, "-12a", "drop"],
     [leg, "-12b", "forward"],
     [leg, "-12c", "forward"],
-    [shadow, "-12b", "drop"],
-    [shadow, "-12c", "drop"],
-    [shadow, "-12d", "forward"],
+    [hedge, "-12b", "drop"],
+    [hedge, "-12c", "drop"],
+    [hedge, "-12d", "forward"],
   ];
   for (const [reading, word, fate] of order) assert.is(feed(progress, reading, word, true), fate, word);
 });
@@ -284,9 +284,9 @@ test("a batch that comes on two legs goes on once, whoever is ahead", () => {
 test("of two legs one that is out of order, without a version or in error is let go", () => {
   for (const word of ["~8", "~", "!500"]) {
     const { progress } = fed(exact, "~9");
-    const shadow = new Reading("9", true);
-    feed(progress, shadow, "~10", true);
-    const fate = progress.take(word === "~" ? eventOf("MODIFIED") : eventFrom(word), shadow, true, 0);
+    const hedge = new Reading("9", true);
+    feed(progress, hedge, "~10", true);
+    const fate = progress.take(word === "~" ? eventOf("MODIFIED") : eventFrom(word), hedge, true, 0);
     assert.is(fate, word === "!500" ? "refused" : "broken", word);
     assert.is(progress.resumeVersion, "10");
   }
@@ -308,9 +308,9 @@ function answerTo(version: string, history: readonly string[]): string[] {
   return history.filter((word) => Number.parseInt(word.slice(1), 10) > Number(version));
 }
 
-test("cut anywhere, any number of times, with shadows or without: every event arrives once and in order", () => {
+test("cut anywhere, any number of times, with hedges or without: every event arrives once and in order", () => {
   const gap = fc.integer({ min: 0, max: 3 });
-  const step = fc.constantFrom("first", "second", "cut", "shadow", "clear");
+  const step = fc.constantFrom("first", "second", "cut", "hedge", "clear");
   fc.assert(
     fc.property(
       fc.array(gap, { maxLength: 12 }),
@@ -337,7 +337,7 @@ test("cut anywhere, any number of times, with shadows or without: every event ar
         for (const name of steps) {
           if (name === "first" || name === "second") read(name === "first" ? 0 : 1);
           else if (name === "cut") legs = legs.length > 1 ? legs.slice(1) : [resumed()];
-          else if (name === "shadow" && legs.length === 1) legs.push(resumed());
+          else if (name === "hedge" && legs.length === 1) legs.push(resumed());
           else if (name === "clear") legs = legs.slice(0, 1);
         }
         while (legs.some(({ words }) => words.length > 0)) for (const index of legs.keys()) read(index);

@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { Pursuit } from "../../../src/watch/session/pursuit.ts";
+import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
+import type { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
 import { WatchEnd } from "../../../src/watch/session/watch-end.ts";
 import type { WatchHost } from "../../../src/watch/session/watch-host.ts";
-import type { WatchLegs } from "../../../src/watch/session/watch-legs.ts";
 import { manualClock } from "../../support/clock.ts";
 import { exactProgress } from "../../support/progress.ts";
 
@@ -16,25 +16,25 @@ function played() {
   const heard: string[] = [];
   const progress = exactProgress();
   const host = { endsHere: (isWhole: boolean) => heard.push(`ends ${isWhole}`) } as unknown as WatchHost;
-  const legs = {
+  const merge = {
     first: undefined,
     get times() {
       return { liveMs: clock.now(), ageMs: clock.now(), leftMs: undefined };
     },
     dropOther: () => heard.push("alone"),
     release: (refusal: Buffer) => heard.push(refusal.toString()),
-  } as unknown as WatchLegs;
-  const pursuit = new Pursuit(clock, clock);
-  const ending = new WatchEnd({ host, progress, legs, pursuit });
-  return { clock, heard, pursuit, ending };
+  } as unknown as UpstreamMerge;
+  const retry = new ResumeRetry(clock, clock);
+  const ending = new WatchEnd({ host, progress, merge, retry });
+  return { clock, heard, retry, ending };
 }
 
 test("an end comes when the watch is 1.1 s old, and once, for the reason that came first", () => {
-  const { clock, heard, ending, pursuit } = played();
+  const { clock, heard, ending, retry } = played();
   clock.advance(100);
   ending.early(() => heard.push("drained"));
   ending.early(() => heard.push("stale"));
-  assert.ok(pursuit.isClosed);
+  assert.ok(retry.isClosed);
   assert.equal(heard, ["alone"]);
   clock.advance(limits.shortWatchMs - 101);
   assert.equal(heard, ["alone"]);
@@ -57,8 +57,8 @@ test("an older one ends at once", () => {
 });
 
 test("a backend's refusal of the client's own request is its answer, and no end of ours", () => {
-  const { heard, ending, pursuit } = played();
-  pursuit.expired("a", Buffer.from("ERROR 410"));
+  const { heard, ending, retry } = played();
+  retry.expired("a", Buffer.from("ERROR 410"));
   ending.early(() => heard.push("expired"));
   assert.equal(heard, ["alone", "ERROR 410", "ends true"]);
 });

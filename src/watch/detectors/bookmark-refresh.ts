@@ -13,27 +13,27 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { Exchanges } from "../../proxy/request/exchanges.ts";
 import type { Exchange } from "../../proxy/request/relay.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import type { Moves } from "../migration/moves.ts";
+import type { Migrations } from "../migration/migrations.ts";
 import type { CacheProgress } from "../progress/cache-progress.ts";
-import type { Watching } from "../session/watching.ts";
-import { type ProgressCounts, ProgressRequests, type Renewal } from "./progress-requests.ts";
+import type { WatchSession } from "../session/watch-session.ts";
+import { type BookmarkRefresh, type ProgressCounts, ProgressRequests } from "./progress-requests.ts";
 
-export type RenewalsParts = {
+export type BookmarkRefresherParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly pools: PoolSet;
   readonly exchanges: Exchanges;
-  readonly moves: Moves;
+  readonly migrations: Migrations;
 };
 
-export class Renewals {
-  readonly #parts: RenewalsParts;
+export class BookmarkRefresher {
+  readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Those that may be too old for a backend that came back, and since when; in the order in which they are renewed. */
-  readonly #old = new Map<Watching, number>();
+  /** Those that may be too old for a backend that came back, and since when; in the order in which they are refreshed. */
+  readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
 
-  constructor(parts: RenewalsParts) {
+  constructor(parts: BookmarkRefresherParts) {
     this.#parts = parts;
     this.#progress = new ProgressRequests(parts, (waited) => this.#add(waited));
   }
@@ -50,73 +50,73 @@ export class Renewals {
     this.#elsewhere(
       backend,
       () => true,
-      (watchings) => this.#addByAge(watchings, since),
+      (watches) => this.#addByAge(watches, since),
     );
   }
 
   /** To sort 50,000 at once takes 30 ms: runs are sorted, and merged as they are added. */
-  #addByAge(watchings: readonly Watching[], since: number): void {
+  #addByAge(watches: readonly WatchSession[], since: number): void {
     const runs: Aged[][] = [];
-    const starts = Array.from({ length: Math.ceil(watchings.length / runLength) }, (_, at) => at * runLength);
+    const starts = Array.from({ length: Math.ceil(watches.length / runLength) }, (_, at) => at * runLength);
     const { clock } = this.#parts;
     const sort = (start: number): void => {
-      const run = watchings.slice(start, start + runLength);
-      const aged = run.map((watching) => ({ watching, at: watching.progress.lastEventAt }));
+      const run = watches.slice(start, start + runLength);
+      const aged = run.map((watch) => ({ watch, at: watch.progress.lastEventAt }));
       runs.push(aged.toSorted((one, other) => other.at - one.at).toReversed());
     };
-    inSlices(clock, starts, sort, () => this.#add(renewalsOf(merged(runs), since)));
+    inSlices(clock, starts, sort, () => this.#add(refreshesOf(merged(runs), since)));
   }
 
   /** A cache of this backend has listed anew, say: it knows nothing of what was up to `refused`. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
-    const isOld = ({ legs, progress: { resumeVersion = "" } }: Watching): boolean =>
-      legs.resource === resource && compareVersions(resumeVersion, refused) <= 0;
+    const isOld = ({ merge, progress: { resumeVersion = "" } }: WatchSession): boolean =>
+      merge.resource === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#begin(backend, isOld);
   }
 
   /** The backend that this watch should go to does not know its version. */
-  refused(watching: Watching): void {
+  refused(watch: WatchSession): void {
     // What it was shown in this millisecond is what was refused.
-    this.#add([{ watching, since: this.#parts.clock.now() + 1 }]);
+    this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
   /** A cache of this backend was filled just now: no watch elsewhere that has shown nothing since could go on there. */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
-    this.#begin(backend, ({ legs }) => legs.resource === resource);
+    this.#begin(backend, ({ merge }) => merge.resource === resource);
   }
 
   /** Finds the watches that are served by another backend. */
   #elsewhere(
     backend: string,
-    isMeant: (watching: Watching) => boolean,
-    found: (watchings: readonly Watching[]) => void,
+    isMeant: (watch: WatchSession) => boolean,
+    found: (watches: readonly WatchSession[]) => void,
   ): void {
     const { clock, exchanges } = this.#parts;
-    const watchings: Watching[] = [];
-    const look = ({ watching, isEnded }: Exchange): void => {
-      if (watching === undefined || isEnded || watching.leg?.backend === backend) return;
-      if (isMeant(watching)) watchings.push(watching);
+    const watches: WatchSession[] = [];
+    const look = ({ watch, isEnded }: Exchange): void => {
+      if (watch === undefined || isEnded || watch.leg?.backend === backend) return;
+      if (isMeant(watch)) watches.push(watch);
     };
-    inSlices(clock, exchanges.live, look, () => found(watchings));
+    inSlices(clock, exchanges.live, look, () => found(watches));
   }
 
-  #begin(backend: string, isMeant: (watching: Watching) => boolean): void {
+  #begin(backend: string, isMeant: (watch: WatchSession) => boolean): void {
     const since = this.#parts.clock.now();
-    this.#elsewhere(backend, isMeant, (watchings) => this.#add(renewalsOf(watchings, since)));
+    this.#elsewhere(backend, isMeant, (watches) => this.#add(refreshesOf(watches, since)));
   }
 
-  #add(renewals: Iterable<Renewal>): void {
-    const add = ({ watching, since }: Renewal): void => {
-      this.#old.set(watching, Math.max(since, this.#old.get(watching) ?? since));
+  #add(refreshes: Iterable<BookmarkRefresh>): void {
+    const add = ({ watch, since }: BookmarkRefresh): void => {
+      this.#old.set(watch, Math.max(since, this.#old.get(watch) ?? since));
       this.#nextSoon();
     };
-    inSlices(this.#parts.clock, renewals, add);
+    inSlices(this.#parts.clock, refreshes, add);
   }
 
   #nextSoon(): void {
     if (this.#isUnderWay || this.#old.size === 0) return;
     this.#isUnderWay = true;
-    this.#parts.clock.after(limits.renewalPauseMs, () => {
+    this.#parts.clock.after(limits.bookmarkRefreshPauseMs, () => {
       this.#next(() => {
         this.#isUnderWay = false;
         this.#nextSoon();
@@ -126,36 +126,36 @@ export class Renewals {
 
   /** Those that have ended meanwhile, or were shown something, cost no turn; nor do those that wait for a list. */
   #next(done: () => void): void {
-    const renew = ([watching, since]: readonly [Watching, number]): unknown => {
-      this.#old.delete(watching);
-      return this.#renew({ watching, since }) ? stop : undefined;
+    const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
+      this.#old.delete(watch);
+      return this.#refresh({ watch, since }) ? stop : undefined;
     };
-    inSlices(this.#parts.clock, this.#old, renew, done);
+    inSlices(this.#parts.clock, this.#old, refresh, done);
   }
 
-  #renew(renewal: Renewal): boolean {
-    const { watching, since } = renewal;
-    const { leg, legs } = watching;
-    if (leg === undefined || !watching.mayHaveTwo || !legs.isOlderThan(since, undefined)) return false;
-    const version = this.#progress.versionFor(renewal, leg.backend);
-    if (version === undefined || !legs.isOlderThan(since, version)) return false;
-    this.#parts.moves.renew(watching);
-    this.#progress.renewed(watching, leg.backend);
+  #refresh(refresh: BookmarkRefresh): boolean {
+    const { watch, since } = refresh;
+    const { leg, merge } = watch;
+    if (leg === undefined || !watch.mayHedge || !merge.isOlderThan(since, undefined)) return false;
+    const version = this.#progress.versionFor(refresh, leg.backend);
+    if (version === undefined || !merge.isOlderThan(since, version)) return false;
+    this.#parts.migrations.refresh(watch);
+    this.#progress.refreshed(watch, leg.backend);
     return true;
   }
 }
 
 /** A watch, and when it was shown something last, a clock reading. */
-type Aged = { readonly watching: Watching; readonly at: number };
+type Aged = { readonly watch: WatchSession; readonly at: number };
 
 const runLength = 1000;
 
-function* renewalsOf(watchings: Iterable<Watching>, since: number): Iterable<Renewal> {
-  for (const watching of watchings) yield { watching, since };
+function* refreshesOf(watches: Iterable<WatchSession>, since: number): Iterable<BookmarkRefresh> {
+  for (const watch of watches) yield { watch, since };
 }
 
 /** What is in runs whose latest is the last, the latest of all first. Empties them. */
-function* merged(runs: readonly Aged[][]): Iterable<Watching> {
+function* merged(runs: readonly Aged[][]): Iterable<WatchSession> {
   for (;;) {
     let first: Aged[] | undefined;
     let latest = Number.NEGATIVE_INFINITY;
@@ -165,6 +165,6 @@ function* merged(runs: readonly Aged[][]): Iterable<Watching> {
     }
     const aged = first?.pop();
     if (aged === undefined) return;
-    yield aged.watching;
+    yield aged.watch;
   }
 }

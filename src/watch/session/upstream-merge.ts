@@ -1,6 +1,6 @@
 /**
  * The one or two legs of a watch, merged into one stream of events. The first is where its client's events come from.
- * The other is its shadow or its successor; without a first, it is who was asked to be the next.
+ * The other is its hedge or its successor; without a first, it is who was asked to be the next.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -10,42 +10,42 @@ import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { LagSuspicion } from "../progress/cache-progress.ts";
 import { isHung, isRewound, wouldShow } from "../progress/coverage.ts";
-import type { Complaints, Plaintiff } from "./complaints.ts";
+import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
+import type { ClientWriter } from "./client-writer.ts";
 import type { Ending } from "./ending.ts";
-import type { Outlet } from "./outlet.ts";
 import type { Fate, Progress } from "./progress.ts";
-import type { Pursuit } from "./pursuit.ts";
-import type { EventTaker, Passed, WatchLeg } from "./watch-leg.ts";
-import { mayHaveBookmarks, type Times, timesOf, type WatchOrder } from "./watch-order.ts";
+import type { ResumeRetry } from "./resume-retry.ts";
+import { mayHaveBookmarks, type Times, timesOf, type WatchContext } from "./watch-context.ts";
 import { endingOf } from "./watch-reasons.ts";
+import type { EventTaker, Passed, WatchStream } from "./watch-stream.ts";
 
-export type WatchLegsParts = {
+export type UpstreamMergeParts = {
   readonly clock: Clock;
   readonly progress: Progress;
-  readonly outlet: Outlet;
-  readonly pursuit: Pursuit;
-  readonly asked: Omit<WatchOrder, "target">;
-  readonly complaints: Complaints;
+  readonly writer: ClientWriter;
+  readonly retry: ResumeRetry;
+  readonly asked: Omit<WatchContext, "target">;
+  readonly anomalies: AnomalyLog;
   /** The client's own. */
   readonly order: Order;
 };
 
-export class WatchLegs implements EventTaker {
-  readonly #parts: WatchLegsParts;
+export class UpstreamMerge implements EventTaker {
+  readonly #parts: UpstreamMergeParts;
   /** How often it went on elsewhere. */
   moves = 0;
-  first: WatchLeg | undefined;
-  other: WatchLeg | undefined;
-  /** True if the other was asked as a sentinel (sentinels.ts), even while it serves as a shadow. */
+  first: WatchStream | undefined;
+  other: WatchStream | undefined;
+  /** True if the other was asked as a sentinel (sentinels.ts), even while it serves as a hedge. */
   isPosted = false;
   /** The one whose bytes are being read. */
-  #read: WatchLeg | undefined;
+  #read: WatchStream | undefined;
 
-  constructor(parts: WatchLegsParts) {
+  constructor(parts: UpstreamMergeParts) {
     this.#parts = parts;
   }
 
-  of(leg: Leg): WatchLeg | undefined {
+  of(leg: Leg): WatchStream | undefined {
     if (this.first?.leg === leg) return this.first;
     return this.other?.leg === leg ? this.other : undefined;
   }
@@ -68,26 +68,26 @@ export class WatchLegs implements EventTaker {
       this.isPosted &&
       this.first !== undefined &&
       this.other !== undefined &&
-      this.#parts.pursuit.reason === "sentinel"
+      this.#parts.retry.reason === "sentinel"
     );
   }
 
   /** May the first have company? Not one that reads slowly: whatever serves it would give it up (watch.md §5.5). */
-  get mayBeTwo(): boolean {
-    const { progress, outlet } = this.#parts;
-    const isFree = this.other === undefined || this.isRenewing || this.isSentinel;
+  get mayHedge(): boolean {
+    const { progress, writer } = this.#parts;
+    const isFree = this.other === undefined || this.isRefreshing || this.isSentinel;
     const isAlone = this.first !== undefined && isFree;
-    return isAlone && progress.resumeVersion !== undefined && !outlet.isBlocked;
+    return isAlone && progress.resumeVersion !== undefined && !writer.isBlocked;
   }
 
   /** Is the other there for a bookmark only? It makes room for any that is needed. */
-  get isRenewing(): boolean {
-    return this.first !== undefined && this.other !== undefined && this.#parts.pursuit.reason === "renewed";
+  get isRefreshing(): boolean {
+    return this.first !== undefined && this.other !== undefined && this.#parts.retry.reason === "refreshed";
   }
 
   /** The first is over: a leg that was for a bookmark has no use any more. */
-  letGo(side: WatchLeg): void {
-    if (side === this.first && this.isRenewing) this.dropOther();
+  letGo(stream: WatchStream): void {
+    if (stream === this.first && this.isRefreshing) this.dropOther();
   }
 
   /** Do only etcd and no cache know its versions? */
@@ -96,32 +96,32 @@ export class WatchLegs implements EventTaker {
   }
 
   /** What becomes of the other, now that `side` has spoken? */
-  fateOfOther(side: WatchLeg): "stays" | "first" | "drop" {
+  fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
     // A client that has become slow meanwhile keeps the leg that speaks, and no more.
-    const { isBlocked } = this.#parts.outlet;
-    if (this.isRenewing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
-    if (side === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
+    const { isBlocked } = this.#parts.writer;
+    if (this.isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
+    if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
 
   /** What the other was to be asked from, or is compared with, may not be known any more. */
-  #isVain(other: WatchLeg): boolean {
-    const { outlet, progress } = this.#parts;
-    if (other.isAccepted && outlet.isBlocked) return true;
+  #isVain(other: WatchStream): boolean {
+    const { writer, progress } = this.#parts;
+    if (other.isAccepted && writer.isBlocked) return true;
     return (!other.isAccepted || this.isSentinel) && progress.resumeVersion === undefined;
   }
 
-  #hasSucceeded({ reading }: WatchLeg): boolean {
-    const { outlet, pursuit } = this.#parts;
-    return reading.events > 0 && (outlet.isBlocked || pursuit.reason !== "suspect");
+  #hasSucceeded({ reading }: WatchStream): boolean {
+    const { writer, retry } = this.#parts;
+    return reading.events > 0 && (writer.isBlocked || retry.reason !== "suspect");
   }
 
   /** What is known when a leg is over. */
   ending(leg: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
-    const { progress, pursuit, outlet } = this.#parts;
-    const how = { ...leg, isRepeated: pursuit.hasEndedInVain, isBlocked: outlet.isBlocked };
+    const { progress, retry, writer } = this.#parts;
+    const how = { ...leg, isRepeated: retry.hasEndedInVain, isBlocked: writer.isBlocked };
     return endingOf(progress, this.times, how);
   }
 
@@ -139,7 +139,7 @@ export class WatchLegs implements EventTaker {
 
   /** As the next leg is told: one that is for a bookmark ends soon. */
   get timesOfNext(): Times {
-    return this.isRenewing ? { ...this.times, leftMs: limits.renewalMs } : this.times;
+    return this.isRefreshing ? { ...this.times, leftMs: limits.bookmarkRefreshMs } : this.times;
   }
 
   /**
@@ -151,7 +151,7 @@ export class WatchLegs implements EventTaker {
     const { lastEventAt, lastChangeAt } = this.#parts.progress;
     const isSilent = (version === "" ? lastEventAt : lastChangeAt) < at;
     return (
-      isSilent && this.mayBeRenewed && (version === undefined || version === "" || this.isBehind(version))
+      isSilent && this.mayBeRefreshed && (version === undefined || version === "" || this.isBehind(version))
     );
   }
 
@@ -161,26 +161,26 @@ export class WatchLegs implements EventTaker {
   }
 
   /** Would it have a bookmark if it were asked for once more, and the time for that? */
-  get mayBeRenewed(): boolean {
-    const isShort = (this.times.leftMs ?? limits.renewalMs) < limits.renewalMs;
+  get mayBeRefreshed(): boolean {
+    const isShort = (this.times.leftMs ?? limits.bookmarkRefreshMs) < limits.bookmarkRefreshMs;
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
   /** Has the first missed its bookmarks, although its client reads? */
   get isHung(): boolean {
-    const { progress, outlet, clock } = this.#parts;
+    const { progress, writer, clock } = this.#parts;
     const { lastEventAt, lastBookmarkAt } = progress;
-    return isHung({ lastEventAt, lastBookmarkAt, isBlocked: outlet.isBlocked }, clock.now());
+    return isHung({ lastEventAt, lastBookmarkAt, isBlocked: writer.isBlocked }, clock.now());
   }
 
   /** Tells that the first is hung. */
   complain(): void {
-    const { clock, progress, complaints } = this.#parts;
+    const { clock, progress, anomalies } = this.#parts;
     if (this.first !== undefined)
-      complaints.hung(this.#plaintiff(this.first), clock.now() - progress.lastEventAt);
+      anomalies.hung(this.#sourceOf(this.first), clock.now() - progress.lastEventAt);
   }
 
-  #plaintiff({ leg }: WatchLeg): Plaintiff {
+  #sourceOf({ leg }: WatchStream): AnomalySource {
     const { order, asked } = this.#parts;
     return { order, resource: asked.resource, backend: leg.backend };
   }
@@ -219,27 +219,27 @@ export class WatchLegs implements EventTaker {
 
   /** The first's backend stands still: is there another with which its client can go on at once? */
   get hasCompany(): boolean {
-    const { reason } = this.#parts.pursuit;
+    const { reason } = this.#parts.retry;
     if (this.isSentinel && this.other?.cache?.isStalled(this.#parts.clock.now()) === true) return false;
     return this.isOtherSettled && (reason === "stale" || reason === "suspect" || this.isSentinel);
   }
 
   /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
   isLate(suspicion: LagSuspicion, afterMs: number): boolean {
-    const { progress, outlet, clock, asked } = this.#parts;
+    const { progress, writer, clock, asked } = this.#parts;
     const hasState =
       progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
     const leg = this.#witnesses.find(({ scopeCache }) => scopeCache === suspicion.cache);
-    if (leg === undefined || !hasState || outlet.isBlocked) return false;
+    if (leg === undefined || !hasState || writer.isBlocked) return false;
     const coverage = { from: leg.reading.from, since: leg.acceptedAt, isWhole: true, hasBookmarks: false };
     return wouldShow(coverage, suspicion, clock.now(), afterMs);
   }
 
   /** Does a leg show that its backend has not what others have shown? */
   testifies(suspicion: LagSuspicion): boolean {
-    const { asked, progress, outlet } = this.#parts;
+    const { asked, progress, writer } = this.#parts;
     const leg = this.#witnesses.find(({ cache }) => cache === suspicion.cache);
-    if (leg === undefined || progress.phase === "opaque" || outlet.isBlocked) return false;
+    if (leg === undefined || progress.phase === "opaque" || writer.isBlocked) return false;
     const { isWhole, isInjected, isRepeating, request } = asked;
     // Those that its client did not want it has since it moved, or if they could be asked for at once.
     const hasOurs = isInjected && (leg.reading.isOurs || request.start === "exact");
@@ -249,7 +249,7 @@ export class WatchLegs implements EventTaker {
   }
 
   /** The legs by which a backend's cache is judged: the first, and a sentinel's second. */
-  get #witnesses(): readonly WatchLeg[] {
+  get #witnesses(): readonly WatchStream[] {
     return [this.first, this.isSentinel ? this.other : undefined].filter((leg) => leg !== undefined);
   }
 
@@ -260,14 +260,14 @@ export class WatchLegs implements EventTaker {
     this.other = undefined;
     this.isPosted = false;
     this.moves += 1;
-    this.#parts.outlet.change();
+    this.#parts.writer.change();
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
   /** What waited for the first leg to show it goes on to the client; false if it does not fit what the client has. */
-  releaseAhead(side: WatchLeg): boolean {
-    for (let next = side.shiftAhead(); next !== undefined; next = side.shiftAhead()) {
-      const fate = this.take(next.event, side);
+  releaseAhead(stream: WatchStream): boolean {
+    for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
+      const fate = this.take(next.event, stream);
       if (fate === "forward") this.release(next.bytes);
       else if (fate !== "drop") return false;
     }
@@ -285,18 +285,18 @@ export class WatchLegs implements EventTaker {
     this.isPosted = false;
   }
 
-  read(side: WatchLeg, bytes: Buffer, start: number, end: number): Passed {
-    this.#read = side;
-    return side.pass(bytes, start, end);
+  read(stream: WatchStream, bytes: Buffer, start: number, end: number): Passed {
+    this.#read = stream;
+    return stream.pass(bytes, start, end);
   }
 
-  take(event: WatchEvent, from: WatchLeg): Fate {
-    const { progress, clock, asked, complaints } = this.#parts;
+  take(event: WatchEvent, from: WatchStream): Fate {
+    const { progress, clock, asked, anomalies } = this.#parts;
     const now = clock.now();
     const { violations, cursor } = progress;
     const isCompared = this.isSentinel;
     const fate = this.#fateOf(event, from, now);
-    if (progress.violations !== violations) complaints.outdated(this.#plaintiff(from), event, cursor);
+    if (progress.violations !== violations) anomalies.outdated(this.#sourceOf(from), event, cursor);
     const { type, version } = event;
     if (type === "BOOKMARK" || type === "ERROR") this.#takeWord(event, from, now);
     else from.show(version, now);
@@ -306,18 +306,18 @@ export class WatchLegs implements EventTaker {
     return fate;
   }
 
-  #fateOf(event: WatchEvent, from: WatchLeg, now: number): Fate {
+  #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
     const { lastBookmarkAt } = progress;
     const fate = progress.take(event, from.reading, this.isMerged, now);
     // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
-    if (from === this.other && this.isRenewing) progress.lastBookmarkAt = lastBookmarkAt;
+    if (from === this.other && this.isRefreshing) progress.lastBookmarkAt = lastBookmarkAt;
     return fate;
   }
 
   /** An event of a sentinel's second leg: the client has it already, or has to be shown it by the first leg. */
-  #compare(event: WatchEvent, from: WatchLeg, now: number): Fate {
+  #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
       // It is beyond what was delivered last: it has shown that, or never will.
@@ -360,20 +360,20 @@ export class WatchLegs implements EventTaker {
 
   /** Only a leg that sees a whole scope proves it: selectors may be read differently by apiservers of two versions. */
   #tellUnlike(version: string): void {
-    const { asked, complaints } = this.#parts;
+    const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
     if (isProof && this.first !== undefined && this.other !== undefined)
-      complaints.unlike(this.#plaintiff(this.first), this.other.leg.backend, version);
+      anomalies.unlike(this.#sourceOf(this.first), this.other.leg.backend, version);
   }
 
   /** A bookmark that only we asked for is news as well: it proves more than was known (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
-    const { progress, pursuit } = this.#parts;
-    if (fate === "forward" || progress.cursor !== before) pursuit.progressed();
+    const { progress, retry } = this.#parts;
+    if (fate === "forward" || progress.cursor !== before) retry.progressed();
   }
 
   /** What a backend says of itself. */
-  #takeWord(event: WatchEvent, from: WatchLeg, now: number): void {
+  #takeWord(event: WatchEvent, from: WatchStream, now: number): void {
     const { recall } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
     else if (event.code === 504) recall?.refused();
@@ -381,22 +381,22 @@ export class WatchLegs implements EventTaker {
     if (event.endsInitialEvents) recall?.shown(event.version);
   }
 
-  mayGoOn(from: WatchLeg): boolean {
+  mayGoOn(from: WatchStream): boolean {
     return from === this.first;
   }
 
   forward(bytes: Buffer, start: number, end: number): void {
     // Of two legs nobody knows whose octets leave, so theirs are granted at once: who reads slowly has no two for long.
     if (this.isMerged) {
-      this.#parts.outlet.prepaid(end - start);
+      this.#parts.writer.prepaid(end - start);
       this.#read?.leg.up?.grant(end - start);
     }
-    this.#parts.outlet.send(bytes, start, end);
+    this.#parts.writer.send(bytes, start, end);
   }
 
   /** Octets that no leg is to be granted: they were when they came. */
   release(held: Buffer): void {
-    this.#parts.outlet.prepaid(held.length);
-    this.#parts.outlet.send(held, 0, held.length);
+    this.#parts.writer.prepaid(held.length);
+    this.#parts.writer.send(held, 0, held.length);
   }
 }

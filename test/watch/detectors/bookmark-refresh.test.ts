@@ -2,12 +2,15 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { Renewals, type RenewalsParts } from "../../../src/watch/detectors/renewals.ts";
+import {
+  BookmarkRefresher,
+  type BookmarkRefresherParts,
+} from "../../../src/watch/detectors/bookmark-refresh.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { blackHole, json, linesOf, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/renewals");
+const test = suite("bookmark-refresh");
 
 /** A watch from which its other backend went, and came back with a cache that begins now; etcd is at 20. */
 function returned(query = "resourceVersion=7&allowWatchBookmarks=true") {
@@ -28,14 +31,14 @@ test("a backend has come back: a watch elsewhere is asked for once more where it
   assert.is(list?.fields.find(({ name }) => name === "authorization")?.value, "Bearer t");
   assert.is(watch.from.asked.length, 3);
   assert.is(watch.queryOf(watch.from), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3");
-  const renewal = watch.serve(watch.from, "=20");
-  assert.is(renewal.resetCode, errorCode.CANCEL, "it has done what it was for");
+  const refresh = watch.serve(watch.from, "=20");
+  assert.is(refresh.resetCode, errorCode.CANCEL, "it has done what it was for");
   watch.has("+8a =20");
   watch.kill(watch.from);
   assert.match(watch.queryOf(watch.to), "resourceVersion=20&");
   watch.serve(watch.to, "~21a");
   watch.has("+8a =20 ~21a");
-  assert.is(watch.path.moves.renewals, 1);
+  assert.is(watch.path.migrations.refreshes, 1);
 });
 
 test("a client that did not ask for bookmarks sees nothing of it", () => {
@@ -92,7 +95,7 @@ test("whoever was shown something since is not asked for, nor one without bookma
   watch.path.settle();
   watch.serve(watch.from, "+8b");
   watch.advance(10);
-  watch.path.renewals.returned(watch.to === watch.path.backend("a") ? "a" : "b");
+  watch.path.refresher.returned(watch.to === watch.path.backend("a") ? "a" : "b");
   watch.say(watch.from, "~9b");
   watch.advance(1000);
   assert.is(watch.from.asked.length, 3);
@@ -107,7 +110,7 @@ test("a second leg that ends in order, as ours do, is no end of a watch that is 
     watch.say(watch.from, `=${100 + ms}`);
     watch.advance(60_000);
   }
-  watch.path.renewals.returned(watch.to === watch.path.backend("a") ? "a" : "b");
+  watch.path.refresher.returned(watch.to === watch.path.backend("a") ? "a" : "b");
   watch.advance(1000);
   watch.list(watch.from, "9000000");
   assert.match(watch.queryOf(watch.from), "timeoutSeconds=3", "it is asked for once more");
@@ -132,15 +135,15 @@ test("many are asked for one after the other", () => {
   for (const asked of watch.from.asked.slice(1)) asked.side?.sendHeaders(ok, false);
   path.settle();
   path.clock.advance(10);
-  path.renewals.returned("b");
-  path.clock.advance(3 * limits.renewalPauseMs);
+  path.refresher.returned("b");
+  path.clock.advance(3 * limits.bookmarkRefreshPauseMs);
   const asked = (): number => watch.from.asked.length - 40;
   assert.is(asked(), 2, "a list of each resource");
   for (const list of watch.from.asked.slice(40)) list.answer(200, listOf("20"), [json]);
   path.settle();
-  path.clock.advance(20 * limits.renewalPauseMs);
+  path.clock.advance(20 * limits.bookmarkRefreshPauseMs);
   assert.ok(asked() >= 20 && asked() <= 23, String(asked()));
-  path.clock.advance(40 * limits.renewalPauseMs);
+  path.clock.advance(40 * limits.bookmarkRefreshPauseMs);
   assert.is(asked(), 42);
 });
 
@@ -158,16 +161,16 @@ test("its backend falls meanwhile: it goes on elsewhere, and not with the leg th
 test("the first leg alone is lost: the watch is asked for anew, for all of its time", () => {
   const watch = returned();
   const first = watch.from.asked[0];
-  const renewal = watch.serve(watch.from);
+  const refresh = watch.serve(watch.from);
   first?.fail();
   watch.path.settle();
-  assert.is(renewal.resetCode, errorCode.CANCEL);
+  assert.is(refresh.resetCode, errorCode.CANCEL);
   const asked = [...watch.from.asked.slice(3), ...watch.to.asked];
   assert.is(asked.length, 1);
   assert.match(asked[0]?.request.path ?? "", /timeoutSeconds=359\d$/);
 });
 
-test("its backend falls silent meanwhile: a shadow is more urgent", () => {
+test("its backend falls silent meanwhile: a hedge is more urgent", () => {
   const watch = returned();
   watch.serve(watch.from);
   blackHole(watch.from);
@@ -228,10 +231,10 @@ for (const [what, resource, query, count] of [
     const watch = new PlayedWatch({ resource, query: `resourceVersion=7${query}` });
     watch.serve(watch.from, "+8a ~9a");
     const [exchange] = watch.path.exchanges.live;
-    if (exchange?.watching !== undefined) watch.path.renewals.refused(exchange.watching);
+    if (exchange?.watch !== undefined) watch.path.refresher.refused(exchange.watch);
     watch.advance(10);
     if (count > 0) watch.list(watch.from, "20");
-    assert.is(watch.path.moves.renewals, count);
+    assert.is(watch.path.migrations.refreshes, count);
   });
 }
 
@@ -243,11 +246,11 @@ test("of 50,000 watches elsewhere the one that was shown something last is the f
     const lastEventAt = (index * 7919) % 50_000;
     return {
       isEnded: false,
-      watching: {
+      watch: {
         leg: { backend: index % 2 === 0 ? "a" : "b" },
-        mayHaveTwo: true,
+        mayHedge: true,
         progress: { lastEventAt },
-        legs: {
+        merge: {
           isOlderThan(): boolean {
             order.push(lastEventAt);
             perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
@@ -257,8 +260,11 @@ test("of 50,000 watches elsewhere the one that was shown something last is the f
       },
     };
   });
-  const renewals = new Renewals({ clock, exchanges: { live } } as unknown as RenewalsParts);
-  renewals.returned("b");
+  const refresher = new BookmarkRefresher({
+    clock,
+    exchanges: { live },
+  } as unknown as BookmarkRefresherParts);
+  refresher.returned("b");
   clock.advance(1000);
   assert.is(order.length, 25_000);
   assert.ok(order.every((at, index) => index === 0 || at < (order[index - 1] ?? 0)));

@@ -14,13 +14,13 @@ import {
   orderAt,
   resourceOf,
   timesOf,
-  type WatchOrder,
-  watchOrderOf,
+  type WatchContext,
+  watchContextOf,
   withBookmarks,
-} from "../../../src/watch/session/watch-order.ts";
+} from "../../../src/watch/session/watch-context.ts";
 import { orderOf } from "../../support/leg-owner.ts";
 
-const test = suite("proxy/watch-order");
+const test = suite("watch-context");
 
 const target = "/api/v1/pods?watch=1&resourceVersion=7&labelSelector=a%3Db";
 
@@ -36,7 +36,7 @@ function watchOf(fields: readonly Field[]): Order {
   return orderOf({ client, kind: "watch", verb: "watch", fields, auditId: "x" });
 }
 
-function asked(more: Partial<WatchOrder> = {}): WatchOrder {
+function asked(more: Partial<WatchContext> = {}): WatchContext {
   return {
     request: watchRequestOf(target),
     target,
@@ -111,13 +111,13 @@ test("a watch's times count from its request, its live time from the end of its 
 });
 
 const origins = new Origins({ customGroups: ["stable.example.com"] });
-function orderFor(path: string): WatchOrder {
+function orderFor(path: string): WatchContext {
   const info = classify("GET", path);
-  return watchOrderOf(path, info, 0, { origin: origins.of(info) });
+  return watchContextOf(path, info, 0, { origin: origins.of(info) });
 }
 
 test("what a watch's events are is known from its resource", () => {
-  const of = (path: string): WatchOrder => orderFor(path);
+  const of = (path: string): WatchContext => orderFor(path);
   assert.ok(of("/api/v1/events?watch=1").isRepeating);
   assert.not(of("/api/v1/pods?watch=1").isRepeating);
   assert.ok(of("/apis/metrics.k8s.io/v1beta1/pods?watch=1").origin.isForeign);

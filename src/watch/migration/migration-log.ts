@@ -1,4 +1,4 @@
-/** Moves and ends as the journal tells them: one entry for all that went the same way at the same time, never one each. */
+/** Migrations and ends as the journal tells them: one entry for all that went the same way at the same time, never one each. */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -15,7 +15,7 @@ type Wave = {
 export type Ended = { readonly resource: string; readonly version: string };
 type Ends = Ended & { readonly reason: string; readonly from: string; readonly count: number };
 
-export class Waves {
+export class MigrationLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
   #waves = new Map<string, Wave>();

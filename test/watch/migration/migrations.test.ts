@@ -7,7 +7,7 @@ import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/moves");
+const test = suite("migrations");
 
 /** Watches that one backend serves, `count` of them on a few clients. */
 function many(count: number): {
@@ -45,12 +45,12 @@ test("a mass of lost watches is moved at a thousand a second, a hundred of them 
   const { path, from, to, ended } = many(400);
   from.kill();
   path.settle();
-  assert.is(path.moves.waiting, 400 - limits.moveBurst);
+  assert.is(path.migrations.waiting, 400 - limits.moveBurst);
   path.clock.advance(100);
-  assert.ok(Math.abs(path.moves.waiting - 200) <= 10, String(path.moves.waiting));
+  assert.ok(Math.abs(path.migrations.waiting - 200) <= 10, String(path.migrations.waiting));
   path.clock.advance(1000);
   for (let turn = 0; turn < 20; turn += 1) path.clock.advance(50);
-  assert.equal([path.moves.waiting, to.asked.length, ended()], [0, 400, 0]);
+  assert.equal([path.migrations.waiting, to.asked.length, ended()], [0, 400, 0]);
 });
 
 test("a mass of moves is told in one line of the journal", () => {
@@ -65,7 +65,7 @@ test("a mass of moves is told in one line of the journal", () => {
   path.clock.advance(limits.waveMs);
   const told = path.entries.filter(({ kind }) => kind === "watches.moved");
   assert.is(told.length, 1);
-  assert.is(path.moves.moves.get("lost"), 100);
+  assert.is(path.migrations.moves.get("lost"), 100);
 });
 
 test("watches of a backend that goes leave it at two hundred a second, and lose nothing (W9)", () => {
@@ -85,9 +85,9 @@ test("a backend that is overloaded slows them down", () => {
   path.settle();
   to.last.answer(429);
   path.settle();
-  const before = path.moves.waiting;
+  const before = path.migrations.waiting;
   path.clock.advance(100);
-  assert.ok(before - path.moves.waiting <= 60, String(before - path.moves.waiting));
+  assert.ok(before - path.migrations.waiting <= 60, String(before - path.migrations.waiting));
 });
 
 test("five caches that are being filled slow no watch of another resource down", () => {
@@ -97,9 +97,9 @@ test("five caches that are being filled slow no watch of another resource down",
   const json = new Field("content-type", "application/json");
   for (const asked of to.asked.slice(-5)) asked.answer(429, '{"kind":"Status","code":429}', [json]);
   path.settle();
-  const before = path.moves.waiting;
+  const before = path.migrations.waiting;
   path.clock.advance(100);
-  assert.ok(before - path.moves.waiting >= 90, String(before - path.moves.waiting));
+  assert.ok(before - path.migrations.waiting >= 90, String(before - path.migrations.waiting));
 });
 
 test("a backend that falls upstream connection by upstream connection is asked once, and again only after a pause", () => {
@@ -112,7 +112,7 @@ test("a backend that falls upstream connection by upstream connection is asked o
     watch.path.settle();
   }
   assert.is(watch.from.asked.length, 1);
-  watch.advance(limits.strandedMs);
+  watch.advance(limits.parkedMs);
   watch.serve(watch.from, "~9a");
   watch.has("+8a ~9a");
 });
@@ -143,18 +143,18 @@ test("where nobody else answers, a new upstream connection to the same backend i
   watch.has("+8a ~9a");
 });
 
-test("a shadow that is in doubt itself makes room for another", () => {
+test("a hedge that is in doubt itself makes room for another", () => {
   const path = new PlayedPath(["a", "b", "c"]);
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
   blackHole(watch.from);
   watch.advance(750);
-  const [shadow, third] = [...path.played.values()]
+  const [hedge, third] = [...path.played.values()]
     .filter((one) => one !== watch.from)
     .toSorted((x, y) => y.asked.length - x.asked.length);
-  if (shadow === undefined || third === undefined) throw new Error("Three are played");
-  assert.equal([shadow.asked.length, third.asked.length], [1, 0]);
-  blackHole(shadow);
+  if (hedge === undefined || third === undefined) throw new Error("Three are played");
+  assert.equal([hedge.asked.length, third.asked.length], [1, 0]);
+  blackHole(hedge);
   watch.advance(1200);
   assert.is(third.asked.length, 1);
   watch.serve(third, "~9a");
@@ -180,7 +180,7 @@ test("however many are refused at once, one timer sets the pace", () => {
   if (connections === undefined) throw new Error("It has lanes");
   connections.take = () => undefined;
   connections.wait = (waiter) => waiter.refused(new Failure("overload", "proxy", "Full"));
-  path.moves.slowDown();
+  path.migrations.slowDown();
   let timers = 0;
   const { after } = path.clock;
   path.clock.after = (ms, run) => {

@@ -2,29 +2,29 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { Complaints, type Plaintiff } from "../../../src/watch/session/complaints.ts";
+import { AnomalyLog, type AnomalySource } from "../../../src/watch/session/anomaly-log.ts";
 import { manualClock } from "../../support/clock.ts";
 import { orderOf } from "../../support/leg-owner.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/complaints");
+const test = suite("anomaly-log");
 
 function scene() {
   const clock = manualClock();
   const journal = new Journal(clock);
   const told: Entry[] = [];
   journal.subscribe((entry) => told.push(entry));
-  const one: Plaintiff = { order: orderOf(), resource: "/pods", backend: "a" };
-  return { clock, told, one, complaints: new Complaints(clock, journal) };
+  const one: AnomalySource = { order: orderOf(), resource: "/pods", backend: "a" };
+  return { clock, told, one, anomalies: new AnomalyLog(clock, journal) };
 }
 
 test("each thing is told once a minute, however many watches show it", () => {
-  const { clock, told, one, complaints } = scene();
-  for (let times = 0; times < 50; times += 1) complaints.hung(one, 131_000.4);
-  complaints.hung({ ...one, backend: "b" }, 131_000);
+  const { clock, told, one, anomalies } = scene();
+  for (let times = 0; times < 50; times += 1) anomalies.hung(one, 131_000.4);
+  anomalies.hung({ ...one, backend: "b" }, 131_000);
   assert.is(told.length, 2);
-  clock.advance(limits.complaintMs);
-  complaints.hung(one, 191_000);
+  clock.advance(limits.anomalyMs);
+  anomalies.hung(one, 191_000);
   assert.is(told.length, 3);
   const { kind, ...rest } = told[0] ?? {};
   assert.is(kind, "watch.hung");
@@ -39,11 +39,11 @@ test("each thing is told once a minute, however many watches show it", () => {
 });
 
 test("only so many are remembered", () => {
-  const { told, one, complaints } = scene();
-  for (let index = 0; index <= limits.complaints; index += 1)
-    complaints.hung({ ...one, resource: `/r-${index}` }, 1);
-  complaints.hung({ ...one, resource: "/r-0" }, 1);
-  assert.is(told.length, limits.complaints + 2);
+  const { told, one, anomalies } = scene();
+  for (let index = 0; index <= limits.anomalies; index += 1)
+    anomalies.hung({ ...one, resource: `/r-${index}` }, 1);
+  anomalies.hung({ ...one, resource: "/r-0" }, 1);
+  assert.is(told.length, limits.anomalies + 2);
 });
 
 test("an event from before what its backend had shown is told with both versions (seed 001)", () => {

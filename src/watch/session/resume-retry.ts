@@ -6,7 +6,7 @@ import type { AskReason, EndReason } from "./watch-reasons.ts";
 
 const nobody: readonly string[] = [];
 
-export class Pursuit {
+export class ResumeRetry {
   readonly #clock: Clock;
   /** What the search is measured by: it stands still while our own loop does, in which no backend could be asked. */
   readonly #patience: Clock;
@@ -35,7 +35,7 @@ export class Pursuit {
 
   begin(reason: AskReason, from: string): void {
     this.reason = reason;
-    if (reason !== "sentinel" && reason !== "renewed") this.#hasEnded = reason === "ended";
+    if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended";
     this.from = from;
     this.#notServing = nobody;
     this.#since = this.#clock.now();

@@ -29,7 +29,7 @@ export type SeenVersion = {
 };
 
 /** What its client asked for. */
-export type WatchOrder = {
+export type WatchContext = {
   readonly request: WatchRequest;
   /** The client's own `:path`. */
   readonly target: string;
@@ -55,12 +55,12 @@ export type WatchOrder = {
  * `at`: the present reading of the clock. Written out and never spread: V8 keeps what is spread in two objects, and 50,000
  * watches have one of these each.
  */
-export function watchOrderOf(
+export function watchContextOf(
   target: string,
   info: RequestInfo,
   at: number,
   known: { readonly origin: Origin; readonly recall?: SeenVersion | undefined },
-): WatchOrder {
+): WatchContext {
   const { group, resource, namespace, name } = info;
   const query = target.slice(target.indexOf("?") + 1);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
@@ -102,7 +102,7 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
  * they cannot be taken; not as a Table: the first object of a stream carries the column definitions of all that follow
  * (apiserver endpoints/handlers/response.go, NoHeaders), so a bookmark that is taken out would take them with it.
  */
-export function withBookmarks(asked: WatchOrder, fields: readonly Field[]): WatchOrder {
+export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
   const mayAsk = !request.hasBookmarks && !origin.isForeign && !isRepeating;
   const isKept = fields.some(({ name, value }) => name === "accept" && keepsBookmarks.test(value));
@@ -115,7 +115,7 @@ const keepsBookmarks = /cbor|table/i;
  * What goes up first: the client's own request, but for bookmarks. Those are not asked for from a state: it changes how
  * the server answers.
  */
-export function firstFields(asked: WatchOrder, fields: readonly Field[]): readonly Field[] {
+export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
     ? withPath(fields, bookmarkedTarget(asked.target))
     : fields.slice();
@@ -130,7 +130,7 @@ export type Times = { readonly ageMs: number; readonly leftMs: number | undefine
 
 /** `markerAt`: when its initial events ended, -1 if they have not. `now` is a clock reading like it. */
 export function timesOf(
-  { request, at }: Pick<WatchOrder, "request" | "at">,
+  { request, at }: Pick<WatchContext, "request" | "at">,
   markerAt: number,
   now: number,
 ): Times {
@@ -146,7 +146,7 @@ export function timesOf(
  * The same request, identity and audit ID included (watch.md §8), from another version on; without a version it begins
  * anew.
  */
-export function orderAt(order: Order, asked: WatchOrder, version: string | undefined, times: Times): Order {
+export function orderAt(order: Order, asked: WatchContext, version: string | undefined, times: Times): Order {
   const { target, request, isInjected } = asked;
   const { ageMs, leftMs } = times;
   const hasBookmarks = request.hasBookmarks || isInjected;
@@ -165,7 +165,7 @@ const bare: readonly Field[] = [
  * A list of what is watched, of which only the version is wanted (`listTarget`), with the same identity; undefined when
  * it cannot be asked for.
  */
-export function listOrder(order: Order, { target }: WatchOrder, least?: string): Order | undefined {
+export function listOrder(order: Order, { target }: WatchContext, least?: string): Order | undefined {
   const path = listTarget(target, least);
   if (path === undefined) return undefined;
   return barePath(order, path);
@@ -183,7 +183,7 @@ export function mayHaveBookmarks({
   isInjected,
   origin,
   isRepeating,
-}: Pick<WatchOrder, "request" | "isInjected" | "origin" | "isRepeating">): boolean {
+}: Pick<WatchContext, "request" | "isInjected" | "origin" | "isRepeating">): boolean {
   return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
 }
 

@@ -7,13 +7,13 @@ import type { Order } from "../../proxy/context/order.ts";
 import type { WatchEvent } from "../codec/event.ts";
 
 /** Which watch. */
-export type Plaintiff = {
+export type AnomalySource = {
   readonly order: Pick<Order, "client" | "fields">;
   readonly resource: string;
   readonly backend: string;
 };
 
-export class Complaints {
+export class AnomalyLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
   /** When each was told last; the oldest first. */
@@ -31,7 +31,7 @@ export class Complaints {
   }
 
   /** It has missed its bookmarks for `silentMs` although its upstream connection answers. */
-  hung({ order, resource, backend }: Plaintiff, silentMs: number): void {
+  hung({ order, resource, backend }: AnomalySource, silentMs: number): void {
     if (!this.#isNews(`hung ${backend} ${resource}`)) return;
     this.#journal.write({
       kind: "watch.hung",
@@ -45,7 +45,7 @@ export class Complaints {
   }
 
   /** It was shown an event from before `seen`, which the same leg had shown (incident 001). */
-  outdated({ order, resource, backend }: Plaintiff, { type, version }: WatchEvent, seen: string): void {
+  outdated({ order, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
     if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
       kind: "event.version_regressed",
@@ -60,18 +60,18 @@ export class Complaints {
   }
 
   /** In a turn of its own: what follows may end the leg whose bytes are being read. */
-  unlike({ resource, backend }: Plaintiff, theirs: string, version: string): void {
+  unlike({ resource, backend }: AnomalySource, theirs: string, version: string): void {
     this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }
 
   #isNews(key: string): boolean {
     const now = this.#clock.now();
     const at = this.#told.get(key);
-    if (at !== undefined && now - at < limits.complaintMs) return false;
+    if (at !== undefined && now - at < limits.anomalyMs) return false;
     this.#told.delete(key);
     this.#told.set(key, now);
     const [oldest] = this.#told.keys();
-    if (this.#told.size > limits.complaints && oldest !== undefined) this.#told.delete(oldest);
+    if (this.#told.size > limits.anomalies && oldest !== undefined) this.#told.delete(oldest);
     return true;
   }
 }

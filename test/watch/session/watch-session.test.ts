@@ -7,7 +7,7 @@ import { jwt } from "../../support/jwt.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/watching");
+const test = suite("watch-session");
 
 // --- a backend that is lost ---
 
@@ -179,7 +179,7 @@ test("who may not see it any more is told so by its own next request (row 16)", 
   }
 });
 
-test("a token that is over is not shown again, in a shadow or in a resume", () => {
+test("a token that is over is not shown again, in a hedge or in a resume", () => {
   const exp = 1_800_000_000 + 60;
   const watch = new PlayedWatch({ fields: [bearer(jwt({ exp }))] });
   watch.serve(watch.from, "+8a");
@@ -270,7 +270,7 @@ test("a backend that takes the watch and says nothing at all is given up for ano
   assert.is(watch.to.asked.length, 1);
   watch.advance(limits.resumeAnswerMs);
   assert.is(watch.to.last.resetCode, errorCode.CANCEL);
-  watch.advance(limits.strandedMs);
+  watch.advance(limits.parkedMs);
   watch.serve(watch.from, "~9a");
   watch.has("+8a ~9a");
 });
@@ -300,7 +300,7 @@ test("whoever comes back in time is asked", () => {
 
 // --- a backend that falls silent ---
 
-test("a watch whose backend falls silent gets a shadow, and its events go on within a second (D6)", () => {
+test("a watch whose backend falls silent gets a hedge, and its events go on within a second (D6)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   blackHole(watch.from);
@@ -311,10 +311,10 @@ test("a watch whose backend falls silent gets a shadow, and its events go on wit
   watch.advance(10_000);
   watch.say(watch.to, "~10a");
   watch.has("+8a ~9a ~10a");
-  assert.is(watch.to.asked.length, 1, "the shadow is the watch now");
+  assert.is(watch.to.asked.length, 1, "the hedge is the watch now");
 });
 
-test("a false alarm costs nothing: what both show goes on once, and the shadow is let go (D6)", () => {
+test("a false alarm costs nothing: what both show goes on once, and the hedge is let go (D6)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
   const letGo = hold(watch.from);
@@ -327,10 +327,10 @@ test("a false alarm costs nothing: what both show goes on once, and the shadow i
   watch.say(watch.from, "~11a");
   watch.has("+8a ~9a ~10a ~11a");
   assert.is(watch.to.last.resetCode, errorCode.CANCEL);
-  assert.is(watch.path.moves.moves.size, 0);
+  assert.is(watch.path.migrations.moves.size, 0);
 });
 
-test("a shadow that is refused changes nothing", () => {
+test("a hedge that is refused changes nothing", () => {
   const refusals: readonly ((watch: PlayedWatch) => void)[] = [
     (watch) => watch.to.last.answer(403),
     (watch) => watch.to.last.answer(429, "busy"),
@@ -351,7 +351,7 @@ test("a shadow that is refused changes nothing", () => {
   }
 });
 
-test("a slow reader gets no shadow (§5.5)", () => {
+test("a slow reader gets no hedge (§5.5)", () => {
   const watch = new PlayedWatch();
   watch.ear.isReading = false;
   watch.serve(
@@ -365,7 +365,7 @@ test("a slow reader gets no shadow (§5.5)", () => {
   letGo();
 });
 
-test("of a listing and of a now there is no shadow: they wait for the verdict", () => {
+test("of a listing and of a now there is no hedge: they wait for the verdict", () => {
   for (const [query, words] of [
     ["resourceVersion=0", "+9a"],
     ["sendInitialEvents=false", ""],

@@ -10,7 +10,7 @@ import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
 
-export type DestinationsParts = {
+export type TargetPickerParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
@@ -21,17 +21,17 @@ export type DestinationsParts = {
 export type Seeker = {
   readonly client: { readonly backend: string | undefined };
   readonly leg: Leg | undefined;
-  readonly legs: { readonly resource: string; readonly isRepeating: boolean };
+  readonly merge: { readonly resource: string; readonly isRepeating: boolean };
   readonly progress: { readonly resumeVersion: string | undefined };
   poolKey(): PoolKey;
 };
 
 const nobody: readonly string[] = [];
 
-export class Destinations {
-  readonly #parts: DestinationsParts;
+export class TargetPicker {
+  readonly #parts: TargetPickerParts;
 
-  constructor(parts: DestinationsParts) {
+  constructor(parts: TargetPickerParts) {
     this.#parts = parts;
   }
 
@@ -45,7 +45,7 @@ export class Destinations {
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name, since));
     if (refusing.length === 0) return false;
     // All backends ask the same etcd.
-    return seeker.legs.isRepeating || !this.#parts.backends.views.some(mayKnow);
+    return seeker.merge.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
   /** True if every backend is among these, which have answered 404. One that is out of reach may have seen a new CRD before them. */
@@ -111,14 +111,14 @@ export class Destinations {
     return backend === from || this.stalled(seeker).includes(backend ?? "") ? undefined : backend;
   }
 
-  stalled({ legs: { resource } }: Seeker): readonly string[] {
+  stalled({ merge: { resource } }: Seeker): readonly string[] {
     return this.#parts.caches.isClear
       ? nobody
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
   /** Those whose caches are known to begin behind its version. */
-  refusing({ legs: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
+  refusing({ merge: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
     return version === undefined ? nobody : this.#parts.caches.refusing(resource, version);
   }
 

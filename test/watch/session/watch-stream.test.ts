@@ -5,13 +5,13 @@ import { Leg } from "../../../src/proxy/upstream/leg.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import type { Fate } from "../../../src/watch/session/progress.ts";
-import { type Passed, WatchLeg } from "../../../src/watch/session/watch-leg.ts";
+import { type Passed, WatchStream } from "../../../src/watch/session/watch-stream.ts";
 import { legOwner } from "../../support/leg-owner.ts";
 import { lineOf, linesOf } from "../../support/watch-path.ts";
 
-const test = suite("proxy/watch-leg");
+const test = suite("watch-stream");
 
-type Played = { side: WatchLeg; sent: string[]; say(text: string): Passed };
+type Played = { side: WatchStream; sent: string[]; say(text: string): Passed };
 
 /** A leg whose events have these fates, by version; what goes on is noted. */
 function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Played {
@@ -25,7 +25,7 @@ function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Pla
     },
     release: (held: Buffer) => void sent.push(held.toString("latin1")),
   };
-  const side = new WatchLeg(new Leg("a", owner), taker, new Buffered(1e9));
+  const side = new WatchStream(new Leg("a", owner), taker, new Buffered(1e9));
   side.accept(new JsonEvents(false), 0);
   const say = (text: string): Passed => side.pass(Buffer.from(text), 0, text.length);
   return { side, sent, say };
@@ -85,7 +85,7 @@ test("before its answer is taken nothing of it goes on", () => {
     forward: () => void sent.push("x"),
     release() {},
   };
-  const side = new WatchLeg(new Leg("a", owner), taker, new Buffered(1e9));
+  const side = new WatchStream(new Leg("a", owner), taker, new Buffered(1e9));
   assert.is(side.pass(Buffer.from("x"), 0, 1), "all");
   assert.equal([sent, side.isAccepted], [[], false]);
 });

@@ -2,27 +2,27 @@
  * The watches that live, by resource, so that what concerns one resource is not looked for among 50,000 watches. Those of
  * another server's resources are not here: nothing is known of their versions.
  */
-import type { WatchOrder } from "../session/watch-order.ts";
+import type { WatchContext } from "../session/watch-context.ts";
 
 /** One resource: the watches that see all of it, and the others (a namespace, a name, a selector). */
 type Group<W> = { readonly whole: Set<W>; readonly part: Set<W> };
 
 const none: ReadonlySet<never> = new Set();
 
-export class Watchings<W> {
+export class WatchesByResource<W> {
   readonly #groups = new Map<string, Group<W>>();
 
-  add(watching: W, { resource, isWhole, origin }: WatchOrder): void {
+  add(watch: W, { resource, isWhole, origin }: WatchContext): void {
     if (origin.isForeign) return;
     const group = this.#groups.get(resource) ?? { whole: new Set(), part: new Set() };
     this.#groups.set(resource, group);
-    (isWhole ? group.whole : group.part).add(watching);
+    (isWhole ? group.whole : group.part).add(watch);
   }
 
-  remove(watching: W, { resource, isWhole }: WatchOrder): void {
+  remove(watch: W, { resource, isWhole }: WatchContext): void {
     const group = this.#groups.get(resource);
     if (group === undefined) return;
-    (isWhole ? group.whole : group.part).delete(watching);
+    (isWhole ? group.whole : group.part).delete(watch);
     if (group.whole.size + group.part.size === 0) this.#groups.delete(resource);
   }
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Side } from "../../h2/core/side.ts";
 
-export class Outlet {
+export class ClientWriter {
   readonly #down: Side;
   readonly #clock: Clock;
   #prepaid = 0;

@@ -16,9 +16,9 @@ import { Reading } from "./reading.ts";
 
 /** Who judges events, and sends them. */
 export type EventTaker = {
-  take(event: WatchEvent, from: WatchLeg): Fate;
+  take(event: WatchEvent, from: WatchStream): Fate;
   /** This leg is not what it claimed to be: may its bytes go on as they are? */
-  mayGoOn(from: WatchLeg): boolean;
+  mayGoOn(from: WatchStream): boolean;
   /** `bytes[start, end)` are whole events, or of a stream that nobody understands. */
   forward(bytes: Buffer, start: number, end: number): void;
   /** The beginning of what is forwarded next. It was granted to its backend when it was held. */
@@ -31,7 +31,7 @@ export type Passed = "all" | "opaque" | "refused" | "broken";
 /** Of all that have not been sent yet. */
 const unread = new Reading("", true);
 
-export class WatchLeg {
+export class WatchStream {
   readonly leg: Leg;
   readonly #taker: EventTaker;
   readonly #held: Held;

@@ -2,20 +2,20 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { Waves } from "../../../src/watch/migration/waves.ts";
+import { MigrationLog } from "../../../src/watch/migration/migration-log.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/waves");
+const test = suite("migration-log");
 
 test("moves of one second are told as one for each way they went", () => {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
-  const waves = new Waves(clock, journal);
-  for (let index = 0; index < 5000; index += 1) waves.add("lost", "a", "b", index);
-  waves.add("lost", "a", "c", 3);
-  waves.add("draining", "a", "b", 0);
+  const log = new MigrationLog(clock, journal);
+  for (let index = 0; index < 5000; index += 1) log.add("lost", "a", "b", index);
+  log.add("lost", "a", "c", 3);
+  log.add("draining", "a", "b", 0);
   clock.advance(limits.waveMs);
   const moved = { kind: "watches.moved" } as const;
   assert.equal(entries, [
@@ -23,7 +23,7 @@ test("moves of one second are told as one for each way they went", () => {
     { ...moved, reason: "lost", from: "a", to: "c", count: 1, slowestMs: 3 },
     { ...moved, reason: "draining", from: "a", to: "b", count: 1, slowestMs: 0 },
   ]);
-  waves.add("lost", "a", "b", 7);
+  log.add("lost", "a", "b", 7);
   clock.advance(limits.waveMs);
   assert.equal(entries.at(-1), { ...moved, reason: "lost", from: "a", to: "b", count: 1, slowestMs: 7 });
   clock.advance(10 * limits.waveMs);
@@ -35,10 +35,10 @@ test("so are ends, by their reason and by who served last", () => {
   const journal = new Journal(clock);
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
-  const waves = new Waves(clock, journal);
+  const log = new MigrationLog(clock, journal);
   for (let index = 0; index < 30; index += 1)
-    waves.end("initial_events", "a", { resource: "/pods", version: "" });
-  for (const version of ["8", "7"]) waves.end("expired", "b", { resource: "apps/deployments", version });
+    log.end("initial_events", "a", { resource: "/pods", version: "" });
+  for (const version of ["8", "7"]) log.end("expired", "b", { resource: "apps/deployments", version });
   clock.advance(limits.waveMs);
   assert.equal(entries, [
     { kind: "watches.ended", reason: "initial_events", from: "a", resource: "/pods", version: "", count: 30 },

@@ -2,13 +2,13 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import type { Side } from "../../../src/h2/core/side.ts";
-import { Outlet } from "../../../src/watch/session/outlet.ts";
+import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/outlet");
+const test = suite("client-writer");
 
 /** A client's side, of which the test says what leaves. */
-function played(): { outlet: Outlet; clock: ManualClock; side: { queuedBytes: number } } {
+function played(): { writer: ClientWriter; clock: ManualClock; side: { queuedBytes: number } } {
   const clock = manualClock();
   const side = { queuedBytes: 0 };
   const down: Side = {
@@ -22,40 +22,40 @@ function played(): { outlet: Outlet; clock: ManualClock; side: { queuedBytes: nu
       return side.queuedBytes;
     },
   };
-  return { outlet: new Outlet(down, clock), clock, side };
+  return { writer: new ClientWriter(down, clock), clock, side };
 }
 
 test("what leaves is granted, but for what was granted before", () => {
-  const { outlet } = played();
-  assert.is(outlet.settle(10), 10);
-  outlet.prepaid(15);
-  assert.equal([outlet.settle(10), outlet.settle(10), outlet.settle(10)], [0, 5, 10]);
+  const { writer } = played();
+  assert.is(writer.settle(10), 10);
+  writer.prepaid(15);
+  assert.equal([writer.settle(10), writer.settle(10), writer.settle(10)], [0, 5, 10]);
 });
 
 test("what still waits when another leg takes over grants that one nothing", () => {
-  const { outlet, side } = played();
-  outlet.send(Buffer.alloc(100), 0, 100);
-  outlet.change();
+  const { writer, side } = played();
+  writer.send(Buffer.alloc(100), 0, 100);
+  writer.change();
   side.queuedBytes = 0;
-  assert.equal([outlet.settle(100), outlet.settle(7)], [0, 7]);
+  assert.equal([writer.settle(100), writer.settle(7)], [0, 7]);
 });
 
 test("what waits without a break for a second is a slow client's; a burst is not", () => {
-  const { outlet, clock, side } = played();
-  outlet.send(Buffer.alloc(100), 0, 100);
+  const { writer, clock, side } = played();
+  writer.send(Buffer.alloc(100), 0, 100);
   clock.advance(limits.slowWatchMs - 1);
-  assert.not(outlet.isBlocked);
+  assert.not(writer.isBlocked);
   clock.advance(1);
-  assert.ok(outlet.isBlocked);
+  assert.ok(writer.isBlocked);
   side.queuedBytes = 40;
-  outlet.settle(60);
-  assert.ok(outlet.isBlocked, "some of it went, and some has waited all the time");
+  writer.settle(60);
+  assert.ok(writer.isBlocked, "some of it went, and some has waited all the time");
   side.queuedBytes = 0;
-  outlet.settle(40);
-  assert.not(outlet.isBlocked);
-  outlet.send(Buffer.alloc(1), 0, 1);
+  writer.settle(40);
+  assert.not(writer.isBlocked);
+  writer.send(Buffer.alloc(1), 0, 1);
   clock.advance(10);
-  assert.not(outlet.isBlocked, "its time begins anew");
+  assert.not(writer.isBlocked, "its time begins anew");
 });
 
 test.run();

@@ -1,0 +1,361 @@
+/**
+ * When watches go, and how fast (D6): one that lost its backend at once, as fast as another takes it; one whose backend is
+ * only going at leisure. Where to is target-picker.ts's business. Ends of watches that could not be moved are counted here
+ * by their reason.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { inSlices, stop } from "../../base/slices.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Backends } from "../../health/backends.ts";
+import type { Connection } from "../../proxy/upstream/connection.ts";
+import { dial } from "../../proxy/upstream/dial.ts";
+import type { Leg } from "../../proxy/upstream/leg.ts";
+import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { CacheTracker } from "../progress/cache-progress.ts";
+import { AnomalyLog } from "../session/anomaly-log.ts";
+import type { WatchContext } from "../session/watch-context.ts";
+import type { AskReason, EndReason, LeaveReason } from "../session/watch-reasons.ts";
+import type { WatchSession } from "../session/watch-session.ts";
+import type { WatchStream } from "../session/watch-stream.ts";
+import { MigrationLog } from "./migration-log.ts";
+import { Pace } from "./pace.ts";
+import { TargetPicker } from "./target-picker.ts";
+import { WatchesByResource } from "./watches-by-resource.ts";
+
+export type MigrationsParts = {
+  readonly clock: Clock;
+  /** Stands still while our own loop does. */
+  readonly patience: Clock;
+  readonly backends: Backends;
+  readonly pools: PoolSet;
+  readonly journal: Journal;
+  readonly caches: CacheTracker;
+  /** BookmarkRefresher, told of a watch whose version the backend that it should go to does not know. */
+  readonly refresher: { refused(watch: WatchSession): void };
+};
+
+const nobody: readonly string[] = [];
+
+export class Migrations {
+  readonly clock: Clock;
+  readonly patience: Clock;
+  /** How far each backend's caches have come: watches show it, and none is moved to a stalled one. */
+  readonly caches: CacheTracker;
+  /** What single watches show to be wrong. */
+  readonly anomalies: AnomalyLog;
+  readonly targets: TargetPicker;
+  /** The watches that live, by resource. */
+  readonly watches = new WatchesByResource<WatchSession>();
+  readonly #parts: MigrationsParts;
+  readonly #pace: Pace;
+  readonly #log: MigrationLog;
+  /** Those without a leg, in the order in which they lost it, and whether they have waited for somebody new; */
+  readonly #urgent = new Map<WatchSession, boolean>();
+  /** and those of them who do. */
+  readonly #parked = new Set<WatchSession>();
+  /** Those whose backend stands still, and serves them all the same. */
+  readonly #migratingNow = new Set<WatchSession>();
+  /** Those who have time, and why they go. */
+  readonly #leaving = new Map<WatchSession, LeaveReason>();
+  #isPumping = false;
+  #isLeaving = false;
+  #steps = 0;
+  /** Counts since the start, by reason. */
+  readonly moves = new Map<AskReason, number>();
+  readonly ends = new Map<EndReason, number>();
+  hedges = 0;
+  refreshes = 0;
+  sentinels = 0;
+
+  constructor(parts: MigrationsParts) {
+    this.#parts = parts;
+    this.clock = parts.clock;
+    this.patience = parts.patience;
+    this.caches = parts.caches;
+    this.targets = new TargetPicker(parts);
+    this.anomalies = new AnomalyLog(parts.clock, parts.journal);
+    this.#pace = new Pace(parts.clock);
+    this.#log = new MigrationLog(parts.clock, parts.journal);
+  }
+
+  /** From now on the leg shows how far its backend has come: not of another server's resource. */
+  follow(stream: WatchStream, { origin, resource, isWhole, scope }: WatchContext): void {
+    const { backend } = stream.leg;
+    if (origin.isForeign) return;
+    const shown = scope === "" ? undefined : this.caches.ofScope(backend, scope);
+    stream.join(this.caches.of(backend, resource), isWhole, shown);
+  }
+
+  /**
+   * The watch has no leg: it is asked for elsewhere as soon as its turn comes, or after `inMs` if nobody answers who was
+   * not asked in vain. Returns the undoing.
+   */
+  resume(watch: WatchSession, inMs: number): () => void {
+    if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
+      return this.#enqueue(watch, false);
+    let undo = this.clock.after(inMs, () => {
+      undo = this.#enqueue(watch, true);
+    });
+    return () => undo();
+  }
+
+  #enqueue(watch: WatchSession, hasWaited: boolean): () => void {
+    this.#urgent.set(watch, hasWaited);
+    this.#pumpSoon();
+    return () => this.#forget(watch);
+  }
+
+  /** Its leg is on an upstream connection, or a backend, that does not answer. Told again at every tick. */
+  hedge(watch: WatchSession, leg: Leg): void {
+    // Most of a mass wait for their turn, and are told again: to find out where they would go costs more than that.
+    if (!this.#pace.isOpen) return;
+    if (!watch.mayHedge) return;
+    const isDoubtful = this.targets.isDoubtful(leg.backend);
+    const connection = isDoubtful
+      ? undefined
+      : this.#parts.pools.promptConnection(leg.backend, watch.poolKey());
+    // The hole may be under this upstream connection only: where nobody else answers, a new one to the same backend is dialled.
+    const last = isDoubtful ? undefined : leg.backend;
+    const backend =
+      connection === undefined ? (this.targets.elsewhereFor(watch, [leg.backend]) ?? last) : leg.backend;
+    if (backend === undefined || !this.#pace.take()) return;
+    this.hedges += 1;
+    this.#send(watch.ask(backend, "suspect"), connection);
+  }
+
+  /** Its leg's upstream connection answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
+  hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
+    const { leg } = watch;
+    if (watch.heeds(others)) return;
+    if (!this.#pace.isOpen || leg === undefined || !watch.mayHedge) return;
+    const backend = this.targets.elsewhereFor(watch, [leg.backend, ...others]);
+    if (backend === undefined || !this.#pace.take()) return;
+    this.hedges += 1;
+    this.#send(watch.ask(backend, "suspect"), undefined);
+  }
+
+  /** Its upstream connection takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
+  leave(watch: WatchSession, reason: LeaveReason): void {
+    // Whoever has a better reason already goes for that one.
+    if (reason === "draining" || !this.#leaving.has(watch)) this.#leaving.set(watch, reason);
+    this.#leaveSoon();
+  }
+
+  /** Nobody takes it just now. */
+  leaveLater(watch: WatchSession): void {
+    this.clock.after(limits.declinedMs, () => this.leave(watch, "draining"));
+  }
+
+  /** Its backend stands still: it is asked for elsewhere as well, as fast as that takes it. */
+  migrateNow(watch: WatchSession): void {
+    this.#migratingNow.add(watch);
+    this.#pumpSoon();
+  }
+
+  /** It is asked for once more where it is, for a bookmark; bookmark-refresh.ts says when. */
+  refresh(watch: WatchSession): void {
+    const { leg, merge } = watch;
+    if (leg === undefined || merge.other !== undefined || !watch.mayHedge) return;
+    if (this.targets.isDoubtful(leg.backend) || !merge.mayBeRefreshed) return;
+    this.refreshes += 1;
+    this.#send(watch.ask(leg.backend, "refreshed"), undefined);
+  }
+
+  /** The watch is the sentinel of its resource: `backend` is asked for it as well, for as long as it answers (sentinels.ts). */
+  post(watch: WatchSession, backend: string): void {
+    this.sentinels += 1;
+    this.#send(watch.ask(backend, "sentinel"), undefined);
+  }
+
+  /** True if a watch that is in no hurry may be asked for elsewhere now. */
+  get hasRoom(): boolean {
+    return this.#pace.isOpen;
+  }
+
+  /** A backend said that it is too much. */
+  slowDown(): void {
+    this.#pace.slowDown();
+  }
+
+  moved(reason: AskReason, from: string, to: string, ms: number): void {
+    this.moves.set(reason, (this.moves.get(reason) ?? 0) + 1);
+    this.#log.add(reason, from, to, ms);
+  }
+
+  /** `from` served it last. */
+  ended({ merge: { resource }, progress }: WatchSession, reason: EndReason, from: string): void {
+    this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
+    this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
+  }
+
+  /** Watches that wait for their turn. */
+  get waiting(): number {
+    return this.#urgent.size + this.#parked.size;
+  }
+
+  /** How many caches stand still, a backend and a resource each. */
+  get stalls(): number {
+    return this.caches.stalls(this.clock.now());
+  }
+
+  #forget(watch: WatchSession): void {
+    this.#urgent.delete(watch);
+    this.#parked.delete(watch);
+  }
+
+  // --- at once ---
+
+  /** In a turn of its own: who is told of a loss is never asked anything meanwhile. */
+  #pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    this.clock.soon(() => this.#pump());
+  }
+
+  /** One round at a time: who is refused at once, and so comes back meanwhile, is taken in the same. */
+  #pump(): void {
+    let hasRoom = true;
+    const pump = (watch: WatchSession): unknown => {
+      hasRoom = this.#pace.take();
+      if (!hasRoom) return stop;
+      const hasWaited = this.#urgent.get(watch);
+      if (hasWaited === undefined) this.#migratingNow.delete(watch);
+      else this.#urgent.delete(watch);
+      this.#contain(watch, () => {
+        if (hasWaited === undefined) this.#migrateNow(watch);
+        else this.#attempt(watch, hasWaited);
+      });
+      return undefined;
+    };
+    inSlices(this.clock, this.#hurried(), pump, () => {
+      if (!hasRoom) return this.#pumpLater();
+      this.#isPumping = false;
+      if (this.#urgent.size > 0) this.#pumpSoon();
+    });
+  }
+
+  /** Those without any leg first. */
+  *#hurried(): Iterable<WatchSession> {
+    yield* this.#urgent.keys();
+    yield* this.#migratingNow;
+  }
+
+  /** A fault of ours costs this watch, not those behind it. */
+  #contain(watch: WatchSession, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      watch.legFaulted(error);
+    }
+  }
+
+  #pumpLater(): void {
+    this.clock.after(limits.movePauseMs, () => this.#pump());
+  }
+
+  #migrateNow(watch: WatchSession): void {
+    const { leg, mayHedge, merge } = watch;
+    if (leg === undefined || merge.stalledMs < 0) return;
+    if (merge.hasCompany) return watch.promote("stale");
+    const backend = mayHedge ? this.targets.better(watch, leg.backend) : undefined;
+    if (backend !== undefined) this.#send(watch.ask(backend, "stale"), undefined);
+  }
+
+  /**
+   * Whoever was asked in vain is asked again after a pause only: the upstream connections of a backend that was killed fall one by one,
+   * and three attempts would be over before it is known.
+   */
+  #attempt(watch: WatchSession, hasWaited: boolean): void {
+    const untried = this.targets.choose(watch, watch.tried);
+    // Whoever was asked in vain and is suspect is asked again all the same: plain requests are sent there, too.
+    const backend = untried ?? (hasWaited ? this.targets.choose(watch, nobody) : undefined);
+    const isNew = backend !== undefined && !watch.tried.includes(backend);
+    if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
+    else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
+  }
+
+  /** No backend can be asked: all who wait for one are tried again together. */
+  #park(watch: WatchSession): void {
+    if (this.#parked.size === 0) this.clock.after(limits.parkedMs, () => this.#tryAgain());
+    this.#parked.add(watch);
+  }
+
+  #tryAgain(): void {
+    inSlices(this.clock, Array.from(this.#parked), (watch) => {
+      if (!this.#parked.delete(watch)) return;
+      this.#urgent.set(watch, true);
+      this.#pumpSoon();
+    });
+  }
+
+  // --- at leisure ---
+
+  #leaveSoon(): void {
+    if (this.#isLeaving || this.#leaving.size === 0) return;
+    this.#isLeaving = true;
+    // Never in step with anything: between half and one and a half times the pause, spread by the golden ratio.
+    this.#steps += 1;
+    const pauseMs = limits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
+    this.clock.after(pauseMs, () => {
+      this.#isLeaving = false;
+      this.#leaveNext();
+      this.#leaveSoon();
+    });
+  }
+
+  #leaveNext(): void {
+    const [next] = this.#leaving;
+    if (next === undefined) return;
+    const [watch, reason] = next;
+    this.#leaving.delete(watch);
+    const { leg } = watch;
+    // One that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
+    if (leg === undefined || !(watch.mayHedge || watch.merge.isSentinel)) return;
+    this.#contain(watch, () => {
+      if (!this.#mayLeave(watch, leg, reason)) return;
+      if (this.#isPostedWell(watch, reason)) watch.promote(reason);
+      else if (watch.mayHedge) this.#leave(watch, leg.backend, reason);
+    });
+  }
+
+  /** Is it still so? */
+  #mayLeave(watch: WatchSession, leg: Leg, reason: LeaveReason): boolean {
+    const { rebound } = watch.client;
+    const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
+    if (reason === "rebalance")
+      return rebound !== leg.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
+    if (reason === "operator") return true;
+    return reason === "draining" ? this.targets.isLeaving(leg) : watch.merge.isHung;
+  }
+
+  #leave(watch: WatchSession, from: string, reason: LeaveReason): void {
+    const { rebound } = watch.client;
+    if (this.targets.refusing(watch).includes(rebound ?? "")) return this.#parts.refresher.refused(watch);
+    if (reason === "rebalance" && rebound !== undefined)
+      return this.#send(watch.ask(rebound, reason), undefined);
+    const mayStay = reason === "draining" && this.targets.stateOf(from) === "ready";
+    const backend = mayStay ? this.targets.choose(watch, []) : this.targets.better(watch, from);
+    if (backend !== undefined) this.#send(watch.ask(backend, reason), undefined);
+    else if (reason === "draining") this.#stayForNow(watch);
+  }
+
+  /** Does a sentinel's second leg stand where the watch is to go, so that it is the watch at once? */
+  #isPostedWell({ merge, client }: WatchSession, reason: LeaveReason): boolean {
+    const { other, isSentinel, isOtherSettled } = merge;
+    if (!isSentinel || !isOtherSettled || other === undefined || !merge.hasCompany) return false;
+    const { backend } = other.leg;
+    if (reason === "rebalance") return backend === client.rebound;
+    return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(other.leg);
+  }
+
+  #stayForNow(watch: WatchSession): void {
+    if (this.targets.refusing(watch).length > 0) this.#parts.refresher.refused(watch);
+    this.leaveLater(watch);
+  }
+
+  #send(leg: Leg, connection: Connection | undefined): void {
+    if (connection === undefined) dial(this.#parts.pools, leg);
+    else leg.ready(connection);
+  }
+}

@@ -1,0 +1,548 @@
+/**
+ * A watch that outlives its backend. Its legs tell what they hear; Progress says which events go on, the verdict on an
+ * ending what follows, Migrations where and when (watch.md §5). The client has one stream, and knows of nothing.
+ *
+ *     one leg ──suspected──▶ with a hedge, merged ──cleared──▶ one leg
+ *        │                        │ lost
+ *        │ leaving                ▼
+ *        ├──▶ with a successor ─▶ one leg, elsewhere
+ *        └ lost ─▶ asked anew ───▶      or the end, between two events
+ */
+import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { lost } from "../../h2/core/protocol-error.ts";
+import type { Origin } from "../../kube/api-origin.ts";
+import {
+  type Acceptance,
+  type Answer,
+  acceptanceOf,
+  acceptanceOfError,
+  isInitialising,
+} from "../../kube/resume-request.ts";
+import type { Client } from "../../proxy/context/client.ts";
+import type { Order } from "../../proxy/context/order.ts";
+import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
+import { Leg, type LegOwner } from "../../proxy/upstream/leg.ts";
+import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
+import { decoderFor } from "../codec/framing.ts";
+import type { AnomalyLog } from "./anomaly-log.ts";
+import { ClientWriter } from "./client-writer.ts";
+import { isDeadline, type Over, verdictOn } from "./ending.ts";
+import { Progress } from "./progress.ts";
+import { Reading } from "./reading.ts";
+import { ResumeRetry } from "./resume-retry.ts";
+import { UpstreamMerge } from "./upstream-merge.ts";
+import { answerOf, listOrder, orderAt, type WatchContext } from "./watch-context.ts";
+import { WatchEnd } from "./watch-end.ts";
+import type { WatchHost } from "./watch-host.ts";
+import { type AskReason, type EndReason, endReason, type LeaveReason, moveReason } from "./watch-reasons.ts";
+import { WatchStream } from "./watch-stream.ts";
+
+/** Which backends a watch may go to: `TargetPicker` implements it. */
+export type WatchTargets = {
+  isLeaving(leg: Leg): boolean;
+  isDoubtful(backend: string): boolean;
+  isServedNowhere(notServing: readonly string[]): boolean;
+  isForgotten(watch: WatchSession): boolean;
+  mayEnd(watch: WatchSession): boolean;
+  isInVain(watch: WatchSession, leg: Leg): boolean;
+  isAlone(watch: WatchSession, leg: Leg): boolean;
+};
+
+/** What decides when a watch moves, and counts it: `Migrations` implements it. */
+export type WatchMigrations = {
+  readonly clock: Clock;
+  /** Stands still while our own event loop does. */
+  readonly patience: Clock;
+  readonly anomalies: AnomalyLog;
+  readonly targets: WatchTargets;
+  readonly watches: {
+    add(watch: WatchSession, asked: WatchContext): void;
+    remove(watch: WatchSession, asked: WatchContext): void;
+  };
+  follow(stream: WatchStream, asked: WatchContext): void;
+  /** Asks for the watch elsewhere, at the latest after `inMs`; the function that it returns cancels that. */
+  resume(watch: WatchSession, inMs: number): () => void;
+  hedge(watch: WatchSession, leg: Leg): void;
+  leave(watch: WatchSession, reason: LeaveReason): void;
+  leaveLater(watch: WatchSession): void;
+  migrateNow(watch: WatchSession): void;
+  slowDown(): void;
+  moved(reason: AskReason, from: string, to: string, ms: number): void;
+  ended(watch: WatchSession, reason: EndReason, from: string): void;
+};
+
+export type WatchParts = {
+  readonly host: WatchHost;
+  readonly migrations: WatchMigrations;
+  readonly buffered: Buffered;
+  readonly asked: WatchContext;
+  /** Of the answer that the client was given. */
+  readonly contentType: string;
+};
+
+export class WatchSession implements LegOwner {
+  readonly #parts: WatchParts;
+  readonly progress: Progress;
+  readonly #writer: ClientWriter;
+  readonly #retry: ResumeRetry;
+  readonly merge: UpstreamMerge;
+  readonly #ending: WatchEnd;
+
+  constructor(parts: WatchParts, leg: Leg) {
+    const { host, migrations, buffered, asked } = parts;
+    const { clock } = migrations;
+    this.#parts = parts;
+    this.progress = new Progress({ ...asked, ...asked.request });
+    this.#writer = new ClientWriter(host.down, clock);
+    this.#retry = new ResumeRetry(clock, migrations.patience);
+    const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
+    this.merge = new UpstreamMerge({ ...shared, anomalies: migrations.anomalies, order: host.order });
+    this.#ending = new WatchEnd({ host, progress: this.progress, merge: this.merge, retry: this.#retry });
+    const first = new WatchStream(leg, this.merge, buffered);
+    first.open(new Reading(asked.request.version, false));
+    this.#accept(first);
+    this.merge.first = first;
+    leg.owner = this;
+    migrations.watches.add(this, asked);
+    // It may have been told to go before it had an answer.
+    if (migrations.targets.isLeaving(leg)) migrations.leave(this, "draining");
+  }
+
+  // --- what its exchange asks of it ---
+
+  /** Where its events come from. */
+  get leg(): Leg | undefined {
+    return this.merge.first?.leg;
+  }
+
+  /** `count` octets have left for the client; returns how many of them are to be granted. */
+  settle(count: number): number {
+    return this.#writer.settle(count);
+  }
+
+  /** We are going ourselves: its client is to go on elsewhere. */
+  finish(): void {
+    this.#end("drained");
+  }
+
+  /** Should its server have ended it by now? Has it missed its bookmarks? Asked every few seconds. */
+  look(): void {
+    const { migrations } = this.#parts;
+    const { leftMs } = this.merge.times;
+    if (leftMs !== undefined && leftMs < -limits.overdueMs) {
+      migrations.ended(this, "deadline_missed", this.leg?.backend ?? this.#retry.from);
+      this.#endAtDeadline();
+    } else if (this.merge.stalledMs >= 0) this.#leaveStalled();
+    else if (this.merge.isRewound) this.#end("version_rollback");
+    else if (this.mayHedge && this.merge.isHung) {
+      // Another backend is asked as well: if that shows more, this one hung; if not, nothing was lost.
+      this.merge.complain();
+      migrations.leave(this, "hung");
+    }
+  }
+
+  /** One that nobody else takes ends at last: its client's next one begins at a backend that goes on. */
+  #leaveStalled(): void {
+    const { migrations } = this.#parts;
+    const isLate = this.merge.stalledMs > limits.caughtUpMs;
+    if (this.merge.hasCompany) this.promote("stale");
+    else if (this.mayHedge) migrations.migrateNow(this);
+    else if (isLate && this.progress.isReadable && migrations.targets.mayEnd(this)) this.#end("stale");
+  }
+
+  /** Nobody wants it any more. */
+  cancel(): void {
+    const { migrations, asked } = this.#parts;
+    migrations.watches.remove(this, asked);
+    this.#retry.stop();
+    this.merge.dropFirst();
+    this.merge.dropOther();
+  }
+
+  // --- what Histories asks of it ---
+
+  /** May a question be asked with its identity? */
+  get mayAsk(): boolean {
+    return !this.#isExpired;
+  }
+
+  /**
+   * This backend has another history than clients have seen, which has come to `version`. What it has shown is taken back
+   * by a reset, since client-go lists anew after one; a watch to which it has shown nothing goes on elsewhere.
+   */
+  leaveHistory(backend: string, version: string): void {
+    const { first, other } = this.merge;
+    if (other?.leg.backend === backend) this.#giveUp(other);
+    if (first?.leg.backend !== backend) return;
+    if (first.isOfHistory(version)) this.#parts.host.breaksOff();
+    else this.#giveUp(first);
+  }
+
+  /** No backend has what its client has seen: it has to list anew. */
+  forgetHistory(): void {
+    this.#parts.host.breaksOff();
+  }
+
+  // --- what Migrations asks of it ---
+
+  get client(): Client {
+    return this.#parts.host.order.client;
+  }
+
+  /** Backends that were asked in vain since the first leg was lost. */
+  get tried(): readonly string[] {
+    return this.#retry.tried;
+  }
+
+  /** May it have a second leg? */
+  get mayHedge(): boolean {
+    const isOver = this.#retry.isDeclined || this.#retry.isClosed;
+    return !isOver && this.merge.mayHedge && !this.#isExpired;
+  }
+
+  /** Is its client's token over, or its certificate? Then the client has to show its new one itself (watch.md §8). */
+  get #isExpired(): boolean {
+    return isCredentialOver(this.#parts.host.order, this.#parts.migrations.clock.wall());
+  }
+
+  /** A list of what it watches, under its own identity (`listOrder`). */
+  listed(least?: string): Order | undefined {
+    const { host, asked } = this.#parts;
+    return listOrder(host.order, asked, least);
+  }
+
+  /** Its API was taken for another server's, and is not: from now on it is followed like any other. */
+  isOwnAfterAll(origin: Origin): void {
+    const { asked, migrations } = this.#parts;
+    if (asked.origin !== origin || this.#retry.isClosed) return;
+    migrations.watches.add(this, asked);
+    if (this.merge.first !== undefined) migrations.follow(this.merge.first, asked);
+  }
+
+  /** A backend answered a request with its identity. */
+  learnt(status: number): void {
+    this.#parts.host.learnt(status);
+  }
+
+  /** The next leg, to be dialled. */
+  ask(backend: string, reason: AskReason): Leg {
+    if (this.merge.isRefreshing || this.merge.isSentinel) this.merge.dropOther();
+    const leg = new Leg(backend, this);
+    const other = new WatchStream(leg, this.merge, this.#parts.buffered);
+    const { first } = this.merge;
+    this.merge.other = other;
+    this.merge.isPosted = reason === "sentinel";
+    if (first === undefined) this.#await(other);
+    else this.#retry.begin(reason, first.leg.backend);
+    return leg;
+  }
+
+  /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
+  isTooLate(isForgotten: boolean): boolean {
+    if (this.merge.isPastDeadline) this.#ending.due();
+    else if (isForgotten || this.#retry.isOver) this.#end(isForgotten ? "expired" : this.#retry.endReason);
+    else return false;
+    return true;
+  }
+
+  // --- what its legs tell ---
+
+  /** As it is sent now: events may have come while a leg waited for its upstream connection. */
+  get order(): Order {
+    const { host, asked } = this.#parts;
+    return orderAt(host.order, asked, this.progress.resumeVersion, this.merge.timesOfNext);
+  }
+
+  poolKey(): PoolKey {
+    return this.#parts.host.poolKey();
+  }
+
+  legOpened(leg: Leg): void {
+    this.merge.of(leg)?.open(new Reading(this.progress.resumeVersion ?? "", true));
+  }
+
+  legRefused(leg: Leg): void {
+    this.#over(leg, "unanswered");
+  }
+
+  legHeaders(leg: Leg, fields: Field[], end: boolean): void {
+    const stream = this.merge.of(leg);
+    if (stream?.isAccepted === true) this.#over(leg, "ended");
+    else if (stream !== undefined && Number(fields[0]?.value) >= 200) this.#judge(stream, fields, end);
+  }
+
+  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const stream = this.merge.of(leg);
+    if (stream === undefined) return;
+    const passed = end > start ? this.merge.read(stream, bytes, start, end) : "all";
+    if (passed === "all") this.#advanced(stream);
+    else if (passed === "refused") this.#refused(stream, stream.errorCode);
+    else if (passed === "opaque" && stream === this.merge.first) this.#lose();
+    else this.#broken(stream);
+    if (endStream) this.#over(leg, "ended");
+  }
+
+  legSent(): void {}
+
+  legGone(leg: Leg, code: number): void {
+    if (code === lost) this.#lostUnanswered(this.merge.of(leg));
+    this.#over(leg, "broken");
+  }
+
+  legSuspected(leg: Leg): void {
+    const stream = this.merge.of(leg);
+    if (stream === undefined || this.#endIfPastDeadline(stream)) return;
+    if (stream === this.merge.other && !this.#parts.migrations.targets.isInVain(this, leg)) return;
+    if (stream === this.merge.other) {
+      this.#lostUnanswered(stream);
+      this.#giveUp(stream);
+    } else if (this.heeds([])) return;
+    else if (this.merge.isMerged && this.#retry.ms >= limits.hedgedMs) this.promote();
+    else this.#parts.migrations.hedge(this, leg);
+  }
+
+  legPassed(): void {}
+
+  legCleared(leg: Leg): void {
+    if (leg !== this.leg) return;
+    this.#retry.declined(0);
+    if (this.#retry.reason !== "suspect") return;
+    if (this.merge.isPosted && this.merge.first !== undefined) this.#retry.begin("sentinel", leg.backend);
+    else this.merge.dropOther();
+  }
+
+  legLeaving(leg: Leg): void {
+    if (leg === this.leg) this.#parts.migrations.leave(this, "draining");
+  }
+
+  legFaulted(error: unknown): void {
+    this.#parts.host.legFaulted(error);
+  }
+
+  // --- what a second leg comes to ---
+
+  #judge(stream: WatchStream, fields: readonly Field[], end: boolean): void {
+    const { host, contentType } = this.#parts;
+    const answer = answerOf(fields);
+    host.learnt(answer.status);
+    if (answer.status === 429) this.#busy(answer);
+    if (answer.status === 404 && this.merge.first === undefined && this.#isGone(stream.leg.backend))
+      return this.#turnDown(stream, { kind: "end" }, "not_found");
+    const acceptance = acceptanceOf(answer, contentType);
+    if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
+    if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
+    this.#accept(stream);
+    // A successor has to show first that it knows the version: what it sends next may be an ERROR.
+    if (this.merge.first === undefined) this.promote();
+  }
+
+  /** A cache that is being filled is waited for as long as a watch is tried, and is one resource's business. */
+  #busy(answer: Answer): void {
+    if (!isInitialising(answer)) this.#parts.migrations.slowDown();
+    else if (this.merge.first === undefined) this.#retry.uncount();
+  }
+
+  /** The last leg was answered 404: does no backend serve the resource any more? */
+  #isGone(backend: string): boolean {
+    this.#retry.unserved(backend);
+    return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
+  }
+
+  #accept(stream: WatchStream): void {
+    const { contentType, asked, migrations } = this.#parts;
+    stream.accept(decoderFor(contentType, "", asked.isRepeating), migrations.clock.now());
+    migrations.follow(stream, asked);
+  }
+
+  /** Whole events came, or none. */
+  #advanced(stream: WatchStream): void {
+    const fate = this.merge.fateOfOther(stream);
+    if (fate === "first") this.promote();
+    else if (fate === "drop") this.merge.dropOther();
+  }
+
+  /**
+   * The first leg is in doubt: does a sentinel's second leg, at none of the backends in `except`, serve as its hedge
+   * from now on? What it has shown before the first goes on at once.
+   */
+  heeds(except: readonly string[]): boolean {
+    const { first, other, isSentinel } = this.merge;
+    if (!isSentinel || first === undefined || other?.isAccepted !== true) return false;
+    const { backend } = other.leg;
+    if (except.includes(backend) || this.#parts.migrations.targets.isDoubtful(backend)) return false;
+    this.#retry.begin("suspect", first.leg.backend);
+    if (!this.merge.releaseAhead(other)) this.merge.dropOther();
+    return true;
+  }
+
+  /** The other is the watch from now on. */
+  promote(asked: AskReason = this.#retry.reason): void {
+    const { migrations, host } = this.#parts;
+    const reason = asked === "sentinel" ? "lost" : asked;
+    this.#leavePost(reason);
+    const { from, ms } = this.#retry;
+    const isFit = this.merge.promote();
+    // The new leg has had no bookmark yet, and may have none for long.
+    this.progress.lastBookmarkAt = -1;
+    this.#retry.found();
+    const backend = this.leg?.backend ?? "";
+    host.goesOn(backend);
+    if (reason !== "refreshed") migrations.moved(reason, from, backend, ms);
+    if (!isFit && this.merge.first !== undefined) this.#broken(this.merge.first);
+  }
+
+  /** A sentinel's first leg is lost, or left: the search for the next begins now, and not when the second was asked. */
+  #leavePost(reason: AskReason): void {
+    if (this.#retry.reason === "sentinel") this.#retry.begin(reason, this.leg?.backend ?? this.#retry.from);
+  }
+
+  /** The bytes of the first leg are not what they claimed to be: they go on as they come, from here and nowhere else. */
+  #lose(): void {
+    this.progress.lose();
+    this.merge.dropOther();
+  }
+
+  /** An ERROR of our own request, or of one of two. */
+  #refused(stream: WatchStream, code: number): void {
+    this.merge.letGo(stream);
+    const { first, other } = this.merge;
+    if (stream === first && other !== undefined) {
+      this.merge.dropFirst();
+      return this.#goOnWithOther(other);
+    }
+    const isLast = stream === first || first === undefined;
+    if (code === 410 && isLast) this.#retry.expired(stream.leg.backend, stream.refusal);
+    const isForgotten = isLast && this.#parts.migrations.targets.isForgotten(this);
+    this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === 410 ? "expired" : "refused");
+  }
+
+  #turnDown(stream: WatchStream, acceptance: Acceptance, reason: EndReason): void {
+    const isCompared = this.merge.isSentinel && stream === this.merge.other;
+    const isPassing = acceptance.kind === "elsewhere";
+    this.#drop(stream);
+    // A sentinel that is refused for now stands in no hedge's way.
+    if (this.merge.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);
+    this.#retry.inVain(stream.leg.backend);
+    if (isPassing) this.#resume(acceptance.inMs);
+    else this.#end(reason);
+  }
+
+  /** It shows what it was not asked for, or leaves out what the other has shown. */
+  #broken(stream: WatchStream): void {
+    const isCompared = this.merge.isSentinel && stream === this.merge.other;
+    this.#drop(stream);
+    // The client was shown nothing of a sentinel's second leg.
+    if (isCompared) return;
+    if (this.merge.first === undefined) this.#end("out_of_order");
+    else this.#decline(false);
+  }
+
+  /** The first leg goes on alone. `isPassing`: a cache that is being filled, say, takes the watch a little later. */
+  #decline(isPassing: boolean): void {
+    this.#retry.declined(isPassing ? limits.declinedMs : Number.POSITIVE_INFINITY);
+    if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
+  }
+
+  #await(stream: WatchStream): void {
+    const isAlone = (): boolean => this.#parts.migrations.targets.isAlone(this, stream.leg);
+    this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
+  }
+
+  /** Its upstream connection is lost, or silent, before its answer. */
+  #lostUnanswered(stream: WatchStream | undefined): void {
+    const isOnly = stream !== undefined && stream === this.merge.other && this.merge.first === undefined;
+    if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
+  }
+
+  #giveUp(stream: WatchStream): void {
+    stream.cancel();
+    this.#over(stream.leg, "broken");
+  }
+
+  #drop(stream: WatchStream): void {
+    if (stream === this.merge.first) this.merge.dropFirst();
+    else this.merge.dropOther();
+  }
+
+  // --- what follows when a leg is over ---
+
+  #over(leg: Leg, over: Over): void {
+    const stream = this.merge.of(leg);
+    if (stream === undefined) return;
+    const isFirst = stream === this.merge.first;
+    this.merge.letGo(stream);
+    this.#drop(stream);
+    if (isFirst) return this.#firstOver(stream, over);
+    if (this.merge.first !== undefined) return this.#secondOver(over);
+    this.#retry.inVain(leg.backend);
+    this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
+  }
+
+  /**
+   * The client's own deadline ends the watch whichever leg reports it: the first may be silent. Any other end of the second
+   * changes nothing for the first. A second leg has a time limit of ours, so its end is never the server's timeout.
+   */
+  #secondOver(over: Over): void {
+    if (over === "ended" && isDeadline(this.merge.times.leftMs)) this.#endAtDeadline();
+    else if (this.#retry.reason === "draining") this.#decline(true);
+  }
+
+  /**
+   * Ends the watch, and returns true, if the client's deadline has passed while the leg that would report it is silent: a
+   * backend in a hole cannot, and while all are silent nothing else ends the watch (D14).
+   */
+  #endIfPastDeadline(stream: WatchStream): boolean {
+    const { first, isPastDeadline } = this.merge;
+    const isLast = first === undefined || stream === first;
+    if (!isLast || !isPastDeadline || !this.progress.isReadable) return false;
+    this.#endAtDeadline();
+    return true;
+  }
+
+  #endAtDeadline(): void {
+    this.merge.dropFirst();
+    this.#ending.due();
+  }
+
+  #firstOver({ leg, reading: { isOurs } }: WatchStream, over: Over): void {
+    const isDraining = over === "ended" && this.#parts.migrations.targets.isLeaving(leg);
+    const ending = this.merge.ending({ over, isDraining, isOurs });
+    const { kind } = verdictOn(ending);
+    if (over === "broken" || isDraining) this.#retry.inVain(leg.backend);
+    const { other } = this.merge;
+    if (kind === "resume" && other !== undefined) {
+      this.#leavePost(moveReason(over, isDraining));
+      return this.#goOnWithOther(other);
+    }
+    this.merge.dropOther();
+    this.#retry.begin(moveReason(over, isDraining), leg.backend);
+    if (kind === "resume" || kind === "replay") this.#resume(0);
+    else if (kind === "relay") this.#ending.due();
+    else if (kind === "reset") this.#parts.host.breaksOff();
+    else this.#end(endReason(ending));
+  }
+
+  /** The hedge is the watch now; or will be, if it is answered. */
+  #goOnWithOther(other: WatchStream): void {
+    if (other.isAccepted) return this.promote();
+    this.#retry.mayTry();
+    this.#await(other);
+  }
+
+  #resume(inMs: number): void {
+    if (this.merge.isPastDeadline) return this.#endAtDeadline();
+    if (this.#isExpired) return this.#end("refused");
+    if (!this.#retry.mayTry())
+      return this.#end(this.#retry.isFruitless ? "no_progress" : this.#retry.endReason);
+    this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
+  }
+
+  #end(reason: EndReason): void {
+    this.#ending.early(() =>
+      this.#parts.migrations.ended(this, reason, this.leg?.backend ?? this.#retry.from),
+    );
+  }
+}

@@ -1,0 +1,112 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Journal } from "../../../src/events/journal.ts";
+import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { ownOrigin } from "../../../src/kube/api-origin.ts";
+import { classify } from "../../../src/kube/request-info.ts";
+import { Leg } from "../../../src/proxy/upstream/leg.ts";
+import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { AnomalyLog } from "../../../src/watch/session/anomaly-log.ts";
+import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
+import { Reading } from "../../../src/watch/session/reading.ts";
+import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
+import { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
+import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
+import { WatchStream } from "../../../src/watch/session/watch-stream.ts";
+import { manualClock } from "../../support/clock.ts";
+import { legOwner, orderOf } from "../../support/leg-owner.ts";
+import { exactProgress } from "../../support/progress.ts";
+import { linesOf } from "../../support/watch-path.ts";
+
+const test = suite("upstream-merge");
+
+type Played = {
+  merge: UpstreamMerge;
+  writer: ClientWriter;
+  body: () => string;
+  sideOf(from: string, isOurs: boolean): WatchStream;
+};
+
+function played(): Played {
+  const clock = manualClock();
+  const chunks: string[] = [];
+  const down = {
+    sendHeaders() {},
+    sendData: (bytes: Buffer, start: number, end: number) =>
+      void chunks.push(bytes.toString("latin1", start, end)),
+    reset() {},
+    grant() {},
+    queuedBytes: 0,
+  };
+  const writer = new ClientWriter(down, clock);
+  const progress = exactProgress();
+  const target = "/api/v1/pods?watch=true&resourceVersion=7";
+  const asked = watchContextOf(target, classify("GET", target), 0, { origin: ownOrigin });
+  const anomalies = new AnomalyLog(clock, new Journal(clock));
+  const merge = new UpstreamMerge({
+    clock,
+    progress,
+    writer,
+    retry: new ResumeRetry(clock, clock),
+    asked,
+    anomalies,
+    order: orderOf(),
+  });
+  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
+  const sideOf = (from: string, isOurs: boolean): WatchStream => {
+    const stream = new WatchStream(new Leg("a", owner), merge, new Buffered(1e9));
+    stream.open(new Reading(from, isOurs));
+    return stream;
+  };
+  return { merge, writer, body: () => chunks.join(""), sideOf };
+}
+
+function say(merge: UpstreamMerge, stream: WatchStream, words: string): string {
+  const bytes = Buffer.from(linesOf(words));
+  return merge.read(stream, bytes, 0, bytes.length);
+}
+
+test("two legs are one stream, and each octet is granted once", () => {
+  const { merge, writer, body, sideOf } = played();
+  merge.first = sideOf("7", false);
+  merge.first.accept(new JsonEvents(false), 0);
+  say(merge, merge.first, "+8a");
+  assert.is(writer.settle(linesOf("+8a").length), linesOf("+8a").length, "of one leg, when they leave");
+  const hedge = sideOf("8", true);
+  merge.other = hedge;
+  assert.not(merge.isMerged, "not answered yet");
+  hedge.accept(new JsonEvents(false), 0);
+  assert.ok(merge.isMerged);
+  say(merge, hedge, "~9a");
+  say(merge, merge.first, "~9a ~10a");
+  assert.is(body(), linesOf("+8a ~9a ~10a"));
+  assert.is(writer.settle(linesOf("~9a ~10a").length), 0, "of two, when they came");
+});
+
+test("a leg is found by what was asked, until it is let go", () => {
+  const { merge, sideOf } = played();
+  const [first, other] = [sideOf("7", false), sideOf("7", true)];
+  merge.first = first;
+  merge.other = other;
+  assert.is(merge.of(first.leg), first);
+  assert.is(merge.of(other.leg), other);
+  merge.promote();
+  assert.equal([merge.of(first.leg), merge.first, merge.other], [undefined, other, undefined]);
+  merge.dropFirst();
+  assert.is(merge.of(other.leg), undefined);
+});
+
+test("only the first leg's unreadable bytes are its client's", () => {
+  const { merge, body, sideOf } = played();
+  const [first, other] = [sideOf("7", false), sideOf("7", true)];
+  for (const stream of [first, other]) stream.accept(new JsonEvents(false), 0);
+  merge.first = first;
+  merge.other = other;
+  assert.is(merge.read(other, Buffer.from("<"), 0, 1), "opaque");
+  assert.is(body(), "");
+  assert.is(merge.read(first, Buffer.from("<"), 0, 1), "opaque");
+  assert.is(body(), "<");
+});
+
+test.run();
