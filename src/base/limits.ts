@@ -267,6 +267,20 @@ export const limits = {
   probesAtOnce: 8,
   /** A fresh socket's TCP and TLS take two round trips; a lost SYN is sent again after 1 s. */
   probeDialMs: 1000,
+  /**
+   * A TLS handshake takes a large packet each way; one that has waited so long on a connected socket, of those that take a few
+   * ms, is tried on two more sockets, and three that stay unanswered for so long have lost large packets, if PINGs pass. The
+   * kernel sends again after 200 ms: within that time a lost packet is made good.
+   */
+  doubtedHandshakeMs: 150,
+  lostHandshakeMs: 250,
+  handshakesAgain: 2,
+  /**
+   * A PING that took longer, beyond twice what they usually take, was lost once: TCP sends again after 200 ms at the earliest.
+   * For so long after one the path is taken for lossy, and what is silent there proves nothing of large packets.
+   */
+  latePingMs: 150,
+  lossyMs: 3000,
   /** What is read of a probe's answer: an apiserver's list of all checks has 5 KiB. */
   probeHeadBytes: 16 * KiB,
   probeBodyBytes: 16 * KiB,

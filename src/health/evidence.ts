@@ -36,8 +36,8 @@ export type Evidence =
    */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * A session fell silent in the middle of an answer while other sessions' PINGs were answered, and a probe whose answer
-   * takes a large packet got none for `ms` on a socket of its own, though TCP connected.
+   * PINGs are answered, none of them late, and what takes a large packet is not, for `ms`, though TCP connects: a session in
+   * use fell silent, and a probe got no answer on a socket of its own; or the TLS handshakes of three probes did not.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** It has answered something again for which it had to ask etcd. */

@@ -38,8 +38,10 @@ export type ProberParts = {
   readonly learn: (evidence: Evidence) => void;
   /** How long a handshake may take that far away, in ms. */
   readonly dialMs: () => number;
-  /** True while a session in use is silent and another session's PINGs are answered. */
+  /** True while a session in use is silent and another session's PINGs are answered, none of them late. */
   readonly mayLoseLarge: () => boolean;
+  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  readonly passesSmall: (since: number) => boolean;
 };
 
 /** Answers of one backend, for the page of metrics. */
@@ -55,7 +57,10 @@ type Run = {
   askedAt: number | undefined;
   stopWait: () => void;
   stopLargeWait: () => void;
+  stopHandshakeWait: () => void;
   stopProbe: () => void;
+  /** Was it begun because another one's handshake is late? */
+  readonly isAgain: boolean;
 };
 
 export class Prober {
@@ -66,6 +71,8 @@ export class Prober {
   #askedAt = Number.NEGATIVE_INFINITY;
   /** How long /readyz takes to say that it is ready. */
   readonly #times = new Rtt();
+  /** How long TLS takes once TCP is connected. */
+  readonly #handshakes = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
   /** When /readyz last answered anything. */
   #answeredAt = Number.NEGATIVE_INFINITY;
@@ -131,8 +138,36 @@ export class Prober {
     const leftMs = Math.max(0, since + limitMs - clock.now());
     run.stopLargeWait = patiently(clock, leftMs, () => {
       const ms = clock.now() - since;
-      if (this.#running.has(run) && mayLoseLarge()) learn({ kind: "packets-lost", ms, limitMs });
+      const isOvertaken = since < this.#answeredAt;
+      if (this.#running.has(run) && !isOvertaken && mayLoseLarge())
+        learn({ kind: "packets-lost", ms, limitMs });
     });
+  }
+
+  /** The handshake of a connected socket takes long: is it that large packets are lost? Two more sockets tell. */
+  #awaitHandshake(run: Run): void {
+    if (run.isAgain || !this.#handshakes.hasSamples) return;
+    const { clock } = this.#parts;
+    const usualMs = this.#handshakes.quantile(0.99);
+    const answerableAt = clock.now() + usualMs;
+    run.stopHandshakeWait = patiently(clock, Math.max(limits.doubtedHandshakeMs, 2 * usualMs), () => {
+      const tried = [run, ...Array.from({ length: limits.handshakesAgain }, () => this.#begin(true))];
+      const limitMs = Math.max(limits.lostHandshakeMs, 4 * usualMs);
+      run.stopHandshakeWait = patiently(clock, limitMs, () =>
+        this.#judgeHandshakes(tried, limitMs, answerableAt),
+      );
+    });
+  }
+
+  /** A process that stands still takes no handshake either, but since the first should have been answered it answered a PING. */
+  #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
+    const { clock, learn, passesSmall } = this.#parts;
+    const [first] = tried;
+    const areLost = tried.every(
+      (run) => this.#running.has(run) && run.connectedAt !== undefined && run.askedAt === undefined,
+    );
+    if (first?.connectedAt === undefined || !areLost || !passesSmall(answerableAt)) return;
+    learn({ kind: "packets-lost", ms: clock.now() - first.connectedAt, limitMs });
   }
 
   stop(): void {
@@ -163,7 +198,7 @@ export class Prober {
     return Math.min(times.intervalMs, isNews ? limits.urgentProbeMs : limits.patientProbeMs);
   }
 
-  #begin(): void {
+  #begin(isAgain = false): Run {
     const { clock, probe } = this.#parts;
     const dialMs = this.#parts.dialMs();
     this.#askedAt = clock.now();
@@ -174,7 +209,9 @@ export class Prober {
       askedAt: undefined,
       stopWait() {},
       stopLargeWait() {},
+      stopHandshakeWait() {},
       stopProbe() {},
+      isAgain,
     };
     this.#running.add(run);
     run.stopWait = patiently(clock, dialMs, () =>
@@ -184,6 +221,7 @@ export class Prober {
       connected: () => {
         run.connectedAt = clock.now();
         if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
+        this.#awaitHandshake(run);
       },
       gaveUp: () => this.#end(run),
       dialed: (met, reason) => this.#dialed(run, met, reason),
@@ -191,14 +229,17 @@ export class Prober {
     });
     // It may have said all at once.
     if (!this.#running.has(run)) run.stopProbe();
+    return run;
   }
 
   #dialed(run: Run, met: Met, reason: string): void {
     if (!this.#running.has(run)) return;
     const { clock, learn } = this.#parts;
     run.stopWait();
+    run.stopHandshakeWait();
     if (met === "answer") {
       run.askedAt = clock.now();
+      if (run.connectedAt !== undefined) this.#handshakes.add(run.askedAt - run.connectedAt);
       this.#awaitAnswer(run);
       if (this.#parts.mayLoseLarge()) this.#awaitLarge(run);
     } else {
@@ -236,6 +277,7 @@ export class Prober {
     else if ((run.askedAt ?? now) < this.#answeredAt) return;
     this.#lastMs = now - run.begunAt;
     this.#times.fade(now);
+    this.#handshakes.fade(now);
     if (readiness === "ready") this.#times.add(now - (run.askedAt ?? now));
     if (readiness === "hanging" || readiness === "failing") this.#failures += 1;
     else this.#answers += 1;
@@ -250,6 +292,7 @@ export class Prober {
     this.#running.delete(run);
     run.stopWait();
     run.stopLargeWait();
+    run.stopHandshakeWait();
     run.stopProbe();
   }
 }

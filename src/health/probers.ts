@@ -7,8 +7,10 @@ export type ProbersParts = Pick<ProberParts, "clock" | "random"> & {
   readonly probe: Probe;
   readonly backends: Backends;
   readonly dialMs: (backend: string) => number;
-  /** True while a session in use is silent and another session's PINGs are answered. */
+  /** True while a session in use is silent and another session's PINGs are answered, none of them late. */
   readonly mayLoseLarge: (backend: string) => boolean;
+  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  readonly passesSmall: (backend: string, since: number) => boolean;
   /** A new socket was answered, after so many ms. */
   readonly answered: (backend: string, ms: number) => void;
 };
@@ -52,7 +54,8 @@ export class Probers {
   }
 
   #proberOf(name: string): Prober {
-    const { clock, random, times, probe, backends, dialMs, mayLoseLarge, answered } = this.#parts;
+    const { clock, random, times, probe, backends, dialMs, mayLoseLarge, passesSmall, answered } =
+      this.#parts;
     return new Prober({
       clock,
       random,
@@ -65,6 +68,7 @@ export class Probers {
       },
       dialMs: () => dialMs(name),
       mayLoseLarge: () => mayLoseLarge(name),
+      passesSmall: (since) => passesSmall(name, since),
     });
   }
 }

@@ -85,16 +85,67 @@ test("handshakes come through: suspect within 1.5 s, no GET is cut, and those af
   assert.is(path.backends.views.find(({ name }) => name === "a")?.state, "ready");
 });
 
-test("handshakes do not, and nothing is under way: the same reason, when two probes in a row got no answer", () => {
-  const path = new PlayedPath(["a", "b"], { isProbed: true });
-  path.clock.advance(2000);
-  path.backend("a").loseLarge(600);
-  path.backend("a").losesHandshakes = true;
-  path.clock.advance(4000);
-  const [told] = path.entries.flatMap((entry) =>
-    entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
+test("handshakes do not, and nothing is under way: the same reason within 1.5 s, whatever the phase", () => {
+  for (let phase = 0; phase < 1000; phase += 40) {
+    const path = new PlayedPath(["a", "b"], { isProbed: true });
+    path.clock.advance(3000 + phase);
+    path.backend("a").loseLarge(600);
+    path.backend("a").losesHandshakes = true;
+    const holeAt = path.clock.now();
+    path.clock.advance(4000);
+    const [told] = path.entries.flatMap((entry) =>
+      entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
+    );
+    assert.equal([told?.backend, told?.detector], ["a", "packets"]);
+    const at = (path.changes.find(({ to }) => to === "suspect")?.at ?? Number.POSITIVE_INFINITY) - holeAt;
+    assert.ok(at <= 1500, `after ${at} ms at phase ${phase}`);
+  }
+});
+
+test("a process that stands still, whose kernel takes connections, has lost no packets", () => {
+  for (let phase = 0; phase < 1000; phase += 40) {
+    const path = new PlayedPath(["a", "b"], { isProbed: true });
+    path.clock.advance(3000 + phase);
+    path.backend("a").blackHole();
+    path.backend("a").isFrozen = true;
+    path.clock.advance(1500);
+    const [told] = path.entries.flatMap((entry) =>
+      entry.kind === "backend.changed" && entry.to === "suspect" ? [entry] : [],
+    );
+    assert.equal([told?.backend, told?.detector], ["a", "ping"], `phase ${phase}`);
+  }
+});
+
+test("a path that loses small packets as well is no path MTU, though probes and one connection get no answer", () => {
+  const path = new PlayedPath(["a", "b"], { isProbed: true, warm: 3 });
+  const run = answering(path);
+  run(2000);
+  const client = path.client();
+  client.ask("GET", "/api/v1/namespaces/d/pods/p");
+  run(1000);
+  const a = path.backend("a");
+  const late = (): void => {
+    // Each of these PINGs, or its answer, is lost once: the kernel sends again 200 ms after the next tick.
+    const releases = a.sessions.filter((one) => one !== used).map(({ cable }) => cable.hold());
+    path.clock.after(250 - (path.clock.now() % 250) + 200, () => {
+      for (const release of releases) release();
+    });
+  };
+  client.ask("GET", "/api/v1/namespaces/d/pods/p/log?follow=true");
+  path.settle();
+  a.readyzDelayMs = 900;
+  const [used] = a.sessions.filter(({ session }) => session.openCount > 0);
+  assert.ok(used !== undefined);
+  used.cable.blackHole();
+  run(100);
+  for (let at = 0; at < 3000; at += 500) {
+    late();
+    run(500);
+  }
+  const detectors = path.entries.flatMap((entry) =>
+    entry.kind === "backend.changed" ? [entry.detector] : [],
   );
-  assert.equal([told?.backend, told?.detector], ["a", "packets"]);
+  assert.not(detectors.includes("packets"), detectors.join());
 });
 
 test("watches of a backend that loses large packets go on elsewhere", () => {

@@ -5,6 +5,7 @@ import { type Held, nothingHeld } from "../../src/health/backend.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
 import { type ProbeEar, Prober } from "../../src/health/prober.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
+import { seeded } from "../support/random.ts";
 
 const test = suite("health/prober");
 
@@ -17,6 +18,8 @@ type Played = {
   readonly begun: number[];
   held: Held;
   mayLoseLarge: boolean;
+  /** A PING was answered that was sent then, and none was late. */
+  smallPassedAt: number;
 };
 
 const ready: Held = { ...nothingHeld, state: "ready", connections: "answering", fresh: "answer" };
@@ -31,6 +34,7 @@ function play(held: Held): Played {
     begun: [],
     held,
     mayLoseLarge: false,
+    smallPassedAt: Number.POSITIVE_INFINITY,
   };
   const prober = new Prober({
     clock,
@@ -40,6 +44,7 @@ function play(held: Held): Played {
     learn: (evidence) => played.learnt.push(evidence),
     dialMs: () => 1000,
     mayLoseLarge: () => all.mayLoseLarge,
+    passesSmall: (since) => all.smallPassedAt > since,
     probe(ear) {
       const run = { ear, at: clock.now() };
       played.running.push(run);
@@ -185,6 +190,7 @@ test("what falls in step falls out of it: each wait is a tenth more or less", ()
     learn() {},
     dialMs: () => 1000,
     mayLoseLarge: () => false,
+    passesSmall: () => false,
     probe(ear) {
       begun.push(clock.now());
       ear.dialed("refusal", "");
@@ -282,6 +288,128 @@ test("a session is stuck in an answer, and no probe's answer comes: large packet
   assert.is(isLost(true, false, false), true, "nor does the TLS handshake come through");
   assert.is(isLost(false, false), false, "its packet was lost, and sent again");
   assert.is(isLost(true, true), false, "one connection has a hole of its own");
+});
+
+/** One probe whose handshake took so long, then one that is connected and gets no answer. */
+function stuckHandshake(usualMs = 2): Played {
+  const played = play(ready);
+  for (let round = 0; round < 3; round += 1) {
+    played.clock.advance(1000 - usualMs);
+    played.running.at(-1)?.ear.connected();
+    played.clock.advance(usualMs);
+    answerAll(played);
+  }
+  while (played.running.length === 0) played.clock.advance(1);
+  played.running[0]?.ear.connected();
+  return played;
+}
+
+const losses = ({ learnt }: Played): Evidence[] => learnt.filter(({ kind }) => kind === "packets-lost");
+
+test("a handshake stops on a connected socket: two more are tried, and when all stop, large packets are lost", () => {
+  const played = stuckHandshake();
+  played.clock.advance(limits.doubtedHandshakeMs);
+  assert.is(played.running.length, 3);
+  for (const { ear } of played.running.slice(1)) ear.connected();
+  played.clock.advance(limits.lostHandshakeMs);
+  assert.equal(losses(played), [{ kind: "packets-lost", ms: 400, limitMs: 250 }]);
+  played.clock.advance(700);
+  assert.is(losses(played).length, 1, "the two ask for no more");
+});
+
+test("no large packets are lost while one handshake of three passes, one socket does not connect, or no PING was answered since", () => {
+  const isSilent = (change: (played: Played) => void): void => {
+    const played = stuckHandshake();
+    played.clock.advance(limits.doubtedHandshakeMs);
+    for (const { ear } of played.running.slice(1)) ear.connected();
+    played.clock.advance(limits.lostHandshakeMs - 1);
+    change(played);
+    played.clock.advance(1);
+    assert.equal(losses(played), [], change.toString());
+  };
+  isSilent((played) => played.running[0]?.ear.dialed("answer", ""));
+  isSilent((played) => played.running[2]?.ear.dialed("answer", ""));
+  isSilent((played) => played.running[1]?.ear.dialed("refusal", ""));
+  isSilent((played) => {
+    played.smallPassedAt = played.clock.now() - 400;
+  });
+  const played = stuckHandshake();
+  played.clock.advance(limits.doubtedHandshakeMs);
+  played.running[1]?.ear.connected();
+  played.clock.advance(limits.lostHandshakeMs);
+  assert.equal(losses(played), [], "a SYN was lost");
+});
+
+test("a far backend's handshakes are given four times what they take", () => {
+  const played = stuckHandshake(300);
+  played.clock.advance(599);
+  assert.is(played.running.length, 1);
+  played.clock.advance(400);
+  assert.is(played.running.length, 3);
+  assert.equal(losses(played), []);
+});
+
+test("hours on a path that loses packets: whatever the PINGs say, no handshakes are taken for lost large packets", () => {
+  const ways = [
+    { lost: 0.01, rttMs: () => 1, resendMs: 201 },
+    { lost: 0.05, rttMs: () => 1, resendMs: 201 },
+    { lost: 0.02, rttMs: (share: number) => 300 + 400 * share, resendMs: 900 },
+  ];
+  for (const { lost, rttMs, resendMs } of ways) {
+    const random = seeded(7);
+    const share = (): number => random.below(1000) / 1000;
+    const clock = manualClock();
+    const learnt: Evidence[] = [];
+    /** A packet and its answer; the kernel sends again later each time. */
+    const trip = (firstMs: number): number => {
+      let [ms, waitMs] = [rttMs(share()), firstMs];
+      for (; random.chance(1 - (1 - lost) ** 2); waitMs *= 2) ms += waitMs;
+      return ms;
+    };
+    /** The larger part of what three packets each way take. */
+    const flight = (): number => Math.max(trip(resendMs), trip(resendMs));
+    const prober = new Prober({
+      clock,
+      random: share,
+      times: { intervalMs: 1000, timeoutMs: 3000 },
+      held: () => ready,
+      learn: (evidence) => learnt.push(evidence),
+      dialMs: () => 1000 + 10 * rttMs(0.5),
+      mayLoseLarge: () => false,
+      passesSmall: () => true,
+      probe(ear) {
+        let isOver = false;
+        const after = (ms: number, run: () => void): unknown => clock.after(ms, () => !isOver && run());
+        after(trip(1000), () => {
+          ear.connected();
+          after(flight(), () => {
+            ear.dialed("answer", "");
+            after(flight(), () => ear.answered("ready", ""));
+          });
+        });
+        return () => {
+          isOver = true;
+        };
+      },
+    });
+    prober.start();
+    clock.advance(3 * 3_600_000);
+    assert.equal(learnt.filter(({ kind }) => kind === "packets-lost").length, 0, `${100 * lost} % lost`);
+    assert.ok(prober.counts.answers > 3600);
+  }
+});
+
+test("what /readyz has answered since on another socket shows that large packets pass", () => {
+  const played = play(silent);
+  played.clock.advance(800);
+  played.mayLoseLarge = true;
+  for (const { ear } of played.running) ear.connected();
+  played.clock.advance(300);
+  const [, second] = played.running;
+  second?.ear.dialed("answer", "");
+  second?.ear.answered("ready", "");
+  played.clock.advance(600);
+  assert.equal(losses(played), []);
 });
 
 test("one that is stopped is not hastened", () => {

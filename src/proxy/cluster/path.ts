@@ -288,6 +288,7 @@ export class Path {
         return Math.max(limits.probeDialMs, 2 * suspectAfterMs);
       },
       mayLoseLarge: (name) => pools.poolOf(name)?.mayLoseLarge === true,
+      passesSmall: (name, since) => pools.poolOf(name)?.passesSmall(since) === true,
       answered: (name, ms) => pools.poolOf(name)?.hurry(ms),
     });
   }

@@ -162,9 +162,14 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** True while an upstream connection that was in use is silent and another upstream connection is answered. */
+  /** True while an upstream connection that was in use is silent and another upstream connection is answered, none of its PINGs late. */
   get mayLoseLarge(): boolean {
     return this.#witness.mayLoseLarge;
+  }
+
+  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  passesSmall(since: number): boolean {
+    return this.#witness.passesSmall(since);
   }
 
   /** When silence becomes suspicious and certain, as far away as the backend is now. */
@@ -258,8 +263,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   ponged(connection: Connection, ms: number): void {
+    const isLate = ms > limits.latePingMs && ms > limits.latePingMs + 2 * this.rtt.quantile(0.5);
     this.#pulse.rtt.add(ms);
-    this.#witness.ponged(connection);
+    this.#witness.ponged(connection, isLate);
   }
 
   faulted(error: unknown): void {

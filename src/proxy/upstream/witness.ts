@@ -27,6 +27,8 @@ export class Witness {
   #isSuspect = false;
   /** Its silence was told, and nothing else since. */
   #isSilent = false;
+  /** When a PING was last answered so late that it had been lost once: a clock reading. */
+  #lossAt = Number.NEGATIVE_INFINITY;
   /** It was removed: whether it is well is nobody's question any more. */
   #isDismissed = false;
 
@@ -62,14 +64,27 @@ export class Witness {
   }
 
   /**
-   * True while an upstream connection that was in use is silent and another upstream connection is answered. A lost packet explains it, a hole under one
-   * connection, or a path MTU: a probe whose answer takes a large packet tells which.
+   * True while an upstream connection that was in use is silent and another upstream connection is answered, none of its PINGs late. A lost packet explains
+   * it, a hole under one connection, or a path MTU: a probe whose answer takes a large packet tells which.
    */
   get mayLoseLarge(): boolean {
+    if (this.#isLossy) return false;
     const isStuck = this.#parts
       .connections()
       .some((connection) => connection.isSuspect && connection.wasInUse);
     return isStuck && this.hasAnswering;
+  }
+
+  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  passesSmall(since: number): boolean {
+    return (
+      !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))
+    );
+  }
+
+  /** Small packets are lost as well: what is silent says nothing of large ones. */
+  get #isLossy(): boolean {
+    return this.#parts.clock.now() - this.#lossAt < limits.lossyMs;
   }
 
   /** Nothing came on this upstream connection for so long. */
@@ -94,7 +109,8 @@ export class Witness {
   }
 
   /** A PING was answered: that is more than octets. */
-  ponged(connection: Connection): void {
+  ponged(connection: Connection, isLate: boolean): void {
+    if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.heard(connection);
     else if (this.#isSilent) this.#speak();
   }

@@ -99,6 +99,42 @@ export const health: readonly Defect[] = [
     ["health/prober", "is overruled by one that was answered since"],
   ),
   defect(
+    "large packets are taken for lost on a path that loses small ones as well",
+    {
+      file: "proxy/upstream/witness.ts",
+      find: "if (this.#isLossy) return false;",
+      replace: "",
+    },
+    ["flows/large-packets", "loses small packets as well"],
+  ),
+  defect(
+    "a handshake that stops is waited for until the probe's time is over",
+    {
+      file: "health/prober.ts",
+      find: "        this.#awaitHandshake(run);\n",
+      replace: "",
+    },
+    ["flows/large-packets", "the same reason within 1.5 s"],
+  ),
+  defect(
+    "a process that stands still has lost large packets",
+    {
+      file: "health/prober.ts",
+      find: "|| !areLost || !passesSmall(answerableAt)",
+      replace: "|| !areLost",
+    },
+    ["flows/large-packets", "a process that stands still"],
+  ),
+  defect(
+    "one handshake that stops is enough to take large packets for lost",
+    {
+      file: "health/prober.ts",
+      find: "const areLost = tried.every(",
+      replace: "const areLost = tried.some(",
+    },
+    ["health/prober", "while one handshake of three passes"],
+  ),
+  defect(
     "it is asked as often as anything goes wrong",
     {
       file: "health/prober.ts",

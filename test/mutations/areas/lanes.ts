@@ -266,8 +266,8 @@ export const connections: readonly Defect[] = [
     "a probe that is slow while an upstream connection recovers makes it a path MTU",
     {
       file: "health/prober.ts",
-      find: "if (this.#running.has(run) && mayLoseLarge()) learn",
-      replace: "learn",
+      find: "if (this.#running.has(run) && !isOvertaken && mayLoseLarge())",
+      replace: "if (run.begunAt >= 0)",
     },
     ["health/prober", "a session is stuck in an answer"],
   ),

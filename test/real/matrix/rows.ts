@@ -249,8 +249,7 @@ export const rows: readonly Row[] = [
       },
       observeMs: 10_000,
       targets: {
-        // Requests to it are small: when the first large one is sent is not known.
-        ...(way === "from" ? { suspect: { median: 1_500, most: 1_500 } } : {}),
+        suspect: { median: 1_500, most: 1_500 },
         never: [],
         get: 2_500,
         isWhole: true,
