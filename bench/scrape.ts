@@ -48,7 +48,7 @@ const looks = [
   "/api/v1/clients?limit=20",
   "/api/v1/locks?limit=20",
   "/api/v1/incidents",
-  "/api/v1/figures",
+  "/api/v1/stats",
 ] as const;
 
 /** `cpuMs` of the main thread; `lateMs`: how late its loop was at worst, by its own figure. */
@@ -74,8 +74,8 @@ const pid = proxy.pid ?? 0;
 
 /** Since it was asked last. */
 async function lateness(): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${api}/api/v1/figures`);
-  return ((await answer.json()) as { readonly loopMs: number }).loopMs;
+  const answer = await fetch(`http://127.0.0.1:${api}/api/v1/stats`);
+  return ((await answer.json()) as { readonly eventLoopDelayMs: number }).eventLoopDelayMs;
 }
 
 async function costOf(run: () => Promise<unknown>): Promise<Cost> {

@@ -167,8 +167,8 @@ export class Windows {
       },
       times,
     );
-    const figures = (): JsonObject => figuresOf(snapshot(), own.read());
-    const api = createApi({ ...times, pages, incident: (id) => store.byId(id), figures });
+    const stats = (): JsonObject => figuresOf(snapshot(), own.read());
+    const api = createApi({ ...times, pages, incident: (id) => store.byId(id), stats });
     const { version, current } = parts;
     const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
     const described = openapiRoutes(pages, version);

@@ -342,7 +342,7 @@ export type Happening =
       readonly target: string;
       readonly by: string;
       /** In the operator's own words; "" for none. */
-      readonly why: string;
+      readonly reason: string;
       readonly outcome: string;
     }
   /** Asked for, and not done: it was not possible, or came from a page of somebody else's. */

@@ -5,7 +5,7 @@
 
 import { limits } from "../base/limits.ts";
 import type { Entry } from "../events/journal.ts";
-import { addToll, type EvidenceRow, noToll, type Toll } from "./incident.ts";
+import { addImpact, type EvidenceRow, type Impact, noImpact } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 
 type Changed = Extract<Entry, { kind: "backend.changed" }>;
@@ -31,7 +31,7 @@ export class BackendCourse {
   #falls: number[] = [];
   /** Told since the doubt began, before there is an incident to take it. */
   rows: EvidenceRow[] = [];
-  toll: Toll = noToll();
+  impact: Impact = noImpact();
   clients: string[] = [];
 
   constructor(name: string, cluster = "") {
@@ -85,9 +85,9 @@ export class BackendCourse {
   }
 
   /** What it costs while it is in doubt. */
-  charge(toll: Partial<Toll>, client: string): void {
+  charge(impact: Partial<Impact>, client: string): void {
     if (this.doubtAt < 0) return;
-    addToll(this.toll, toll);
+    addImpact(this.impact, impact);
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
@@ -95,7 +95,7 @@ export class BackendCourse {
   told(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
-    this.toll = noToll();
+    this.impact = noImpact();
     this.clients = [];
   }
 

@@ -3,7 +3,7 @@
 import { limits } from "../base/limits.ts";
 import type { Entry } from "../events/journal.ts";
 import { BackendCourse } from "./backend-course.ts";
-import { addAffected, addToll, type EvidenceRow, type Incident, type Toll } from "./incident.ts";
+import { addAffected, addImpact, type EvidenceRow, type Impact, type Incident } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { IncidentStore } from "./store.ts";
 
@@ -108,7 +108,7 @@ export class BackendFold {
       at,
     );
     if (opened !== undefined) {
-      addToll(opened.toll, course.toll);
+      addImpact(opened.impact, course.impact);
       for (const client of course.clients) addAffected(opened.affected, client);
     }
     course.told();
@@ -240,12 +240,12 @@ export class BackendFold {
   }
 
   /** Rebalancing is no backend's fault, nor is a resource that none serves any more. */
-  #charge(backend: string, toll: Partial<Toll>, client: string, reason: string): void {
+  #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;
     const incident = stale ?? this.#downOf(backend);
-    if (incident === undefined) return this.#courses.get(backend)?.charge(toll, client);
-    addToll(incident.toll, toll);
+    if (incident === undefined) return this.#courses.get(backend)?.charge(impact, client);
+    addImpact(incident.impact, impact);
     if (client !== "") addAffected(incident.affected, client);
   }
 }

@@ -15,7 +15,7 @@ export type EvidenceRow = {
 };
 
 /** What was done about it, and what it cost. */
-export type Toll = {
+export type Impact = {
   watchesMoved: number;
   slowestMoveMs: number;
   watchesEnded: number;
@@ -40,7 +40,7 @@ export type Incident = {
   readonly evidence: EvidenceRow[];
   /** Rows that were left out in the middle. */
   omitted: number;
-  readonly toll: Toll;
+  readonly impact: Impact;
   readonly affected: Affected;
   lastSeenAt: number;
   /** -1 while it lasts. */
@@ -48,16 +48,16 @@ export type Incident = {
   ending: string;
 };
 
-export function noToll(): Toll {
+export function noImpact(): Impact {
   return { watchesMoved: 0, slowestMoveMs: 0, watchesEnded: 0, tunnelsEnded: 0, requestsFailed: 0 };
 }
 
-export function addToll(toll: Toll, more: Partial<Toll>): void {
-  toll.watchesMoved += more.watchesMoved ?? 0;
-  toll.slowestMoveMs = Math.max(toll.slowestMoveMs, more.slowestMoveMs ?? 0);
-  toll.watchesEnded += more.watchesEnded ?? 0;
-  toll.tunnelsEnded += more.tunnelsEnded ?? 0;
-  toll.requestsFailed += more.requestsFailed ?? 0;
+export function addImpact(impact: Impact, more: Partial<Impact>): void {
+  impact.watchesMoved += more.watchesMoved ?? 0;
+  impact.slowestMoveMs = Math.max(impact.slowestMoveMs, more.slowestMoveMs ?? 0);
+  impact.watchesEnded += more.watchesEnded ?? 0;
+  impact.tunnelsEnded += more.tunnelsEnded ?? 0;
+  impact.requestsFailed += more.requestsFailed ?? 0;
 }
 
 /** Names are clipped: a client chooses its own User-Agent. */

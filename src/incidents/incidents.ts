@@ -66,7 +66,7 @@ export class Incidents {
     });
   }
 
-  #ended({ id, kind, subject, backend, startedAt, endedAt, toll, affected, ending }: Incident): void {
+  #ended({ id, kind, subject, backend, startedAt, endedAt, impact, affected, ending }: Incident): void {
     this.#journal.write({
       kind: "incident.ended",
       id,
@@ -74,7 +74,7 @@ export class Incidents {
       subject,
       backend,
       lastedMs: Math.round(endedAt - startedAt),
-      watchesMoved: toll.watchesMoved,
+      watchesMoved: impact.watchesMoved,
       clients: affected.count,
       reason: ending,
     });

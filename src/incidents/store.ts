@@ -1,6 +1,6 @@
 /** All incidents: those that last, by what they are, and the latest of those that are over. Bounded, without I/O. */
 import { limits } from "../base/limits.ts";
-import { addEvidence, type EvidenceRow, type Incident, noToll } from "./incident.ts";
+import { addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 
 /** What opens an incident, or adds to the one that is open. */
@@ -85,7 +85,7 @@ export class IncidentStore {
       detectedAt: at,
       evidence: [],
       omitted: 0,
-      toll: noToll(),
+      impact: noImpact(),
       affected: { names: [], count: 0 },
       lastSeenAt: at,
       endedAt: -1,

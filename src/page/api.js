@@ -17,10 +17,10 @@ export function list(name, query = {}) {
 }
 
 /**
- * @returns {Promise<import("./rows.d.ts").Figures>}
+ * @returns {Promise<import("./rows.d.ts").Stats>}
  */
 export function figures() {
-  return ask("/api/v1/figures");
+  return ask("/api/v1/stats");
 }
 
 /**

@@ -99,7 +99,7 @@ function CertificatesNow() {
 
 function useRates() {
   const [points, setPoints] = useState(/** @type {readonly import("./views/rates.js").Point[]} */ ([]));
-  const before = useRef(/** @type {import("./rows.d.ts").Figures | undefined} */ (undefined));
+  const before = useRef(/** @type {import("./rows.d.ts").Stats | undefined} */ (undefined));
   const { value } = usePolled(figures, often, "");
   useEffect(() => {
     if (value === undefined) return;

@@ -19,7 +19,7 @@ export function standing(backends) {
 
 /**
  * @param {{
- *   figures: import("./rows.d.ts").Figures | undefined,
+ *   figures: import("./rows.d.ts").Stats | undefined,
  *   backends: readonly import("./rows.d.ts").Backend[],
  *   failure: string,
  *   filter: string,
@@ -35,7 +35,7 @@ export function Header({ figures, backends, failure, filter, onFilter, theme, on
     <p class="standing" role="status">
       ${failure === "" ? html`<${Mark} mark=${markOf(state)}>${text}<//>` : html`<${Mark} mark=${markOf("critical")}>No answer: ${failure}<//>`}
     </p>
-    <span class="age">${figures !== undefined && html`v${figures.version}, up ${age(figures.upMs)}`}</span>
+    <span class="age">${figures !== undefined && html`v${figures.version}, up ${age(figures.uptimeMs)}`}</span>
     <label>
       <span class="hidden">Filter watches, clients and locks</span>
       <input id="filter" type="search" placeholder="/ filter" value=${filter} maxlength="200"

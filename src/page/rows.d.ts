@@ -40,8 +40,8 @@ export type Incident = {
   readonly detectionMs: number;
   readonly endedAt: string | null;
   readonly durationMs: number;
-  readonly ending: string;
-  readonly toll: Readonly<Record<string, number>>;
+  readonly resolution: string;
+  readonly impact: Readonly<Record<string, number>>;
   readonly affected: { readonly count: number; readonly names: readonly string[] };
   readonly evidence: readonly Evidence[];
   readonly evidenceOmitted: number;
@@ -78,7 +78,11 @@ export type Backend = {
   readonly suspectMs: number;
   /** An operator wants it let go. */
   readonly isDrained: boolean;
-  readonly lanes: readonly { readonly kind: string; readonly open: number; readonly streams: number }[];
+  readonly upstreamConnections: readonly {
+    readonly kind: string;
+    readonly open: number;
+    readonly streams: number;
+  }[];
   readonly requests: { readonly watches: number; readonly plain: number; readonly longRunning: number };
   readonly stalledResources: readonly string[];
   readonly certificates: readonly CertificateRow[];
@@ -92,12 +96,12 @@ export type Watch = Asker & {
   readonly backend: string;
   readonly state: string;
   readonly ageMs: number;
-  readonly version: string;
+  readonly resourceVersion: string;
   readonly lastEventAgeMs: number | null;
   readonly lastBookmarkAgeMs: number | null;
   readonly events: number;
   readonly moves: number;
-  readonly hasShadow: boolean;
+  readonly isHedged: boolean;
 };
 
 export type ClientRow = Asker & {
@@ -110,7 +114,7 @@ export type ClientRow = Asker & {
   readonly relists: number;
   readonly errors: number;
   readonly bytes: number;
-  readonly odd: readonly string[];
+  readonly anomalies: readonly string[];
 };
 
 export type Lock = {
@@ -127,14 +131,14 @@ export type Lock = {
 };
 
 /** Counters since the process began; the page draws their growth. */
-export type Figures = {
+export type Stats = {
   readonly at: string;
   readonly name: string;
   readonly version: string;
-  readonly upMs: number;
+  readonly uptimeMs: number;
   readonly requests: Readonly<Record<string, number>>;
   readonly watchEvents: number;
   readonly cpuMs: number;
-  readonly loopMs: number;
+  readonly eventLoopDelayMs: number;
   readonly rssBytes: number;
 };

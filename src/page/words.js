@@ -55,7 +55,7 @@ const marks = new Map([
   ["live", { sign: "✓", tone: "good" }],
   ["suspect", { sign: "?", tone: "warn" }],
   ["draining", { sign: "⇣", tone: "warn" }],
-  ["waiting", { sign: "…", tone: "warn" }],
+  ["parked", { sign: "…", tone: "warn" }],
   ["stale", { sign: "!", tone: "bad" }],
   ["soon", { sign: "!", tone: "warn" }],
   ["warning", { sign: "!", tone: "warn" }],

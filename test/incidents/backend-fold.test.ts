@@ -57,7 +57,7 @@ test("a black hole is told by name when its doubt has lasted, with what proves i
       ["dial", 1000, 0],
     ],
   );
-  assert.equal([incident.toll.watchesMoved, incident.toll.slowestMoveMs], [131, 702]);
+  assert.equal([incident.impact.watchesMoved, incident.impact.slowestMoveMs], [131, 702]);
 });
 
 test("a kernel that takes the socket says that only the process is frozen; one that refuses, that it is dead", () => {
@@ -176,7 +176,7 @@ test("a cache that stands still is told, and over when all of its resources go o
   assert.equal(played.told, ["+ backend-stale a"]);
   assert.is(played.only.startedAt, 60_000 - 10_500);
   played.write({ kind: "watches.moved", reason: "stale", from: "a", to: "b", count: 3, slowestMs: 40 });
-  assert.is(played.only.toll.watchesMoved, 3);
+  assert.is(played.only.impact.watchesMoved, 3);
   played.write({ kind: "cache.recovered", backend: "a", resource: "/pods", version: "9" });
   assert.is(played.active.length, 1);
   played.write({ kind: "cache.recovered", backend: "a", resource: "/secrets", version: "9" });
@@ -200,9 +200,9 @@ test("who was affected is named: a tunnel that ended, a request that failed; nob
     { kind: "watches.moved", reason: "rebalance", from: "a", to: "b", count: 9, slowestMs: 1 },
     { kind: "watches.ended", reason: "not_found", from: "a", count: 3, resource: "/pods", version: "7" },
   );
-  const { toll, affected } = played.only;
+  const { impact, affected } = played.only;
   assert.equal(
-    [toll.requestsFailed, toll.tunnelsEnded, toll.watchesMoved, toll.watchesEnded],
+    [impact.requestsFailed, impact.tunnelsEnded, impact.watchesMoved, impact.watchesEnded],
     [1, 1, 0, 0],
     "neither evening nor a CRD that was deleted",
   );

@@ -1,7 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
-import { addAffected, addEvidence, addToll, type Incident, noToll } from "../../src/incidents/incident.ts";
+import {
+  addAffected,
+  addEvidence,
+  addImpact,
+  type Incident,
+  noImpact,
+} from "../../src/incidents/incident.ts";
 
 const test = suite("incidents/incident");
 
@@ -16,7 +22,7 @@ function incident(): Incident {
     detectedAt: 0,
     evidence: [],
     omitted: 0,
-    toll: noToll(),
+    impact: noImpact(),
     affected: { names: [], count: 0 },
     lastSeenAt: 0,
     endedAt: -1,
@@ -41,11 +47,11 @@ test("of those affected a few are named, each once, and all are counted", () => 
   assert.equal([affected.names.length, affected.count], [limits.incidentClients, 100]);
 });
 
-test("a toll adds up, and keeps the slowest", () => {
-  const toll = noToll();
-  addToll(toll, { watchesMoved: 2, slowestMoveMs: 9 });
-  addToll(toll, { watchesMoved: 3, slowestMoveMs: 4, requestsFailed: 1 });
-  assert.equal([toll.watchesMoved, toll.slowestMoveMs, toll.requestsFailed], [5, 9, 1]);
+test("an impact adds up, and keeps the slowest", () => {
+  const impact = noImpact();
+  addImpact(impact, { watchesMoved: 2, slowestMoveMs: 9 });
+  addImpact(impact, { watchesMoved: 3, slowestMoveMs: 4, requestsFailed: 1 });
+  assert.equal([impact.watchesMoved, impact.slowestMoveMs, impact.requestsFailed], [5, 9, 1]);
 });
 
 test.run();

@@ -22,7 +22,7 @@ type ApiScene = {
   readonly routes: Routes;
 };
 
-const ownFigures = { name: "prod", cpuMs: 100, loopMs: 0.2, rssBytes: 80e6 };
+const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
 
 /** Two backends of which one was killed; one client with a watch and a lock. `items` are those of a list's first page. */
 export function apiScene(): ApiScene {
@@ -69,12 +69,12 @@ export function apiScene(): ApiScene {
     if (page === undefined || typeof page === "string") throw new Error(page);
     return JSON.parse(JSON.stringify(page["items"]));
   };
-  const figures = (): JsonObject =>
+  const stats = (): JsonObject =>
     figuresOf(
       { version: "0.1.0", requests: [{ verb: "GET", code: 200, backend: "a", count: 12 }], watchEvents: 7 },
-      { ...ownFigures, at: new Date(path.clock.wall()).toISOString(), upMs: path.clock.now() },
+      { ...ownFigures, at: new Date(path.clock.wall()).toISOString(), uptimeMs: path.clock.now() },
     );
   const incident = (id: number): ReturnType<typeof incidents.store.byId> => incidents.store.byId(id);
-  const routes = createApi({ ...timesOf(path.clock), pages, incident, figures });
+  const routes = createApi({ ...timesOf(path.clock), pages, incident, stats });
   return { items, path, routes };
 }

@@ -28,7 +28,7 @@ export type Shown = {
   readonly subject: string;
   readonly backend: string;
   readonly summary: string;
-  readonly toll: { readonly watchesMoved: number; readonly requestsFailed: number };
+  readonly impact: { readonly watchesMoved: number; readonly requestsFailed: number };
   readonly affected: { readonly count: number; readonly names: readonly string[] };
   readonly evidence: readonly { readonly detector: string; readonly text: string }[];
 };

@@ -69,14 +69,14 @@ const watches = opened.map(({ by, resource, silentMs, events, moves, version }, 
   lastBookmarkAgeMs: Math.min(silentMs, 41_000 + at),
   events,
   moves,
-  hasShadow: false,
+  isHedged: false,
 }));
 
 const clients = [
-  { by: kubelet, requests: 41_202, watches: 812, relists: 0, odd: [] },
-  { by: argocd, requests: 12_733, watches: 96, relists: 41, odd: ["relisting"] },
-  { by: scheduler, requests: 9_120, watches: 14, relists: 0, odd: [] },
-  { by: stranger, requests: 212, watches: 3, relists: 0, odd: ["new", "anonymous"] },
+  { by: kubelet, requests: 41_202, watches: 812, relists: 0, anomalies: [] },
+  { by: argocd, requests: 12_733, watches: 96, relists: 41, anomalies: ["relisting"] },
+  { by: scheduler, requests: 9_120, watches: 14, relists: 0, anomalies: [] },
+  { by: stranger, requests: 212, watches: 3, relists: 0, anomalies: ["new", "anonymous"] },
 ].map(({ by, ...rest }, at) => ({
   cluster: "",
   ...by,
@@ -124,7 +124,7 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
       startedAt: timeAt(43_100),
       detectedAt: timeAt(41_000),
       detectionMs: 2_100,
-      toll: { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 0 },
+      impact: { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 0 },
       affected: { count: 0, names: [] },
       evidence: [
         row(42_400, "ping", 612, 500, "suspect: PING unanswered for 612 ms"),

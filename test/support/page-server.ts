@@ -32,7 +32,7 @@ const watch = {
   lastBookmarkAgeMs: 41_000,
   events: 412,
   moves: 1,
-  hasShadow: false,
+  isHedged: false,
 };
 const lock = { cluster: "", resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
 const client = {
@@ -45,7 +45,7 @@ const client = {
   relists: 0,
   errors: 0,
   bytes: 812_345,
-  odd: [],
+  anomalies: [],
 };
 
 const lists: Readonly<Record<string, readonly object[]>> = {
@@ -67,7 +67,7 @@ const lists: Readonly<Record<string, readonly object[]>> = {
   ],
   clients: [
     { ...client, subject: "system:node:n1", subjectSource: "vouched", agent: "kubelet" },
-    { ...client, agent: "<img src=x onerror=alert(1)>", client: "10.9.3.7", odd: ["new", "anonymous"] },
+    { ...client, agent: "<img src=x onerror=alert(1)>", client: "10.9.3.7", anomalies: ["new", "anonymous"] },
   ],
   locks: [
     { ...lock, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: nobody },
@@ -121,7 +121,7 @@ export async function serveCanned(shown = lists): Promise<Canned> {
         if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
         const name = path.slice("/api/v1/".length);
         if (name === "backends") return json(200, listOf(shown, name, query, posted));
-        if (name === "figures") return json(200, figuresAt(now + Date.now() - begunAt));
+        if (name === "stats") return json(200, figuresAt(now + Date.now() - begunAt));
         return json(200, listOf(shown, name, query));
       };
     },

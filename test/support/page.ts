@@ -1,5 +1,5 @@
 /** What the JSON API might say, for tests of the page. */
-import type { Backend, Change, Figures, Incident } from "../../src/page/rows.d.ts";
+import type { Backend, Change, Incident, Stats } from "../../src/page/rows.d.ts";
 
 export const now = Date.parse("2026-11-22T12:00:00Z");
 
@@ -32,7 +32,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     pingP99Ms: 0.8,
     suspectMs: 500,
     isDrained: false,
-    lanes: [{ kind: "long", open: 2, streams: 268 }],
+    upstreamConnections: [{ kind: "long", open: 2, streams: 268 }],
     requests: { watches: 268, plain: 3, longRunning: 2 },
     stalledResources: [],
     certificates: [
@@ -64,8 +64,8 @@ export function incident(changed: Partial<Incident> = {}): Incident {
     detectionMs: 1_000,
     endedAt: null,
     durationMs: 41_000,
-    ending: "",
-    toll: { watchesMoved: 131, watchesEnded: 0, tunnelsEnded: 3, requestsFailed: 0 },
+    resolution: "",
+    impact: { watchesMoved: 131, watchesEnded: 0, tunnelsEnded: 3, requestsFailed: 0 },
     affected: { count: 3, names: ["10.0.0.7 kubectl/v1.36.1"] },
     evidence: [
       {
@@ -83,18 +83,18 @@ export function incident(changed: Partial<Incident> = {}): Incident {
   };
 }
 
-export function figuresAt(ms: number): Figures {
+export function figuresAt(ms: number): Stats {
   const at = new Date(ms).toISOString();
   const requests = { "2xx": 0, "5xx": 0 };
   return {
     at,
     name: "prod-eu1",
     version: "0.1.0",
-    upMs: 273_600_000 + ms - now,
+    uptimeMs: 273_600_000 + ms - now,
     requests,
     watchEvents: 0,
     cpuMs: 0,
-    loopMs: 0,
+    eventLoopDelayMs: 0,
     rssBytes: 0,
   };
 }

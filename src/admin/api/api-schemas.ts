@@ -81,8 +81,8 @@ const incident = object({
   lastSeenAt: time("When the latest of it was seen."),
   endedAt: maybeTime("When it was over."),
   durationMs: count("Until it was over, or now."),
-  ending: text('Why it is over; "" while it lasts.'),
-  toll: object({
+  resolution: text('Why it is over; "" while it lasts.'),
+  impact: object({
     watchesMoved: count("Watches that went on elsewhere, unseen."),
     slowestMoveMs: number("The slowest of those moves."),
     watchesEnded: count("Watches that could not."),
@@ -110,7 +110,7 @@ const backend = object({
     failed: count("Probes that were not."),
     lastMs: count("What the last one took."),
   }),
-  lanes: list(
+  upstreamConnections: list(
     object({
       class: text("Of trust."),
       kind: text("Of requests: long or plain."),
@@ -150,29 +150,29 @@ const watch = object({
   backend: text("Who serves it now."),
   state: oneOf(
     "How it is.",
-    "unanswered",
+    "pending",
     "opening",
     "listing",
     "live",
     "opaque",
     "hung",
     "stale",
-    "waiting",
+    "parked",
     "ended",
   ),
   startedAt: time("When it was asked for."),
   ageMs: maybeMs("How long ago."),
   bytes: count("Sent to its client."),
   queuedBytes: count("That wait for its client."),
-  askedFrom: text("The version that it was asked from."),
-  version: text("How far it has come."),
+  startResourceVersion: text("The version that it was asked from."),
+  resourceVersion: text("How far it has come."),
   lastEventAgeMs: maybeMs("Since its latest event."),
   lastBookmarkAgeMs: maybeMs("Since its latest bookmark."),
   events: count("Delivered."),
   moves: count("From backend to backend."),
-  hasShadow: flag("Is there a second leg just now?"),
-  mayMove: flag("Could it go on elsewhere now, with nothing lost and nothing twice?"),
-  violations: count("Events older than one before."),
+  isHedged: flag("Is there a second leg just now?"),
+  isResumable: flag("Could it go on elsewhere now, with nothing lost and nothing twice?"),
+  versionRegressions: count("Events older than one before."),
 });
 
 const cluster = text("Whose; empty where there is but one.");
@@ -188,7 +188,7 @@ const client = object({
   relists: count("Lists of what it had a watch of."),
   errors: count("Answers from 400 on, and none at all."),
   bytes: count("Sent to it."),
-  odd: words("What looks odd: new, no-agent, anonymous, failing, relisting, re-watching."),
+  anomalies: words("What looks anomalies: new, no-agent, anonymous, failing, relisting, re-watching."),
 });
 
 const lock = object({
@@ -229,8 +229,8 @@ const lock = object({
   ),
 });
 
-const figures = object({
-  kind: { const: "Figures" },
+const stats = object({
+  kind: { const: "Stats" },
   version: text("Of this program."),
   requests: {
     type: "object",
@@ -240,9 +240,9 @@ const figures = object({
   watchEvents: count("Delivered since the start."),
   at: time("When this was said."),
   name: text("metadata.name of the configuration."),
-  upMs: count("Since the start."),
+  uptimeMs: count("Since the start."),
   cpuMs: count("Of the processor, all threads together."),
-  loopMs: number("How late the event loop was at worst since this was asked last."),
+  eventLoopDelayMs: number("How late the event loop was at worst since this was asked last."),
   rssBytes: count("Resident memory."),
 });
 
@@ -265,7 +265,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Client: client,
   Lock: lock,
   Certificate: certificate,
-  Figures: figures,
+  Stats: stats,
   Failure: failure,
   Operation: operation,
   Index: index,

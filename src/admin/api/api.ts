@@ -11,7 +11,7 @@ export type Pages = ReadonlyMap<string, Page>;
 export type ApiParts = {
   readonly pages: Pages;
   readonly incident: (id: number) => Incident | undefined;
-  readonly figures: () => JsonObject;
+  readonly stats: () => JsonObject;
 } & Pick<Times, "timeOf" | "now">;
 
 const root = "/api/v1/";
@@ -22,7 +22,7 @@ const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root
 /** What is one object and no list. */
 const singles = new Map<string, (parts: ApiParts) => Json>([
   ["", (parts) => indexOf(parts)],
-  ["figures", ({ figures }) => figures()],
+  ["stats", ({ stats }) => stats()],
 ]);
 
 /** Undefined for a path that there is not. */
@@ -42,7 +42,7 @@ export function createApi(parts: ApiParts): Routes {
 }
 
 function indexOf({ pages }: ApiParts): Json {
-  return { kind: "Index", paths: Array.from([...pages.keys(), "figures"], (name) => root + name) };
+  return { kind: "Index", paths: Array.from([...pages.keys(), "stats"], (name) => root + name) };
 }
 
 function listed(page: ReturnType<Page>, { timeOf, now }: ApiParts): Reply {

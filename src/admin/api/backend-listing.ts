@@ -74,7 +74,12 @@ function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Js
     isDrained,
     suspectMs: Math.round(suspectMs),
     probes: { ok: probes.answers, failed: probes.failures, lastMs: Math.round(probes.lastMs) },
-    lanes: lanes.map(({ trust, kind, open, streams }) => ({ class: trust, kind, open, streams })),
+    upstreamConnections: lanes.map(({ trust, kind, open, streams }) => ({
+      class: trust,
+      kind,
+      open,
+      streams,
+    })),
     requests: { watches: load.watches, plain: load.plain, longRunning: load.longRunning },
     stalledResources: sources.stalledWith(name),
     certificates: sources

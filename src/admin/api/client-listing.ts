@@ -12,7 +12,8 @@ export type Talking = { readonly cluster: string; readonly talk: Pick<Talk, "led
 type Row = { readonly cluster: string; readonly caller: Caller; readonly ledger: Ledger };
 
 export function clientListing(talks: () => readonly Talking[], { now, timeOf, ageOf }: Times): Listing<Row> {
-  const odd = ({ caller, ledger }: Row): readonly string[] => caller.oddities(now(), ledger.isWarm(now()));
+  const anomalies = ({ caller, ledger }: Row): readonly string[] =>
+    caller.oddities(now(), ledger.isWarm(now()));
   return {
     kind: "ClientList",
     rows: () =>
@@ -27,7 +28,7 @@ export function clientListing(talks: () => readonly Talking[], { now, timeOf, ag
       subject: ({ caller }) => caller.subject.name,
       subjectSource: ({ caller }) => caller.subject.source,
       pod: ({ caller }) => caller.subject.pod,
-      odd: (row) => odd(row).join(),
+      anomalies: (row) => anomalies(row).join(),
       since: ({ caller }) => caller.since,
       lastSeen: ({ caller }) => caller.lastAt,
       requests: ({ caller }) => caller.requests,
@@ -48,7 +49,7 @@ export function clientListing(talks: () => readonly Talking[], { now, timeOf, ag
       relists: row.caller.relists,
       errors: row.caller.errors,
       bytes: row.caller.bytes,
-      odd: odd(row),
+      anomalies: anomalies(row),
     }),
   };
 }

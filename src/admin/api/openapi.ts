@@ -49,7 +49,7 @@ export function openapiOf(pages: Pages, version: string): Schema {
       "/api/v1/": { get: read("index", "The paths that there are.", ref("Index")) },
       ...Object.fromEntries(lists),
       "/api/v1/incidents/{id}": incidentPath,
-      "/api/v1/figures": { get: read("figures", "Counters since the process began.", ref("Figures")) },
+      "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
       "/api/v1/events": eventsPath,
       ...Object.fromEntries(operationPaths.map((one) => operationPath(one))),
     },
@@ -131,7 +131,7 @@ const eventsPath: Schema = {
 /** `{name}` and `{id}` in a path are its parameters. */
 function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
-  const why = { type: "string", maxLength: limits.operatorChars, description: "For the log." };
+  const reason = { type: "string", maxLength: limits.operatorChars, description: "For the log." };
   return [
     path,
     {
@@ -142,7 +142,7 @@ function operationPath({ path, operation, about }: OperationPath): readonly [str
           ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
           { name: "x-watchkeeper-operator", in: "header", required: true, schema: { type: "string" } },
         ],
-        requestBody: { required: true, content: json({ type: "object", properties: { why } }) },
+        requestBody: { required: true, content: json({ type: "object", properties: { reason } }) },
         responses: {
           "200": answer("Done.", ref("Operation")),
           "403": failure("Not for whoever asks, or operations are off."),

@@ -70,10 +70,10 @@ function decoded(part: string | undefined): string | undefined {
   }
 }
 
-/** `why` may be said in the body, for the journal. */
+/** The body may have a `reason`, which goes to the journal. */
 function operatorOf({ by, body }: Posted): Operator {
-  const { why } = body;
-  return { by, why: typeof why === "string" ? why.slice(0, limits.operatorChars) : "" };
+  const { reason } = body;
+  return { by, reason: typeof reason === "string" ? reason.slice(0, limits.operatorChars) : "" };
 }
 
 function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {

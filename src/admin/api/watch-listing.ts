@@ -30,12 +30,12 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
   };
 }
 
-/** As it is known; one that is not answered yet is "unanswered", one that nobody here can read "opaque". */
+/** As it is known; one that is not answered yet is "pending", one that nobody here can read "opaque". */
 function stateOf({ watch, isAnswered }: Exchange): string {
-  if (!isAnswered) return "unanswered";
+  if (!isAnswered) return "pending";
   if (watch === undefined) return "opaque";
   if (watch.merge.isHung) return "hung";
-  if (watch.leg === undefined) return "waiting";
+  if (watch.leg === undefined) return "parked";
   return watch.merge.stalledMs >= 0 ? "stale" : watch.progress.phase;
 }
 
@@ -65,28 +65,28 @@ function viewOf(exchange: Exchange, times: Times): Json {
 
 /** Of one that nobody here reads. */
 const unread = {
-  askedFrom: "",
-  version: "",
+  startResourceVersion: "",
+  resourceVersion: "",
   lastEventAgeMs: null,
   lastBookmarkAgeMs: null,
   events: 0,
   moves: 0,
-  hasShadow: false,
-  mayMove: false,
-  violations: 0,
+  isHedged: false,
+  isResumable: false,
+  versionRegressions: 0,
 };
 
 function progressView({ progress, merge }: WatchSession, { ageOf }: Times): JsonObject {
   return {
-    askedFrom: merge.askedFrom,
-    version: progress.cursor,
+    startResourceVersion: merge.askedFrom,
+    resourceVersion: progress.cursor,
     lastEventAgeMs: ageOf(progress.lastEventAt),
     lastBookmarkAgeMs: ageOf(progress.lastBookmarkAt),
     events: progress.events,
     moves: merge.moves,
-    hasShadow: merge.isMerged,
-    mayMove: progress.resumeVersion !== undefined,
-    violations: progress.violations,
+    isHedged: merge.isMerged,
+    isResumable: progress.resumeVersion !== undefined,
+    versionRegressions: progress.violations,
   };
 }
 

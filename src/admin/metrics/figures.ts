@@ -8,11 +8,11 @@ export type OwnFigures = {
   readonly at: string;
   /** The configuration's name. */
   readonly name: string;
-  readonly upMs: number;
+  readonly uptimeMs: number;
   /** Of the processor, all threads together. */
   readonly cpuMs: number;
   /** How late the event loop was at worst since somebody asked last. */
-  readonly loopMs: number;
+  readonly eventLoopDelayMs: number;
   readonly rssBytes: number;
 };
 
@@ -26,5 +26,5 @@ export function figuresOf(
     const kind = code === 0 ? "none" : `${Math.floor(code / 100)}xx`;
     requests[kind] = (requests[kind] ?? 0) + count;
   }
-  return { kind: "Figures", version: snapshot.version, requests, watchEvents: snapshot.watchEvents, ...own };
+  return { kind: "Stats", version: snapshot.version, requests, watchEvents: snapshot.watchEvents, ...own };
 }

@@ -29,14 +29,14 @@ export class OwnFigureSource {
   read(): OwnFigures {
     const now = this.#times.now();
     const { user, system } = process.cpuUsage();
-    const loopMs = Math.max(0, this.#delay.max / 1e6 - resolutionMs);
+    const eventLoopDelayMs = Math.max(0, this.#delay.max / 1e6 - resolutionMs);
     this.#delay.reset();
     return {
       at: this.#times.timeOf(now),
       name: this.#name,
-      upMs: Math.round(now - this.#startedAt),
+      uptimeMs: Math.round(now - this.#startedAt),
       cpuMs: Math.round((user + system) / 1000),
-      loopMs: Math.round(loopMs * 10) / 10,
+      eventLoopDelayMs: Math.round(eventLoopDelayMs * 10) / 10,
       rssBytes: this.#rssNow(),
     };
   }

@@ -48,7 +48,7 @@ export async function bundle(
 }
 
 async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known | Failure> {
-  const figures = await client.one("figures");
+  const figures = await client.one("stats");
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
@@ -73,7 +73,7 @@ function filesOf(
   return [
     { name: "watchkeeper/README.txt", text: readme(hasNames, time) },
     { name: "watchkeeper/versions.json", text: json(versions(figures)) },
-    { name: "watchkeeper/figures.json", text: json(hasNames ? figures : { ...figures, name: "[redacted]" }) },
+    { name: "watchkeeper/stats.json", text: json(hasNames ? figures : { ...figures, name: "[redacted]" }) },
     ...Array.from(lists, ([kind, list]) => ({
       name: `watchkeeper/${kind}.json`,
       text: json(shownList(kind, list)),

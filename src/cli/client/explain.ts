@@ -40,7 +40,7 @@ function explained(incident: Row): string {
     head(incident),
     meaning(incident),
     evidence(incident),
-    toll(incident),
+    impact(incident),
     affected(incident),
     next(incident),
   ]
@@ -55,7 +55,7 @@ function text(row: Row, path: string): string {
 function head(incident: Row): string {
   const lasted = age(numberAt(incident, "durationMs"));
   const isActive = textAt(incident, "state") === "active";
-  const ending = text(incident, "ending");
+  const ending = text(incident, "resolution");
   const state = isActive
     ? `lasts for ${lasted}`
     : `over after ${lasted}${ending === "" ? "" : `: ${ending}`}`;
@@ -103,15 +103,15 @@ function measured(path: string): (row: Row) => string {
   };
 }
 
-function toll(incident: Row): string {
+function impact(incident: Row): string {
   const costs = [
     ["watches moved, unseen by their clients", "watchesMoved"],
     ["watches ended between two events", "watchesEnded"],
     ["exec, attach, port-forward ended", "tunnelsEnded"],
     ["requests failed", "requestsFailed"],
   ] as const;
-  const lines = costs.map(([what, path]) => [what, numberAt(incident, `toll.${path}`) ?? 0] as const);
-  const slowest = numberAt(incident, "toll.slowestMoveMs") ?? 0;
+  const lines = costs.map(([what, path]) => [what, numberAt(incident, `impact.${path}`) ?? 0] as const);
+  const slowest = numberAt(incident, "impact.slowestMoveMs") ?? 0;
   const told = lines.filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}\n`);
   if (slowest > 0) told.push(`the slowest move took ${age(slowest)}\n`);
   return told.length === 0 ? "" : `COST\n${told.join("")}`;

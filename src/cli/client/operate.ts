@@ -29,8 +29,8 @@ export async function operate(
     const what = name === "move" ? "watch, by its AUDIT-ID," : "BACKEND";
     return failed(usage(`Say which ${what} to ${name}`), screen);
   }
-  const why = options.text("why") ?? "";
-  const done = await client.post(paths[name](target ?? ""), { why }, operator());
+  const reason = options.text("reason") ?? "";
+  const done = await client.post(paths[name](target ?? ""), { reason }, operator());
   if (done instanceof Failure) return failed(done, screen);
   screen.print(`${shown(textAt(done, "outcome"))}\n`);
   return 0;

@@ -33,7 +33,7 @@ export async function status(args: string[], screen: Screen = standardScreen): P
 }
 
 async function readAll(client: AdminClient): Promise<Known | Failure> {
-  const figures = await client.one("figures");
+  const figures = await client.one("stats");
   if (figures instanceof Failure) return figures;
   let failure: Failure | undefined;
   const list = async (name: keyof typeof asked): Promise<RowList> => {
@@ -84,7 +84,7 @@ function headOf(figures: Row): string {
   const words = [
     `watchkeeper ${textAt(figures, "version")}`,
     shown(textAt(figures, "name")),
-    `up ${age(numberAt(figures, "upMs"))}`,
+    `up ${age(numberAt(figures, "uptimeMs"))}`,
     `${counted(answered, "request")} (${amount(bad)} 5xx)`,
     counted(numberAt(figures, "watchEvents"), "watch event"),
     `${amount(numberAt(figures, "rssBytes"))}B memory`,

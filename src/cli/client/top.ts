@@ -73,7 +73,7 @@ async function look(client: AdminClient, { subject }: Options): Promise<Look | F
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
     client.list(subject, { sort: `-${count}` }, limits.apiPageMost),
-    client.one("figures"),
+    client.one("stats"),
   ]);
   if (rows instanceof Failure) return rows;
   return figures instanceof Failure ? figures : { rows: rows.items, figures };
@@ -99,7 +99,7 @@ function show(before: Look, now: Look, options: Options, screen: Screen): void {
 
 /** By the proxy's own clock: what it counts, it counts between these. */
 function secondsBetween(before: Row, now: Row): number {
-  return Math.max(0.001, ((numberAt(now, "upMs") ?? 0) - (numberAt(before, "upMs") ?? 0)) / 1000);
+  return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }
 
 /** Whoever was not there before began at nothing; the fastest first. */
@@ -127,7 +127,7 @@ function headOf(before: Row, now: Row, seconds: number): string {
   const requests = codes.map((code) => `${shown(code)} ${amount(rate(`requests.${code}`))}`).join(", ");
   const words = [
     `watchkeeper ${textAt(now, "version")} ${shown(textAt(now, "name"))}`.trimEnd(),
-    `up ${age(numberAt(now, "upMs"))}`,
+    `up ${age(numberAt(now, "uptimeMs"))}`,
     `requests/s: ${requests || "none"}`,
     `events/s: ${amount(rate("watchEvents"))}`,
     `CPU ${Math.round(rate("cpuMs") / 10)}%`,

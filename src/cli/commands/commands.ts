@@ -41,8 +41,8 @@ const output: Option = {
   about: "table, wide or json",
   usual: "table",
 };
-const why: Option = {
-  name: "why",
+const reason: Option = {
+  name: "reason",
   value: "TEXT",
   about: "a reason, for the proxy's log",
   usual: "none",
@@ -164,26 +164,26 @@ export const commands = {
   drain: {
     summary: "let a backend go: nothing new, its watches move at leisure, exec stays",
     words: "BACKEND",
-    options: [...reach, why],
+    options: [...reach, reason],
     exits: "1: there is no such backend, or no other one is ready",
-    examples: ["watchkeeper drain cp-2 --why 'kernel update'", "watchkeeper undrain cp-2"],
+    examples: ["watchkeeper drain cp-2 --reason 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
     summary: "take a drained backend back",
     words: "BACKEND",
-    options: [...reach, why],
+    options: [...reach, reason],
     exits: "1: there is no such backend",
   },
   move: {
     summary: "send one watch to another backend, unseen by its client",
     words: "AUDIT-ID",
-    options: [...reach, why],
+    options: [...reach, reason],
     exits: "1: there is no such watch, or it cannot be moved now",
   },
   reload: {
     summary: "have the configuration read again",
     words: "",
-    options: [...reach, why],
+    options: [...reach, reason],
     exits: "1: it was not taken, and the last good one stays",
   },
   bundle: {

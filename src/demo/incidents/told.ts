@@ -34,8 +34,8 @@ export async function watchesOf(address: string): Promise<ReadonlyMap<string, nu
 
 /** By how many milliseconds this process was late at worst since that was asked last; 0 when nobody answers. */
 export async function latenessOf(address: string): Promise<number> {
-  const { loopMs } = mapOf(parseJson(await get(`http://${address}/api/v1/figures`)));
-  return typeof loopMs === "number" ? loopMs : 0;
+  const { eventLoopDelayMs } = mapOf(parseJson(await get(`http://${address}/api/v1/stats`)));
+  return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
 }
 
 function shownAs(row: JsonMap): Told {

@@ -20,7 +20,7 @@ export function Backends({ backends, now }) {
           <th scope="col">backend</th><th scope="col">state</th><th scope="col">why</th>
           <th scope="col" class="number">PING p99</th><th scope="col">the last hour</th>
           <th scope="col" class="number">watches</th><th scope="col" class="number">requests</th>
-          <th scope="col" class="number">lanes</th><th scope="col"><span class="hidden">more</span></th>
+          <th scope="col" class="number">connections</th><th scope="col"><span class="hidden">more</span></th>
         </tr>
       </thead>
       <tbody>
@@ -36,8 +36,8 @@ export function Backends({ backends, now }) {
  */
 function OneBackend({ backend, now }) {
   const [isOpen, setOpen] = useState(false);
-  const { name, state, sinceAgeMs, reason, pingP99Ms, requests, lanes, isDrained } = backend;
-  const open = lanes.reduce((sum, lane) => sum + lane.open, 0);
+  const { name, state, sinceAgeMs, reason, pingP99Ms, requests, upstreamConnections, isDrained } = backend;
+  const open = upstreamConnections.reduce((sum, row) => sum + row.open, 0);
   return html`<tr>
       <th scope="row" title=${backend.address}>${name}</th>
       <td><${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>${

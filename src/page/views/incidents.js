@@ -25,7 +25,7 @@ function OneIncident({ incident }) {
     <summary>
       <${Mark} mark=${markOf(severity)}>#${id} ${kind}<//>
       <span class="summary">${summary}</span>
-      <span class="tolls">${tollOf(incident)}</span>
+      <span class="impacts">${impactOf(incident)}</span>
       <span class="age" title="since it began">${age(durationMs)}</span>
     </summary>
     <p>
@@ -48,7 +48,7 @@ function more({ count, names }) {
  * Of one, and of several.
  * @type {ReadonlyMap<string, readonly [one: string, several: string]>}
  */
-const tolls = new Map([
+const impacts = new Map([
   ["watchesMoved", ["watch moved", "watches moved"]],
   ["watchesEnded", ["watch ended", "watches ended"]],
   ["tunnelsEnded", ["tunnel ended", "tunnels ended"]],
@@ -57,10 +57,10 @@ const tolls = new Map([
 
 /**
  * "131 watches moved, 3 tunnels ended".
- * @param {Pick<Incident, "toll">} incident
+ * @param {Pick<Incident, "impact">} incident
  */
-export function tollOf({ toll }) {
-  return Array.from(tolls, ([name, words]) => ({ count: toll[name] ?? 0, words }))
+export function impactOf({ impact }) {
+  return Array.from(impacts, ([name, words]) => ({ count: impact[name] ?? 0, words }))
     .filter(({ count }) => count > 0)
     .map(({ count, words: [one, several] }) => `${amount(count)} ${count === 1 ? one : several}`)
     .join(", ");

@@ -26,8 +26,11 @@ const clientColumns = [
 function Who({ row }) {
   const unverified =
     row.subjectSource === "jwt" ? html`<span title="by its own claims, not verified">?</span>` : "";
-  const odd = row.odd.length === 0 ? "" : html`<${Mark} mark=${markOf("warning")}>${row.odd.join(", ")}<//>`;
-  return html`${whoIs(row)}${unverified} ${odd}`;
+  const anomalies =
+    row.anomalies.length === 0
+      ? ""
+      : html`<${Mark} mark=${markOf("warning")}>${row.anomalies.join(", ")}<//>`;
+  return html`${whoIs(row)}${unverified} ${anomalies}`;
 }
 
 /** @type {readonly import("../table.js").Column<Lock>[]} */

@@ -2,7 +2,7 @@
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { clockTime, markOf } from "../words.js";
-import { tollOf } from "./incidents.js";
+import { impactOf } from "./incidents.js";
 
 /** More than a screen holds, and few enough to be read. */
 const mostEntries = 60;
@@ -21,17 +21,23 @@ export function entriesOf(backends, incidents) {
   );
   const begun = incidents.map((incident) => {
     const { id, kind, severity, summary, detectedAt } = incident;
-    const toll = tollOf(incident);
+    const impact = impactOf(incident);
     return {
       at: detectedAt,
       state: severity,
-      text: `#${id} ${kind}: ${summary}${toll === "" ? "" : `; ${toll}`}`,
+      text: `#${id} ${kind}: ${summary}${impact === "" ? "" : `; ${impact}`}`,
     };
   });
-  const over = incidents.flatMap(({ id, kind, endedAt, ending }) =>
+  const over = incidents.flatMap(({ id, kind, endedAt, resolution }) =>
     endedAt === null
       ? []
-      : [{ at: endedAt, state: "ok", text: `#${id} ${kind} is over${ending === "" ? "" : `: ${ending}`}` }],
+      : [
+          {
+            at: endedAt,
+            state: "ok",
+            text: `#${id} ${kind} is over${resolution === "" ? "" : `: ${resolution}`}`,
+          },
+        ],
   );
   return [...changes, ...begun, ...over]
     .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))

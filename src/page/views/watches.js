@@ -22,7 +22,7 @@ const columns = [
   },
   { title: "agent", column: "agent", cell: ({ agent }) => agent },
   { title: "backend", column: "backend", cell: ({ backend }) => backend },
-  { title: "version", isNumber: true, cell: ({ version }) => version },
+  { title: "resource version", isNumber: true, cell: ({ resourceVersion }) => resourceVersion },
   { title: "state", column: "state", cell: (watch) => html`<${State} watch=${watch} />` },
   { title: "silent", column: "idleMs", isNumber: true, cell: (watch) => age(silenceOf(watch)) },
   { title: "events", column: "events", isNumber: true, cell: ({ events }) => amount(events) },
@@ -42,8 +42,8 @@ export function silenceOf({ lastEventAgeMs, lastBookmarkAgeMs }) {
 /**
  * @param {{ watch: Watch }} props
  */
-function State({ watch: { state, hasShadow } }) {
-  return html`<${Mark} mark=${markOf(state)}>${state}${hasShadow ? ", with a shadow" : ""}<//>`;
+function State({ watch: { state, isHedged } }) {
+  return html`<${Mark} mark=${markOf(state)}>${state}${isHedged ? ", with a shadow" : ""}<//>`;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Path } from "./path.ts";
 
 /** Who asks, as they call themselves and from where, and what for. */
-export type Operator = { readonly by: string; readonly why: string };
+export type Operator = { readonly by: string; readonly reason: string };
 
 type OperatedPath = Pick<Path, "backends" | "exchanges" | "migrations">;
 

@@ -7,7 +7,7 @@ import { timesOf } from "../../../src/admin/http/times.ts";
 import { PlayedJournal } from "../../support/incidents.ts";
 
 const test = suite("admin/api");
-const figures = () => ({ kind: "Figures", watchEvents: 7 });
+const stats = () => ({ kind: "Stats", watchEvents: 7 });
 
 async function ask(target: string, played = new PlayedJournal()): Promise<Reply | undefined> {
   const [path = "", query = ""] = target.split("?");
@@ -16,7 +16,7 @@ async function ask(target: string, played = new PlayedJournal()): Promise<Reply 
     ["incidents", () => ({ kind: "IncidentList" })],
     ["odd", () => '"limit" must be a number'],
   ]);
-  return createApi({ ...timesOf(played.clock), pages, incident: (id) => store.byId(id), figures })(path)?.(
+  return createApi({ ...timesOf(played.clock), pages, incident: (id) => store.byId(id), stats })(path)?.(
     query,
   );
 }
@@ -24,7 +24,7 @@ async function ask(target: string, played = new PlayedJournal()): Promise<Reply 
 test("the index names every list", async () => {
   assert.equal(JSON.parse((await ask("/api/v1/"))?.text ?? ""), {
     kind: "Index",
-    paths: ["/api/v1/incidents", "/api/v1/odd", "/api/v1/figures"],
+    paths: ["/api/v1/incidents", "/api/v1/odd", "/api/v1/stats"],
   });
 });
 
@@ -41,9 +41,9 @@ test("a list says when it was made; a bad query says why there is none", async (
   assert.equal([bad?.status, JSON.parse(bad?.text ?? "").message], [400, '"limit" must be a number']);
 });
 
-test("the figures are one object, not a list", async () => {
-  assert.equal(JSON.parse((await ask("/api/v1/figures"))?.text ?? ""), figures());
-  assert.is(await ask("/api/v1/figures/1"), undefined);
+test("the stats are one object, not a list", async () => {
+  assert.equal(JSON.parse((await ask("/api/v1/stats"))?.text ?? ""), stats());
+  assert.is(await ask("/api/v1/stats/1"), undefined);
 });
 
 test("one incident is found by its number", async () => {

@@ -8,7 +8,7 @@ test("a client is listed with what it has asked for", () => {
   const { items } = apiScene();
   const [client] = items("clients");
   assert.equal([client?.["requests"], client?.["watches"], client?.["active"]], [2, 1, 1]);
-  assert.equal(client?.["odd"], []);
+  assert.equal(client?.["anomalies"], []);
 });
 
 test.run();

@@ -31,8 +31,8 @@ test("an incident is shown with its times, its evidence and what it cost", () =>
     lastSeenAt: times.timeOf(10_000),
     endedAt: null,
     durationMs: 1600,
-    ending: "",
-    toll: { watchesMoved: 0, slowestMoveMs: 0, watchesEnded: 0, tunnelsEnded: 0, requestsFailed: 0 },
+    resolution: "",
+    impact: { watchesMoved: 0, slowestMoveMs: 0, watchesEnded: 0, tunnelsEnded: 0, requestsFailed: 0 },
     affected: { count: 0, names: [] },
     evidenceOmitted: 0,
   });

@@ -23,12 +23,12 @@ async function posted(
 test("a backend is drained and taken back at paths of its own", async () => {
   const path = new PlayedPath(["a", "10.0.0.1:6443"]);
   assert.is(
-    await posted(path, "/api/v1/backends/10.0.0.1%3A6443/drain", { why: "kernel update" }),
+    await posted(path, "/api/v1/backends/10.0.0.1%3A6443/drain", { reason: "kernel update" }),
     '200 {"kind":"Operation","operation":"drain","target":"10.0.0.1:6443","outcome":"10.0.0.1:6443 is let go: nothing new, and its watches move at leisure"}',
   );
   assert.match(await posted(path, "/api/v1/backends/10.0.0.1:6443/undrain"), "is ready");
   const told = path.entries.find(({ kind }) => kind === "operation.done");
-  assert.is(told?.kind === "operation.done" && told.why, "kernel update");
+  assert.is(told?.kind === "operation.done" && told.reason, "kernel update");
 });
 
 test("what is not there is 404, what cannot be done now 409", async () => {

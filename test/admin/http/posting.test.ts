@@ -58,13 +58,13 @@ function statusOf(path: string, { method = "POST", headers = own, body = "{}" }:
 }
 
 test("whoever says who they are, in JSON, is heard", async () => {
-  assert.is(await statusOf("/do", { body: '{"why":"because"}' }), "200 done");
+  assert.is(await statusOf("/do", { body: '{"reason":"because"}' }), "200 done");
   assert.is(
     await statusOf("/do", { headers: { ...own, "content-type": "application/json; charset=utf-8" } }),
     "200 done",
   );
   assert.is(await statusOf("/do", { headers: { ...own, origin: `http://${api.address}` } }), "200 done");
-  assert.equal(posted[0], { by: "alice at 127.0.0.1", body: { why: "because" } });
+  assert.equal(posted[0], { by: "alice at 127.0.0.1", body: { reason: "because" } });
   assert.is(posted.length, 3);
 });
 
@@ -101,7 +101,7 @@ test("a page of somebody else's changes nothing, whatever it makes the browser s
 test("a body is small and an object, and nothing else is read of it", async () => {
   for (const body of ["", "[]", "7", "{", "null"])
     assert.match(await statusOf("/do", { body }), /^400 /, body);
-  const long = JSON.stringify({ why: "x".repeat(limits.apiBodyBytes) });
+  const long = JSON.stringify({ reason: "x".repeat(limits.apiBodyBytes) });
   assert.match(await statusOf("/do", { body: long }), /^413 /);
   assert.equal(posted, []);
 });

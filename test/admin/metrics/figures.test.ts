@@ -3,7 +3,14 @@ import * as assert from "uvu/assert";
 import { figuresOf } from "../../../src/admin/metrics/figures.ts";
 
 const test = suite("admin/figures");
-const own = { at: "2026-11-22T00:00:00.000Z", name: "prod-eu1", upMs: 5, cpuMs: 2, loopMs: 1, rssBytes: 9 };
+const own = {
+  at: "2026-11-22T00:00:00.000Z",
+  name: "prod-eu1",
+  uptimeMs: 5,
+  cpuMs: 2,
+  eventLoopDelayMs: 1,
+  rssBytes: 9,
+};
 
 test("requests are told by the class of their code, whichever backend answered", () => {
   const row = (code: number, backend: string, count: number) => ({ verb: "get", code, backend, count });

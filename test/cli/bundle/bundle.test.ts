@@ -40,10 +40,10 @@ test("a folder has every list, and no name of anybody in it", async () => {
     "backends.json",
     "certificates.json",
     "clients.json",
-    "figures.json",
     "incidents.json",
     "locks.json",
     "metrics.txt",
+    "stats.json",
     "versions.json",
     "watches.json",
   ]);

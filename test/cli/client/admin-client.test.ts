@@ -54,7 +54,7 @@ test("the option counts before the environment, and that before the usual port",
 });
 
 test("nobody there is exit code 3, with the way out", async () => {
-  const refused = failure(await within(20_000, "the refusal", clientAt("127.0.0.1:1").one("figures")));
+  const refused = failure(await within(20_000, "the refusal", clientAt("127.0.0.1:1").one("stats")));
   assert.is(exitOf(refused), 3);
   assert.match(refused.message, /127\.0\.0\.1:1: .*ECONNREFUSED[^]*--admin or WATCHKEEPER_ADMIN/);
 });
@@ -93,9 +93,9 @@ test("a refusal is told in the API's own words: 400 is a wrong question, another
 
 test("somebody else's port is said to be one", async () => {
   const page = await asking((_, response) => response.end("<html>"));
-  assert.match(failure(await page.one("figures")).message, "is not watchkeeper's API");
+  assert.match(failure(await page.one("stats")).message, "is not watchkeeper's API");
   const gone = await asking((request) => request.socket.destroy());
-  assert.is(exitOf(failure(await gone.one("figures"))), 3);
+  assert.is(exitOf(failure(await gone.one("stats"))), 3);
 });
 
 test("an answer without end is not read to its end", async () => {
@@ -133,9 +133,9 @@ test("a token and an authority are read from files, and sent where nobody else c
     const bound = server.address();
     const address = `https://localhost:${typeof bound === "object" ? bound?.port : ""}`;
     const env = { WATCHKEEPER_TOKEN_FILE: token, WATCHKEEPER_CA_FILE: ca };
-    assert.not.instance(await clientAt(address, env).one("figures"), Failure);
+    assert.not.instance(await clientAt(address, env).one("stats"), Failure);
     assert.is(heard, "Bearer hush");
-    const untrusting = failure(await clientAt(address, { WATCHKEEPER_TOKEN_FILE: token }).one("figures"));
+    const untrusting = failure(await clientAt(address, { WATCHKEEPER_TOKEN_FILE: token }).one("stats"));
     assert.match(untrusting.message, /verify|issuer|self.signed/);
     const far = failure(AdminClient.at("http://10.0.0.7:7480", {}, { token }));
     assert.match(far.message, "No token is sent");

@@ -13,7 +13,7 @@ test("a row of which nothing is known is a row of gaps", () => {
 test("who it is, is told as shortly as it can be; a lock that nobody renewed names nobody", () => {
   const who = views.clients.columns[0]?.of;
   assert.is(who?.({ subject: "", pod: "", agent: "kubelet", client: "10.0.0.7" }), "kubelet");
-  const by = views.locks.columns.find(({ head }) => head === "BY")?.of;
+  const by = views.locks.columns.find(({ head }) => head === "RENEWED-BY")?.of;
   assert.is(by?.({ renewedBy: null }), "");
   assert.is(by?.({ renewedBy: { subject: "", pod: "n/web-0" } }), "n/web-0");
 });

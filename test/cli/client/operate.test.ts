@@ -33,7 +33,7 @@ async function asked(name: "drain" | "undrain" | "move" | "reload", ...args: str
 }
 
 test("a backend is let go and taken back, and the log says by whom and why", async () => {
-  const { code, out } = await asked("drain", "a", "--why", "kernel update");
+  const { code, out } = await asked("drain", "a", "--reason", "kernel update");
   assert.equal([code, out], [0, "a is let go: nothing new, and its watches move at leisure\n"]);
   assert.equal(await states(), ["draining", "ready"]);
   assert.equal(
@@ -47,7 +47,7 @@ test("a backend is let go and taken back, and the log says by whom and why", asy
   assert.equal(await states(), ["ready", "ready"]);
   const told = proxy.entries.filter((entry) => entry.kind === "operation.done");
   assert.equal(
-    told.map(({ operation, target, why }) => [operation, target, why]),
+    told.map(({ operation, target, reason }) => [operation, target, reason]),
     [
       ["drain", "a", "kernel update"],
       ["undrain", "a", ""],

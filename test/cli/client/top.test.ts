@@ -27,7 +27,7 @@ test.before.each(async () => {
   const figures = (): object => ({
     version: "0.1.0",
     name: "prod",
-    upMs: 60_000 + looks * 2000,
+    uptimeMs: 60_000 + looks * 2000,
     requests: { "2xx": 500 + 40 * looks },
     watchEvents: 10 * looks,
     cpuMs: 1000 * looks,
@@ -37,7 +37,7 @@ test.before.each(async () => {
     port: 0,
     journal: new Journal(wallClock),
     routes: (path) => () => {
-      const body = path.endsWith("/figures") ? figures() : listAt(looks);
+      const body = path.endsWith("/stats") ? figures() : listAt(looks);
       return { status: 200, type: "application/json", text: JSON.stringify(body) };
     },
   });

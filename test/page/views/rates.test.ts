@@ -12,7 +12,7 @@ test("two readings make a rate per second", () => {
     requests: { "2xx": 300, "5xx": 4 },
     watchEvents: 60,
     cpuMs: 500,
-    loopMs: 3,
+    eventLoopDelayMs: 3,
   };
   const [point] = grown([], before, after);
   assert.equal(point?.values, [152, 2, 30, 25, 3]);
@@ -25,7 +25,10 @@ test("one reading makes none, nor do two of the same moment", () => {
 });
 
 test("a process that began anew is no negative rate", () => {
-  assert.equal(grown([], figuresAt(10_000), { ...figuresAt(12_000), upMs: figuresAt(10_000).upMs - 1 }), []);
+  assert.equal(
+    grown([], figuresAt(10_000), { ...figuresAt(12_000), uptimeMs: figuresAt(10_000).uptimeMs - 1 }),
+    [],
+  );
 });
 
 test("a quarter of an hour is kept, and no more", () => {

@@ -10,7 +10,7 @@ test("verdicts and incidents stand together, the latest first", () => {
     name: "cp-2",
     history: [changeAt(9_000, "ready", "suspect"), changeAt(7_000, "suspect", "dead")],
   });
-  const one = incident({ detectedAt: timeAt(6_900), endedAt: timeAt(2_000), ending: "it is ready" });
+  const one = incident({ detectedAt: timeAt(6_900), endedAt: timeAt(2_000), resolution: "it is ready" });
   assert.equal(
     entriesOf([cp2], [one]).map(({ state, text }) => `${state} ${text}`),
     [
@@ -23,8 +23,8 @@ test("verdicts and incidents stand together, the latest first", () => {
 });
 
 test("of one thing it is told as of one", () => {
-  const toll = { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 1 };
-  const [told] = entriesOf([], [incident({ toll })]);
+  const impact = { watchesMoved: 4, watchesEnded: 0, tunnelsEnded: 1, requestsFailed: 1 };
+  const [told] = entriesOf([], [incident({ impact })]);
   assert.match(told?.text ?? "", "4 watches moved, 1 tunnel ended, 1 request failed");
 });
 

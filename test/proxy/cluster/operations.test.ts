@@ -7,7 +7,7 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("proxy/operations");
-const alice = { by: "alice at 127.0.0.1", why: "kernel update" };
+const alice = { by: "alice at 127.0.0.1", reason: "kernel update" };
 
 function operationsOf(path: PlayedPath, reload?: () => Promise<Reread>): Operations {
   return new Operations({ journal: path.journal, paths: () => [path], reload });
