@@ -4,14 +4,15 @@
  */
 
 import { limits } from "../base/limits.ts";
+import { Lru } from "../base/lru.ts";
 import type { Entry } from "../events/journal.ts";
 import type { Found } from "./findings.ts";
 
 type Outdated = Extract<Entry, { kind: "response.stale" }>;
 
 export class OutdatedAnswers {
-  /** When each client and resource was told of last; the oldest first. */
-  readonly #told = new Map<string, number>();
+  /** When each client and resource was found last. */
+  readonly #told = new Lru<string, number>(limits.anomalies);
 
   take(entry: Outdated, at: number): Found | undefined {
     const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
@@ -20,17 +21,10 @@ export class OutdatedAnswers {
     // What a client was shown of another cluster says nothing of this one.
     const key = `${cluster} ${subject}`;
     const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
-    this.#told.delete(key);
     this.#told.set(key, at);
-    if (this.#told.size > limits.anomalies) this.#forgetOldest();
     if (at - before > limits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
     return { kind: "version-regression", subject, backend, summary: text, evidence: [row], affected: name };
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#told.keys();
-    if (oldest !== undefined) this.#told.delete(oldest);
   }
 }

@@ -1,5 +1,6 @@
 /** Who holds the leader locks: all that were renewed through us, bounded; the one renewed least lately is forgotten first. */
 import { limits } from "../base/limits.ts";
+import { Lru } from "../base/lru.ts";
 import { clipped } from "../base/own-text.ts";
 import type { Caller } from "./caller.ts";
 import { type Judgement, kindOf, Lock, type LockName, type Renewer } from "./lock.ts";
@@ -21,7 +22,7 @@ export type Told = { readonly lock: Lock; readonly judgement: Judgement };
 
 export class Locks {
   readonly pods = new Pods();
-  readonly #locks = new Map<string, Lock>();
+  readonly #locks = new Lru<string, Lock>(limits.locks);
 
   get all(): readonly Lock[] {
     return [...this.#locks.values()];
@@ -45,10 +46,7 @@ export class Locks {
   #of(name: LockName): Lock {
     const key = `${name.resource} ${name.namespace}/${name.name}`;
     const lock = this.#locks.get(key) ?? new Lock(name);
-    this.#locks.delete(key);
     this.#locks.set(key, lock);
-    const [oldest] = this.#locks.keys();
-    if (this.#locks.size > limits.locks && oldest !== undefined) this.#locks.delete(oldest);
     return lock;
   }
 

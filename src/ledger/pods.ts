@@ -3,15 +3,16 @@
  * oldest are forgotten first. Nobody is asked.
  */
 import { limits } from "../base/limits.ts";
+import { Lru } from "../base/lru.ts";
 
 export class Pods {
   /** By namespace and name. */
-  readonly #seen = new Map<string, true>();
+  readonly #seen = new Lru<string, true>(limits.pods);
   /** When each was deleted without any grace: by its kubelet at the very end, by the garbage collector, or by force. */
-  readonly #deleted = new Map<string, number>();
+  readonly #deleted = new Lru<string, number>(limits.pods);
 
   seen(namespace: string, name: string): void {
-    if (name !== "") keep(this.#seen, `${namespace}/${name}`, true);
+    if (name !== "") this.#seen.set(`${namespace}/${name}`, true);
   }
 
   isSeen(namespace: string, name: string): boolean {
@@ -20,7 +21,7 @@ export class Pods {
 
   /** It is gone, whatever still runs. */
   deleted(namespace: string, name: string, at: number): void {
-    keep(this.#deleted, `${namespace}/${name}`, at);
+    this.#deleted.set(`${namespace}/${name}`, at);
   }
 
   /** It was bound to a node, or its kubelet wrote its status: one of that name exists. */
@@ -32,13 +33,6 @@ export class Pods {
   deletedAt(namespace: string, name: string): number | undefined {
     return this.#deleted.get(`${namespace}/${name}`);
   }
-}
-
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > limits.pods && oldest !== undefined) map.delete(oldest);
 }
 
 /** The pod that a lock's holder names: client-go's holders are "name_uuid", many are the pod's name alone. */

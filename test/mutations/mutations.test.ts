@@ -38,8 +38,8 @@ test("one that is planted fails its test by the title that is named, and without
 });
 
 test("one that has no place is told apart from one that is caught", async () => {
-  const { isMisfit } = await play(fileOf("base/budget"), [
-    { file: "base/budget.ts", find: "no such text", replace: "" },
+  const { isMisfit } = await play(fileOf("base/token-bucket"), [
+    { file: "base/token-bucket.ts", find: "no such text", replace: "" },
   ]);
   assert.ok(isMisfit);
 });

@@ -1,6 +1,7 @@
 /** Answers that count for a while. Whoever asks for what is being asked for already waits for the same answer. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { Lru } from "../../base/lru.ts";
 
 export type RecentParts<T> = {
   readonly clock: Clock;
@@ -13,11 +14,12 @@ type Kept<T> = { readonly value: T; readonly until: number };
 
 export class Recent<T> {
   readonly #parts: RecentParts<T>;
-  readonly #kept = new Map<string, Kept<T>>();
+  readonly #kept: Lru<string, Kept<T>>;
   readonly #asked = new Map<string, Promise<T | Failure>>();
 
   constructor(parts: RecentParts<T>) {
     this.#parts = parts;
+    this.#kept = new Lru(parts.most);
   }
 
   /** Of those that count. */
@@ -49,9 +51,7 @@ export class Recent<T> {
   }
 
   #keep(key: string, value: T): void {
-    const { clock, keepMs, most } = this.#parts;
+    const { clock, keepMs } = this.#parts;
     this.#kept.set(key, { value, until: clock.now() + keepMs(value) });
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > most && oldest !== undefined) this.#kept.delete(oldest);
   }
 }

@@ -7,9 +7,9 @@
  * client as little as the frames do.
  */
 
-import { Budget } from "../../base/budget.ts";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
 export type FloodKind = "control" | "priority" | "update" | "empty" | "connection" | "unknown" | "reset";
@@ -17,7 +17,7 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "connectio
 export class Floods {
   readonly #clock: Clock;
   /** Made on first use: most sessions never reset anything, and a budget costs a hundred bytes. */
-  readonly #budgets: Partial<Record<FloodKind, Budget>> = {};
+  readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
   /** Frames that answered requests have paid for, beyond the budgets. */
   #earned = 0;
 
@@ -54,11 +54,11 @@ export class Floods {
     (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * limits.updateBurst);
   }
 
-  #budget(kind: FloodKind): Budget {
+  #budget(kind: FloodKind): TokenBucket {
     const known = this.#budgets[kind];
     if (known !== undefined) return known;
     const [burst, perSecond] = rates[kind];
-    const budget = new Budget(this.#clock, burst, perSecond);
+    const budget = new TokenBucket(this.#clock, burst, perSecond);
     this.#budgets[kind] = budget;
     return budget;
   }

@@ -3,6 +3,7 @@
  * own stream costs that stream here; what breaks the session is thrown on to session.ts.
  */
 import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import { type RequestHead, readRequest } from "../core/fields.ts";
@@ -14,7 +15,6 @@ import { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Floods } from "./floods.ts";
 import { answerLongHead, countBody, malformed, receiveAnswer, receiveTrailers } from "./message.ts";
 import { Outflow } from "./outflow.ts";
-import { RecentResets } from "./recent-resets.ts";
 import { Refusals } from "./refusals.ts";
 import { defaultSettings } from "./settings.ts";
 import { StrayBytes } from "./stray-bytes.ts";
@@ -33,6 +33,8 @@ export type StreamsOwner = {
 
 /** The last stream that a client can open (RFC 9113 §5.1.1): a busy upstream connection gets there within days. */
 const lastStreamId = 0x7fff_ffff;
+/** A peer that is told of a reset stops within a round trip: more than this many are not under way at once. */
+const rememberedResets = 256;
 const nobody: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
 
 function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
@@ -51,7 +53,11 @@ export class Streams implements StreamHost {
   readonly #floods: Floods;
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
-  readonly #resetIds = new RecentResets();
+  /**
+   * Streams that we reset lately. Their peer cannot know yet, so what it still sends for them is let pass, not punished
+   * (RFC 9113 §5.1). Deleted when the peer is done with one: nothing more is forgiven.
+   */
+  readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
   /** The highest that the peer used, taken or not: what is above it is idle. */
   #seenId = 0;
@@ -135,7 +141,7 @@ export class Streams implements StreamHost {
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.forgive(stream.receiveWindow.open);
     // A peer that has ended its half has nothing under way but what a closed stream forgives anyway.
-    else if (stream.state !== "half-closed-remote") this.#resetIds.add(stream.id);
+    else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
   closed(stream: Stream): void {

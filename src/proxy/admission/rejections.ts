@@ -5,13 +5,14 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 
 type Count = { count: number; at: number };
 
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;
-  /** Only addresses whose count was above zero; the one that was counted first is the first. */
-  readonly #counts = new Map<string, Count>();
+  /** Only addresses whose count was above zero. */
+  readonly #counts = new Lru<string, Count>(limits.rejectedAddresses);
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
@@ -32,7 +33,6 @@ export class Rejections {
   add(address: string): void {
     const known = this.#counts.get(address);
     const count = known === undefined ? 0 : this.#now(known);
-    if (known === undefined && this.#counts.size >= limits.rejectedAddresses) this.#forgetOldest();
     this.#counts.set(address, {
       count: Math.min(limits.rejectionsMost, count + 1),
       at: this.#clock.now(),
@@ -50,10 +50,5 @@ export class Rejections {
 
   #now({ count, at }: Count): number {
     return Math.max(0, count - ((this.#clock.now() - at) * limits.rejectionsForgivenPerSecond) / 1000);
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#counts.keys();
-    if (oldest !== undefined) this.#counts.delete(oldest);
   }
 }

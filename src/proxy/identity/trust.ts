@@ -7,6 +7,7 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
@@ -54,7 +55,7 @@ export class Trust {
   readonly #clock: Clock;
   readonly #salt = randomBytes(16).toString("hex");
   /** Oldest first: a Map keeps the order of insertion. */
-  readonly #bearers = new Map<string, Bearer>();
+  readonly #bearers = new Lru<string, Bearer>(limits.bearers);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -85,7 +86,8 @@ export class Trust {
     if (credential === undefined) return;
     const known = this.#known(credential);
     known.provenUntil = status === 401 ? 0 : this.#clock.now() + this.#provenMs(known);
-    if (status !== 401 && !this.#bearers.has(known.key)) this.#remember(known);
+    // Only what was accepted: ten thousand invented tokens must not push out one that is good (A43).
+    if (status !== 401 && !this.#bearers.has(known.key)) this.#bearers.set(known.key, known);
   }
 
   /**
@@ -111,16 +113,7 @@ export class Trust {
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }
-    this.#bearers.delete(key);
     this.#bearers.set(key, known);
     return known;
-  }
-
-  /** Only what was accepted: ten thousand invented tokens must not push out one that is good (A43). */
-  #remember(bearer: Bearer): void {
-    this.#bearers.set(bearer.key, bearer);
-    if (this.#bearers.size <= limits.bearers) return;
-    const [oldest] = this.#bearers.keys();
-    if (oldest !== undefined) this.#bearers.delete(oldest);
   }
 }

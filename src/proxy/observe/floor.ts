@@ -3,6 +3,7 @@
  * G8). A client that asks again after it was moved, or restarted, may meet a backend that is behind.
  */
 import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 
 /** A client's connection. */
@@ -62,7 +63,7 @@ export class Floor {
 
 /** Those of all clients. Who has asked least lately is forgotten first. */
 export class Floors {
-  readonly #floors = new Map<string, Floor>();
+  readonly #floors = new Lru<string, Floor>(limits.floors);
 
   get size(): number {
     return this.#floors.size;
@@ -72,14 +73,7 @@ export class Floors {
   of(client: string, identity: string, resource: string): Floor {
     const key = `${client} ${identity} ${resource}`;
     const floor = this.#floors.get(key) ?? new Floor(client, resource);
-    this.#floors.delete(key);
     this.#floors.set(key, floor);
-    if (this.#floors.size > limits.floors) this.#forgetOldest();
     return floor;
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#floors.keys();
-    if (oldest !== undefined) this.#floors.delete(oldest);
   }
 }

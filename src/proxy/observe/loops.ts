@@ -1,17 +1,51 @@
-/** Names the clients that ask for one watch from one version in a loop (incident 001), once a minute each. */
+/**
+ * Names the clients that ask for one watch from one version again and again (incident 001), once a minute each. Such a client
+ * was led back by an old event, or cannot digest what it is sent, and replays history each time.
+ */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
+import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { identityOf } from "../../kube/resume-request.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import { clientKey, userAgentOf } from "../context/client-key.ts";
 import type { Order } from "../context/order.ts";
-import { type Replay, Replays } from "./replay.ts";
+
+/** One watch of one client, from one version on. */
+export class Replay {
+  #since = 0;
+  #count = 0;
+  #isTold = false;
+  /** Those that are over, and were not asked for again yet. */
+  #over = 0;
+
+  /** It was asked for, and answered. Returns how often it was asked again lately, once a minute and only if too often. */
+  asked(now: number): number | undefined {
+    if (now - this.#since >= limits.replayMs) {
+      this.#since = now;
+      this.#count = 0;
+      this.#isTold = false;
+    }
+    // Several alike at once are as many informers of one client, and no loop.
+    if (this.#over === 0) return undefined;
+    this.#over -= 1;
+    this.#count += 1;
+    if (this.#count < limits.replays || this.#isTold) return undefined;
+    this.#isTold = true;
+    return this.#count;
+  }
+
+  ended(): void {
+    this.#over += 1;
+  }
+}
 
 export class Loops {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  readonly #replays = new Replays();
+  /** By client, watch and version. */
+  readonly #replays = new Lru<string, Replay>(limits.replayKeys);
 
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
@@ -19,12 +53,15 @@ export class Loops {
   }
 
   /** A backend has answered the watch. Undefined when it does not go on from a version; else it wants to hear of its end. */
-  answered({ request, target, resource }: WatchContext, { client, fields }: Order): Replay | undefined {
+  answered(
+    { request, target, resource }: WatchContext,
+    { client, fields }: Pick<Order, "client" | "fields">,
+  ): Replay | undefined {
     if (request.start !== "exact") return undefined;
     // Hashed, so that what is remembered has one size whatever clients send.
-    const replay = this.#replays.of(
-      hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url"),
-    );
+    const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
+    const replay = this.#replays.get(key) ?? new Replay();
+    this.#replays.set(key, replay);
     const times = replay.asked(this.#clock.now());
     if (times === undefined) return replay;
     const { version } = request;

@@ -4,9 +4,9 @@
  * the first answer wins. Upstream connections tell again at every tick, so what the budget holds back now is asked a little later.
  */
 
-import { Budget } from "../../base/budget.ts";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { isFreshRead, isRepeatable } from "../context/order.ts";
@@ -28,15 +28,15 @@ export type HedgeParts = {
 /** Those of all backends: they share one budget. */
 export class Hedges {
   readonly #parts: HedgeParts;
-  readonly #budget: Budget;
-  readonly #slowBudget: Budget;
+  readonly #budget: TokenBucket;
+  readonly #slowBudget: TokenBucket;
   /** Requests that were asked twice, since the start. */
   count = 0;
 
   constructor(parts: HedgeParts) {
     this.#parts = parts;
-    this.#budget = new Budget(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
-    this.#slowBudget = new Budget(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
+    this.#budget = new TokenBucket(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
+    this.#slowBudget = new TokenBucket(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
   }
 
   /** One leg of an unanswered exchange waits for long, or is on an upstream connection or a backend that does not answer. */

@@ -5,10 +5,10 @@
  * alone shows in the kernel's table (hung-tunnels.ts). Nobody is cut for being silent (D7).
  */
 import type { Socket } from "node:net";
-import { Budget } from "../../base/budget.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
@@ -39,7 +39,7 @@ type Live = { readonly passage: Passage; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
-  readonly #hedges: Budget;
+  readonly #hedges: TokenBucket;
   readonly #live: Live[] = [];
   /** Sockets to each backend, those that are opening included; who has none is left out. */
   readonly #counts = new Map<string, number>();
@@ -52,7 +52,7 @@ export class Passthrough {
 
   constructor(parts: PassthroughParts) {
     this.#parts = parts;
-    this.#hedges = new Budget(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
+    this.#hedges = new TokenBucket(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
   }
 
   /** Connections that are open, or asking for it. */

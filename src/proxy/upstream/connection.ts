@@ -3,10 +3,10 @@
  * watches its own PING (D6), and keeps the budget of resets that the backend would hold against all of its users.
  */
 
-import { Budget } from "../../base/budget.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, timeout } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { errorCode, type ProtocolError } from "../../h2/core/protocol-error.ts";
@@ -78,7 +78,7 @@ export class Connection implements WireOwner {
   readonly #options: ConnectionOptions;
   readonly #session: Session;
   readonly #wire: Wire;
-  readonly #resets: Budget;
+  readonly #resets: TokenBucket;
   #dialledAt: number;
   #isOpened = false;
   #isClosed = false;
@@ -113,7 +113,7 @@ export class Connection implements WireOwner {
     this.kind = key.kind;
     this.number = options.number;
     this.#options = options;
-    this.#resets = new Budget(clock, limits.connectionResetBurst, limits.resetsPerSecond);
+    this.#resets = new TokenBucket(clock, limits.connectionResetBurst, limits.resetsPerSecond);
     this.#dialledAt = clock.now();
     this.idleSince = this.#dialledAt;
     this.#wire = options.connect(this);

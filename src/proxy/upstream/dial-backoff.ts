@@ -1,17 +1,17 @@
 /** When one backend may be dialled: so many upstream connections a second, and after a loss again and again, further and further apart. */
 
-import { Budget } from "../../base/budget.ts";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import type { PoolKey } from "./pool-key.ts";
 
 export class DialBackoff {
   readonly #clock: Clock;
   readonly #again: () => void;
-  readonly #usual: Budget;
-  readonly #unproven: Budget;
+  readonly #usual: TokenBucket;
+  readonly #unproven: TokenBucket;
   /** Each of their answers may cost an upstream connection: what they are dialled takes nothing from newcomers. */
-  readonly #rejected: Budget;
+  readonly #rejected: TokenBucket;
   #pauseMs: number = limits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
 
@@ -20,9 +20,9 @@ export class DialBackoff {
     this.#clock = clock;
     this.#again = again;
     const { dialsPerSecond: usual, unprovenDialsPerSecond: few } = limits;
-    this.#usual = new Budget(clock, usual, usual);
-    this.#unproven = new Budget(clock, few, few);
-    this.#rejected = new Budget(clock, few, few);
+    this.#usual = new TokenBucket(clock, usual, usual);
+    this.#unproven = new TokenBucket(clock, few, few);
+    this.#rejected = new TokenBucket(clock, few, few);
   }
 
   /** Takes one dial for such upstream connections; false when the budget is spent. */

@@ -6,6 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
@@ -19,7 +20,6 @@ import type { AskReason, EndReason, LeaveReason } from "../session/watch-reasons
 import type { WatchSession } from "../session/watch-session.ts";
 import type { WatchStream } from "../session/watch-stream.ts";
 import { MigrationLog } from "./migration-log.ts";
-import { Pace } from "./pace.ts";
 import { TargetPicker } from "./target-picker.ts";
 import { WatchesByResource } from "./watches-by-resource.ts";
 
@@ -48,7 +48,7 @@ export class Migrations {
   /** The watches that live, by resource. */
   readonly watches = new WatchesByResource<WatchSession>();
   readonly #parts: MigrationsParts;
-  readonly #pace: Pace;
+  readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
   /** Those without a leg, in the order in which they lost it, and whether they have waited for somebody new; */
   readonly #urgent = new Map<WatchSession, boolean>();
@@ -75,7 +75,7 @@ export class Migrations {
     this.caches = parts.caches;
     this.targets = new TargetPicker(parts);
     this.anomalies = new AnomalyLog(parts.clock, parts.journal);
-    this.#pace = new Pace(parts.clock);
+    this.#pace = new TokenBucket(parts.clock, limits.moveBurst, limits.movesPerSecond);
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
@@ -175,7 +175,7 @@ export class Migrations {
 
   /** A backend said that it is too much. */
   slowDown(): void {
-    this.#pace.slowDown();
+    this.#pace.slowDown(limits.movesPerSecondLeast);
   }
 
   moved(reason: AskReason, from: string, to: string, ms: number): void {

@@ -1,6 +1,7 @@
 /** What single watches show to be wrong, told to the journal: each thing once a minute, however many watches show it. */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { userAgentOf } from "../../proxy/context/client-key.ts";
 import type { Order } from "../../proxy/context/order.ts";
@@ -16,8 +17,8 @@ export type AnomalySource = {
 export class AnomalyLog {
   readonly #clock: Clock;
   readonly #journal: Journal;
-  /** When each was told last; the oldest first. */
-  readonly #told = new Map<string, number>();
+  /** When each was written last. */
+  readonly #told = new Lru<string, number>(limits.anomalies);
 
   /**
    * Called when two backends that one watch is asked for at do not show the same events: `ours` has shown the client
@@ -68,10 +69,7 @@ export class AnomalyLog {
     const now = this.#clock.now();
     const at = this.#told.get(key);
     if (at !== undefined && now - at < limits.anomalyMs) return false;
-    this.#told.delete(key);
     this.#told.set(key, now);
-    const [oldest] = this.#told.keys();
-    if (this.#told.size > limits.anomalies && oldest !== undefined) this.#told.delete(oldest);
     return true;
   }
 }

@@ -91,11 +91,16 @@ export const operator: readonly Defect[] = [
   defect(
     "answers are kept without end",
     {
-      file: "admin/authorization/recent.ts",
-      find: "if (this.#kept.size > most && oldest !== undefined)",
-      replace: "if (this.#kept.size < 0 && oldest !== undefined)",
+      file: "base/lru.ts",
+      find: "if (this.size <= this.#limit) return this;",
+      replace: "if (this.size >= 0) return this;",
     },
     ["admin/authorization/recent", "of too many the one that was asked for longest ago goes"],
+  ),
+  defect(
+    "what is used again is as old as it was",
+    { file: "base/lru.ts", find: "    this.delete(key);\n", replace: "" },
+    ["base/lru", "setting one again makes it the newest"],
   ),
   defect(
     "a token for somebody else is good here",

@@ -83,8 +83,21 @@ export const wire: readonly Defect[] = [
     ["proxy/downstream/downstream", "requests that are answered here, or refused, pay for nothing"],
   ),
   defect(
+    "a rate that was slowed down stays slow",
+    {
+      file: "base/token-bucket.ts",
+      find: "this.#perMs + (ms * this.#fullPerMs) / recoveryMs",
+      replace: "this.#perMs",
+    },
+    ["base/token-bucket", "which comes back in seconds"],
+  ),
+  defect(
     "a budget has no end",
-    { file: "base/budget.ts", find: "if (this.#tokens + bonus >= 0) return true;", replace: "return true;" },
+    {
+      file: "base/token-bucket.ts",
+      find: "if (this.#tokens + bonus >= 0) return true;",
+      replace: "return true;",
+    },
     ["h2/session/resets", "requests that are cancelled before their answer end the session"],
   ),
   defect(

@@ -2,11 +2,33 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { ownOrigin } from "../../../src/kube/api-origin.ts";
+import { classify } from "../../../src/kube/request-info.ts";
+import { Client } from "../../../src/proxy/context/client.ts";
+import { Replay } from "../../../src/proxy/observe/loops.ts";
+import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("proxy/loops");
 
+/** Asks, and lets it end, this often; returns what was told. */
+function loop(replay: Replay, times: number, everyMs: number, from = 0): (number | undefined)[] {
+  return Array.from({ length: times }, (_, index) => {
+    const told = replay.asked(from + index * everyMs);
+    replay.ended();
+    return told;
+  }).filter((told) => told !== undefined);
+}
+
+const from = {
+  address: "10.0.0.9",
+  port: 40_000,
+  listener: "kube",
+  alpn: "h2",
+  isTls: true,
+  isTrustedForwarder: false,
+} as const;
 const userAgent = new Field("user-agent", "controller/v1");
 
 /** Watches that a client asks for one after the other, each of which delivers an event and ends. */
@@ -42,6 +64,40 @@ test("one that goes on is none, nor is one with as many selectors", () => {
   const wide = Array.from({ length: 20 }, (_, index) => `resourceVersion=7&labelSelector=a${index}`);
   const [watch] = watchAgain(path, [...on, ...wide]);
   assert.equal(watch?.entries("watch.replay_loop"), []);
+});
+
+test("a watch that is asked for again from one version in a loop is told of once a minute (seed 001)", () => {
+  const replay = new Replay();
+  assert.equal(loop(replay, 20, 1000), [limits.replays]);
+  assert.equal(loop(replay, 40, 1000, 20_000), []);
+  assert.equal(loop(replay, 20, 1000, 60_000), [limits.replays]);
+});
+
+test("one that its client asks for every few minutes is none: nothing happens there", () => {
+  assert.equal(loop(new Replay(), 100, 20_000), []);
+});
+
+test("nor are many at once, of as many informers", () => {
+  const replay = new Replay();
+  assert.equal(
+    Array.from({ length: 50 }, () => replay.asked(0)).filter((told) => told !== undefined),
+    [],
+  );
+});
+
+test("beyond the limit the watch that was asked for least lately is forgotten", () => {
+  const { replays, clock } = new PlayedPath(["a", "b"]);
+  const order = { client: new Client(from), fields: [] };
+  const answered = (version: number): Replay | undefined => {
+    const target = `/api/v1/pods?watch=1&resourceVersion=${version + 1}`;
+    const asked = watchContextOf(target, classify("GET", target), clock.now(), { origin: ownOrigin });
+    return replays.answered(asked, order);
+  };
+  const first = answered(0);
+  for (let version = 1; version < limits.replayKeys; version += 1) answered(version);
+  assert.ok(answered(0) === first);
+  for (let version = 1; version <= limits.replayKeys; version += 1) answered(limits.replayKeys + version);
+  assert.ok(answered(0) !== first);
 });
 
 test.run();

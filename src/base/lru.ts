@@ -1,0 +1,19 @@
+/** A Map of at most `limit` entries. `set` makes an entry the newest; beyond the limit the oldest is dropped. */
+export class Lru<K, V> extends Map<K, V> {
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    super();
+    this.#limit = limit;
+  }
+
+  override set(key: K, value: V): this {
+    this.delete(key);
+    super.set(key, value);
+    if (this.size <= this.#limit) return this;
+    // A Map keeps the order of insertion.
+    const { value: oldest, done } = this.keys().next();
+    if (done !== true) this.delete(oldest);
+    return this;
+  }
+}
