@@ -5,7 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { limits } from "../../base/limits.ts";
-import { stopParsing } from "../../base/stop-parsing.ts";
+import { stopParsing } from "../../proxy/net/stop-parsing.ts";
 
 /** Beyond the limit the oldest goes, not the newest: idle sockets must not be able to keep a kubelet's probe out. */
 export function keepNewest(server: Server): void {

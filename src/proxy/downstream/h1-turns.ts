@@ -8,13 +8,13 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { stopParsing } from "../../base/stop-parsing.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Client } from "../context/client.ts";
 import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
 import { headOf, readHead } from "../h1/h1-request.ts";
 import { breakOff } from "../net/break-off.ts";
 import { linger } from "../net/linger.ts";
+import { stopParsing } from "../net/stop-parsing.ts";
 import type { Serve } from "../request/serve.ts";
 import { type H1End, H1Side } from "./h1-side.ts";
 

@@ -2,8 +2,8 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, createServer as createNetServer, Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { stopParsing } from "../../src/base/stop-parsing.ts";
-import { within } from "../support/within.ts";
+import { stopParsing } from "../../../src/proxy/net/stop-parsing.ts";
+import { within } from "../../support/within.ts";
 
 const test = suite("stop-parsing");
 
