@@ -24,7 +24,10 @@ export class TokenBucket {
     this.#at = clock.now();
   }
 
-  /** Takes `cost`; false when that is more than is left. `bonus` widens this one look by what is active now. */
+  /**
+   * Takes `cost`; false when that is more than is left. `bonus` widens this one look by what is active now. After a pause up
+   * to two bursts pass at once, since the clock is not asked before the first has gone: `isOpen` asks it.
+   */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
     // The clock is asked only when the tokens at hand have run out: most sessions never get there.

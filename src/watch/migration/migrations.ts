@@ -217,7 +217,7 @@ export class Migrations {
   #pump(): void {
     let hasRoom = true;
     const pump = (watch: WatchSession): unknown => {
-      hasRoom = this.#pace.take();
+      hasRoom = this.#pace.isOpen && this.#pace.take();
       if (!hasRoom) return stop;
       const hasWaited = this.#urgent.get(watch);
       if (hasWaited === undefined) this.#migratingNow.delete(watch);
