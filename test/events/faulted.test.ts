@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Exchange } from "../../src/proxy/request/relay.ts";
+import { Exchange } from "../../src/proxy/request/exchange.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 import { ok } from "../support/watch-path.ts";
 

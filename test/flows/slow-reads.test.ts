@@ -233,7 +233,7 @@ test("slow reads asked twice have a budget of their own (limits.ts)", () => {
   scene.path.clock.advance(60_000);
   const most = 2 * limits.slowHedgeBurst;
   const clients = Array.from({ length: 4 }, () => scene.path.client());
-  for (const one of clients) one.downstream.client.backend = scene.client.downstream.client.backend;
+  for (const one of clients) one.downstream.client.bind(scene.client.downstream.client.backend ?? "");
   for (let index = 0; index < 2 * most; index += 1) clients[index % 4]?.ask("GET", object);
   scene.path.clock.advance(750);
   assert.ok(scene.other.asked.length >= most && scene.other.asked.length < most + 20);

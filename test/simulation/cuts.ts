@@ -11,7 +11,7 @@ import type { SideOwner } from "../../src/h2/core/side.ts";
 import { Turn } from "../../src/h2/core/turn.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
-import type { Exchange } from "../../src/proxy/request/relay.ts";
+import type { Exchange } from "../../src/proxy/request/exchange.ts";
 import { type End, Network, type Weather } from "./network.ts";
 import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";

@@ -6,6 +6,7 @@ import { Client } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import { Relief } from "../../src/proxy/overload/relief.ts";
+import { checkExchanges } from "../support/exchange-invariants.ts";
 import type { World } from "./world.ts";
 
 /** One end of a simulated connection. */
@@ -89,6 +90,7 @@ export class SimulatedProxy {
     const guarded = (work: () => void): void => {
       try {
         work();
+        checkExchanges(this.path.exchanges.live);
       } catch (error) {
         this.#options.thrown(error);
         end.destroy();

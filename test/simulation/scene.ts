@@ -288,7 +288,7 @@ export class Scene {
     const { plan, outcome, status, resetCode } = asking;
     if (outcome === "whole" || outcome === "cancelled") return true;
     if (plan.fate.startsWith("reset") && outcome === "reset" && resetCode === heardCode(plan)) return true;
-    // Go's transport would send a write again on this code (honest-code.ts).
+    // Go's transport would send a write again on this code (lost-attempt.ts).
     const isUnknown = plan.fate === "reset-early" && plan.resetCode === errorCode.PROTOCOL_ERROR;
     if (isUnknown && outcome === "refused" && status === 504) return true;
     // A body that began to go cannot be sent again: its client is told that it was refused.

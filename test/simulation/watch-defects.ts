@@ -309,7 +309,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "if (now >= dueAt) void tell;\n      else if (now >= dueAt)",
   }),
   defect("a write that was lost is sent again", ["once"], {
-    file: "proxy/request/relay.ts",
+    file: "proxy/request/exchange.ts",
     find: "(code === lost && isRepeatable(this.order))",
     replace: "code === lost",
   }),
@@ -333,8 +333,8 @@ const ofSilences: readonly WatchDefect[] = [
     replace: "return deadAfterMs;",
   }),
   defect("attempts that met the silence of all are counted", ["carried"], {
-    file: "proxy/request/serve.ts",
-    find: "if (backends.areAllSilent) exchange.legs.tried = nobody;",
+    file: "proxy/request/exchange.ts",
+    find: "if (backends.areAllSilent) this.legs.forgive(Number.POSITIVE_INFINITY);",
     replace: "",
   }),
   defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {

@@ -20,6 +20,7 @@ import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import { Relief } from "../../src/proxy/overload/relief.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
+import { checkExchanges } from "./exchange-invariants.ts";
 
 /** What one end has heard on a stream, and what it can say. */
 export class Ear implements SideOwner {
@@ -387,6 +388,7 @@ export class PlayedPath extends Path {
   /** Lets everything under way arrive. */
   settle(): void {
     this.clock.turn();
+    checkExchanges(this.exchanges.live);
   }
 }
 

@@ -1,5 +1,5 @@
 /** `/api/v1/backends`: how each backend is, since when, why, and what its detectors measure. */
-import type { Exchange } from "../../proxy/request/relay.ts";
+import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";

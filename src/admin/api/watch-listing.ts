@@ -1,6 +1,6 @@
 /** `/api/v1/watches`: every open watch, who has it, where it stands, and when something last came. */
 import { limits } from "../../base/limits.ts";
-import type { Exchange } from "../../proxy/request/relay.ts";
+import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Json, JsonObject, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";

@@ -10,8 +10,8 @@ import { inSlices } from "../../base/slices.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Client } from "../context/client.ts";
+import type { Exchange } from "../request/exchange.ts";
 import type { Exchanges } from "../request/exchanges.ts";
-import type { Exchange } from "../request/relay.ts";
 import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
 
 export type BalanceParts = {

@@ -9,8 +9,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { stop as enough, inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { Exchange } from "../request/exchange.ts";
 import type { LiveExchanges } from "../request/exchanges.ts";
-import type { Exchange } from "../request/relay.ts";
 
 export type DrainParts = {
   readonly clock: Clock;

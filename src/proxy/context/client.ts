@@ -55,8 +55,7 @@ export class Client {
   answered: () => void = () => {};
   /** One object for all its requests, so that HPACK sends it once. */
   readonly forwardedFor: Field;
-  /** The backend that its requests go to (D2): sticky, so that it never sees two caches in turn. */
-  backend: string | undefined = undefined;
+  #backend: string | undefined = undefined;
   /** Where its watches are on their way to, to even the load; the others follow the first one that is there. */
   rebound: string | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
@@ -75,5 +74,19 @@ export class Client {
     this.ends = options.ends;
     this.leavesAt = options.leavesAt ?? Number.POSITIVE_INFINITY;
     this.forwardedFor = new Field("x-forwarded-for", options.address);
+  }
+
+  /** The backend that its requests go to (D2): sticky, so that it never sees two caches in turn. */
+  get backend(): string | undefined {
+    return this.#backend;
+  }
+
+  bind(backend: string): void {
+    this.#backend = backend;
+  }
+
+  /** Binds it to `to`, unless it has left `from` already. */
+  follow(from: string, to: string): void {
+    if (this.#backend === from) this.#backend = to;
   }
 }

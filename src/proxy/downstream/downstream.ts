@@ -10,7 +10,7 @@ import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Client } from "../context/client.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import type { Serve } from "../request/serve.ts";
+import type { Serve } from "../request/handler.ts";
 
 export type DownstreamParts = {
   readonly clock: Clock;

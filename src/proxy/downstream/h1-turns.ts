@@ -15,7 +15,7 @@ import { headOf, readHead } from "../h1/h1-request.ts";
 import { breakOff } from "../net/break-off.ts";
 import { linger } from "../net/linger.ts";
 import { stopParsing } from "../net/stop-parsing.ts";
-import type { Serve } from "../request/serve.ts";
+import type { Serve } from "../request/handler.ts";
 import { type H1End, H1Side } from "./h1-side.ts";
 
 export type H1Parts = {

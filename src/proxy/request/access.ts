@@ -7,7 +7,7 @@ import { limits } from "../../base/limits.ts";
 import { clipped, ownText } from "../../base/own-text.ts";
 import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
-import type { Exchange, ExchangeEnd } from "./relay.ts";
+import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 export type AccessLevel = Config["logging"]["accessLog"];
 

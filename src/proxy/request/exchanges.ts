@@ -4,7 +4,7 @@ import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/progress.ts";
 import type { Order } from "../context/order.ts";
 import type { AccessTeller } from "./access.ts";
-import type { Exchange, ExchangeEnd } from "./relay.ts";
+import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 /** RequestInfo's verbs; what clients invent beyond them is "other": a label must not grow with it (A54). */
 const verbs = new Set(

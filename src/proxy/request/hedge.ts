@@ -11,10 +11,9 @@ import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { isFreshRead, isRepeatable } from "../context/order.ts";
 import { elsewhere } from "../upstream/choose.ts";
-import { dial } from "../upstream/dial.ts";
 import type { Leg } from "../upstream/leg.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { AnsweredBy, Exchange } from "./relay.ts";
+import type { Exchange } from "./exchange.ts";
 
 export type HedgeParts = {
   readonly clock: Clock;
@@ -47,7 +46,7 @@ export class Hedges {
   }
 
   /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
-  answered({ order }: Exchange, status: number, { leg, rest }: AnsweredBy): void {
+  answered({ order }: Exchange, status: number, leg: Leg, rest: Leg | undefined): void {
     if (!order.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
     const now = clock.now();
@@ -87,7 +86,7 @@ export class Hedges {
   /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */
   #goElsewhere(exchange: Exchange, leg: Leg): void {
     const other = exchange.legs.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
-    if (other !== undefined) dial(this.#parts.pools, exchange.legs.move(leg, other));
+    if (other !== undefined) exchange.legs.move(leg, other).dial(this.#parts.pools);
   }
 
   /**
@@ -102,7 +101,7 @@ export class Hedges {
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
-    dial(this.#parts.pools, exchange.legs.hedge(other));
+    exchange.legs.hedge(other).dial(this.#parts.pools);
   }
 
   /**
@@ -120,7 +119,7 @@ export class Hedges {
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;
     const hedge = exchange.legs.hedge(backend);
-    if (own === undefined) dial(this.#parts.pools, hedge);
+    if (own === undefined) hedge.dial(this.#parts.pools);
     else hedge.ready(own);
   }
 

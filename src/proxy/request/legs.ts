@@ -1,112 +1,131 @@
 /** Whom one exchange was asked of: of one backend, or of two while nothing is answered. The first head wins. */
+import { Candidates } from "../upstream/choose.ts";
 import { Leg, type LegOwner } from "../upstream/leg.ts";
 
-/** Shared by all exchanges that have none, as most have: 50,000 watches feel every array. */
-const noBackends: readonly string[] = [];
-
-export class Legs {
+export class Legs extends Candidates {
   readonly #owner: LegOwner;
-  /** Whose answer is relayed, or will be if it is the first. */
-  first: Leg | undefined;
-  /** A hedge: the same request, asked once more. */
-  other: Leg | undefined;
-  /** Who was asked last, or has answered. */
-  backend = "";
-  /** Who was asked in vain. */
-  tried: readonly string[] = noBackends;
+  #first: Leg | undefined;
+  #other: Leg | undefined;
+  #backend = "";
   /** A leg that is over may have been executed. */
   #hasLeft = false;
 
-  constructor(owner: LegOwner) {
+  constructor(owner: LegOwner, avoided?: readonly string[]) {
+    super(avoided);
     this.#owner = owner;
+  }
+
+  /** Its answer is relayed, or will be if it is the first. */
+  get first(): Leg | undefined {
+    return this.#first;
+  }
+
+  /** A hedge: the same request, asked once more. */
+  get other(): Leg | undefined {
+    return this.#other;
+  }
+
+  /** The backend that was asked last, or has answered. */
+  get backend(): string {
+    return this.#backend;
+  }
+
+  /** The first attempt belongs to a watch session from here on. */
+  handOver(): void {
+    this.#first = undefined;
+  }
+
+  /** The session of the watch continues there. */
+  movedTo(backend: string): void {
+    this.#backend = backend;
   }
 
   /** Gives it to a backend: the leg is to be dialled. */
   ask(backend: string): Leg {
-    this.backend = backend;
-    this.first = new Leg(backend, this.#owner);
-    return this.first;
+    this.#backend = backend;
+    this.#first = new Leg(backend, this.#owner);
+    return this.#first;
   }
 
   /** Asks once more; never of more than two at a time, so a hedge in doubt makes room for a better one. */
   hedge(backend: string): Leg {
-    this.#hasLeft ||= this.other?.mayHaveRun === true;
-    this.other?.cancel(false);
-    this.other = new Leg(backend, this.#owner);
-    return this.other;
+    this.#hasLeft ||= this.#other?.mayHaveRun === true;
+    this.#other?.cancel(false);
+    this.#other = new Leg(backend, this.#owner);
+    return this.#other;
   }
 
   /** Takes the place of a leg that waits for an upstream connection: nothing of it was sent. */
   move(leg: Leg, backend: string): Leg {
     leg.cancel(false);
-    this.tried = [...this.tried, leg.backend];
-    return leg === this.other ? this.hedge(backend) : this.ask(backend);
+    this.inVain(leg.backend);
+    return leg === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
   /** The backends that have it, or had it in vain. */
   get asked(): readonly string[] {
-    return [...this.tried, this.backend, this.other?.backend ?? ""];
+    return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }
 
   /** True if any backend may have begun with the request: the client must not be told that none did (D17). */
   get mayHaveRun(): boolean {
-    return this.#hasLeft || this.first?.mayHaveRun === true || this.other?.mayHaveRun === true;
+    return this.#hasLeft || this.#first?.mayHaveRun === true || this.#other?.mayHaveRun === true;
   }
 
   get hasTwo(): boolean {
-    return this.other !== undefined;
+    return this.#other !== undefined;
   }
 
   /** Is nobody who was asked known to be well, and nothing heard? */
   get isDoubted(): boolean {
-    if (this.first?.isSuspect !== true || this.first.refusal !== undefined) return false;
-    return this.other === undefined || (this.other.isSuspect && this.other.refusal === undefined);
+    if (this.#first?.isSuspect !== true || this.#first.refusal !== undefined) return false;
+    return this.#other === undefined || (this.#other.isSuspect && this.#other.refusal === undefined);
   }
 
   /** What waits here on their account. */
   get queuedBytes(): number {
-    return (this.first?.queuedBytes ?? 0) + (this.other?.queuedBytes ?? 0);
+    return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0);
   }
 
   otherThan(leg: Leg): Leg | undefined {
-    return leg === this.first ? this.other : this.first;
+    return leg === this.#first ? this.#other : this.#first;
   }
 
   /** This one answers: it goes on alone. Returns the one that nobody wants any more. */
   prefer(leg: Leg): Leg | undefined {
-    if (leg === this.other) this.#swap();
-    const rest = this.other;
+    if (leg === this.#other) this.#swap();
+    const rest = this.#other;
     rest?.cancel(false);
-    this.other = undefined;
-    this.backend = leg.backend;
+    this.#other = undefined;
+    this.#backend = leg.backend;
     return rest;
   }
 
   /** Whoever has refused comes first: nobody has done better in time. */
   settle(): void {
-    if (this.first?.refusal === undefined && this.other?.refusal !== undefined) this.#swap();
+    if (this.#first?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
   }
 
   /** This one is over. Is there another, whose answer is as good? */
   goesOnWithout(leg: Leg): boolean {
-    this.tried = [...this.tried, leg.backend];
+    this.inVain(leg.backend);
     this.#hasLeft ||= leg.mayHaveRun;
     leg.refusal?.forget();
-    if (leg !== this.other) this.first = this.other;
-    this.other = undefined;
-    if (this.first === undefined) return false;
-    this.backend = this.first.backend;
+    if (leg !== this.#other) this.#first = this.#other;
+    this.#other = undefined;
+    if (this.#first === undefined) return false;
+    this.#backend = this.#first.backend;
     return true;
   }
 
   /** `isAnswered`: the first one's final head has come. */
   cancel(isAnswered: boolean): void {
-    this.first?.cancel(isAnswered);
-    this.other?.cancel(false);
-    this.other = undefined;
+    this.#first?.cancel(isAnswered);
+    this.#other?.cancel(false);
+    this.#other = undefined;
   }
 
   #swap(): void {
-    [this.first, this.other] = [this.other, this.first];
+    [this.#first, this.#other] = [this.#other, this.#first];
   }
 }

@@ -5,26 +5,43 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { faulted } from "../../events/faulted.ts";
+import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";
 import { answerOf } from "../../watch/session/watch-context.ts";
+import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Order } from "../context/order.ts";
 import { Leg, type LegOwner } from "../upstream/leg.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
 
-export type ListAskParts = {
-  readonly clock: Clock;
+/** What one list asks for, of which backend. */
+export type ListQuestion = {
+  readonly backend: string;
   readonly order: Order;
-  readonly poolKey: () => PoolKey;
-  /** Reads its body; left out: a list's version. */
+  /** Reads its body; default: a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
-  /** Called with a fault of ours. */
-  readonly faulted: (error: unknown) => void;
-  /** Called once. `status` 0: no answer within `limits.progressAnswerMs`. `version` "" unless the list said one. */
+  /** Called once. `status` 0: no answer within `limits.progressAnswerMs`. `version` "" unless the list has one. */
   readonly tell: (answer: { readonly status: number; readonly version: string; readonly ms: number }) => void;
 };
 
+type Asker = Pick<WatchSession, "poolKey" | "learnt">;
+
+export type ListAskParts = { readonly clock: Clock; readonly journal: Journal };
+
+/** Asks under the identity of a watch's client: the status shows whether its credential is still accepted. */
+export function listAs(
+  watch: Asker,
+  question: ListQuestion,
+  parts: ListAskParts & { readonly pools: PoolSet },
+): void {
+  new ListAsk(watch, question, parts).leg.dial(parts.pools);
+}
+
 export class ListAsk implements LegOwner {
+  readonly #watch: Asker;
+  readonly #question: ListQuestion;
   readonly #parts: ListAskParts;
   readonly #at: number;
   readonly #stopWaiting: () => void;
@@ -33,19 +50,21 @@ export class ListAsk implements LegOwner {
   #reading: Pick<ListVersion, "feed" | "version"> | undefined;
   #isOver = false;
 
-  constructor(backend: string, parts: ListAskParts) {
+  constructor(watch: Asker, question: ListQuestion, parts: ListAskParts) {
+    this.#watch = watch;
+    this.#question = question;
     this.#parts = parts;
     this.#at = parts.clock.now();
-    this.leg = new Leg(backend, this);
+    this.leg = new Leg(question.backend, this);
     this.#stopWaiting = parts.clock.after(limits.progressAnswerMs, () => this.#end());
   }
 
   get order(): Order {
-    return this.#parts.order;
+    return this.#question.order;
   }
 
   poolKey(): PoolKey {
-    return this.#parts.poolKey();
+    return this.#watch.poolKey();
   }
 
   legHeaders(_leg: Leg, fields: Field[], end: boolean): void {
@@ -53,7 +72,7 @@ export class ListAsk implements LegOwner {
     if (status < 200) return;
     this.#status = status;
     if (status === 200)
-      this.#reading = this.#parts.reading?.() ?? new ListVersion(contentType, contentEncoding);
+      this.#reading = this.#question.reading?.() ?? new ListVersion(contentType, contentEncoding);
     if (end || status !== 200) this.#end();
   }
 
@@ -78,23 +97,17 @@ export class ListAsk implements LegOwner {
   }
 
   legFaulted(error: unknown): void {
-    this.#parts.faulted(error);
+    faulted(this.#parts.journal, error);
     this.#end();
   }
-
-  legOpened(): void {}
-  legSent(): void {}
-  legPassed(): void {}
-
-  legCleared(): void {}
-  legLeaving(): void {}
 
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopWaiting();
     this.leg.cancel(this.#status > 0);
-    const { clock, tell } = this.#parts;
-    tell({ status: this.#status, version: this.#reading?.version ?? "", ms: clock.now() - this.#at });
+    if (this.#status > 0) this.#watch.learnt(this.#status);
+    const ms = this.#parts.clock.now() - this.#at;
+    this.#question.tell({ status: this.#status, version: this.#reading?.version ?? "", ms });
   }
 }

@@ -8,17 +8,15 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
-import { faulted } from "../../events/faulted.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { OpenApiTitle, type Origin, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { barePath } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
-import { dial } from "../upstream/dial.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Exchanges } from "./exchanges.ts";
-import { ListAsk } from "./list-ask.ts";
+import { listAs } from "./list-ask.ts";
 
 export type OriginAsksParts = {
   readonly clock: Clock;
@@ -63,29 +61,29 @@ export class OriginAsks {
   }
 
   #send({ group, version }: Api, origin: Origin, { watch, pauseMs }: Asker): void {
-    const { clock, journal, pools } = this.#parts;
+    const { clock } = this.#parts;
     const backend = watch.leg?.backend;
     if (backend === undefined) return;
     this.#askedAt.set(origin, clock.now());
     const { merge } = watch;
-    const ask = new ListAsk(backend, {
-      clock,
-      order: barePath(watch.order, `/openapi/v3/apis/${group}/${version}`),
-      poolKey: () => watch.poolKey(),
-      faulted: (error) => faulted(journal, error),
-      reading: () => new OpenApiTitle(),
-      tell: ({ status, version: kind }) => {
-        if (status > 0) watch.learnt(status);
-        if (kind !== "") this.#learn(origin, kind === "aggregated");
-        // That of a new CRD is there a second after it; a client that may not read it may have a neighbour who may.
-        else if (unanswered.has(status) && !origin.isKnown && pauseMs < limits.originAgainMs)
-          clock.after(pauseMs, () => {
-            if (!origin.isKnown && merge.first !== undefined)
-              this.#send({ group, version }, origin, { watch, pauseMs: 2 * pauseMs });
-          });
+    listAs(
+      watch,
+      {
+        backend,
+        order: barePath(watch.order, `/openapi/v3/apis/${group}/${version}`),
+        reading: () => new OpenApiTitle(),
+        tell: ({ status, version: kind }) => {
+          if (kind !== "") this.#learn(origin, kind === "aggregated");
+          // That of a new CRD is there a second after it; a client that may not read it may have a neighbour who may.
+          else if (unanswered.has(status) && !origin.isKnown && pauseMs < limits.originAgainMs)
+            clock.after(pauseMs, () => {
+              if (!origin.isKnown && merge.first !== undefined)
+                this.#send({ group, version }, origin, { watch, pauseMs: 2 * pauseMs });
+            });
+        },
       },
-    });
-    dial(pools, ask.leg);
+      this.#parts,
+    );
   }
 
   #learn(origin: Origin, isForeign: boolean): void {

@@ -9,14 +9,15 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { patiently } from "../../health/patience.ts";
+import { Candidates } from "../upstream/choose.ts";
 
 /** A backend's socket, paused; what it has said already is still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
   readonly clock: Clock;
-  /** Another backend than those, if there is any. */
-  readonly next: (tried: readonly string[]) => string | Failure;
+  /** The next backend, if there is any. */
+  readonly next: (candidates: Candidates) => string | Failure;
   /** Opens a TCP socket. */
   readonly connect: (backend: string) => Socket;
   /** How long one may be silent before it is doubted, in ms. */
@@ -44,7 +45,7 @@ class Race {
   readonly #opening: Opening;
   readonly #parts: DialThroughParts;
   readonly #resolve: (outcome: Reached | Failure) => void;
-  readonly #tried: string[] = [];
+  readonly #candidates = new Candidates();
   /** Sockets that may still win. */
   #running: Socket[] = [];
   #failure: Failure | undefined;
@@ -60,7 +61,7 @@ class Race {
 
   start(): void {
     const late = (): void => {
-      const names = this.#tried.join(", ");
+      const names = this.#candidates.tried.join(", ");
       this.#settle(
         new Failure("backend-lost", "backend", `No answer in ${limits.handshakeMs} ms from ${names}`),
       );
@@ -70,15 +71,15 @@ class Race {
   }
 
   #attempt(): void {
-    const isSpent = this.#tried.length >= limits.attempts;
-    const backend = isSpent ? undefined : this.#parts.next(this.#tried);
+    const backend = this.#candidates.isSpent ? undefined : this.#parts.next(this.#candidates);
     if (backend === undefined || backend instanceof Failure) {
       // Whoever has not answered yet may still do so.
       const failure = this.#failure ?? backend;
       if (this.#running.length === 0 && failure !== undefined) this.#settle(failure);
       return;
     }
-    this.#tried.push(backend);
+    // Until it answers: a hedge goes to another one.
+    this.#candidates.inVain(backend);
     this.#run(backend);
     this.#stopDoubt();
     this.#stopDoubt = patiently(this.#parts.clock, this.#parts.doubtMs(backend), () => {

@@ -9,7 +9,7 @@ import type { Client } from "../context/client.ts";
 import type { VouchedTrust } from "../identity/identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { Hold } from "../request/hold.ts";
-import { choose } from "../upstream/choose.ts";
+import { Candidates } from "../upstream/choose.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Dialed } from "./splice.ts";
 
@@ -45,20 +45,20 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
 async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
   const { backends, pools, tunnels, connect, trust } = parts;
   const loads = (name: string): number => pools.weightOf(name, tunnels(name));
-  const tried: string[] = [];
+  const candidates = new Candidates();
   let failure: Failure | undefined;
-  while (tried.length < limits.attempts) {
-    const backend = choose({ views: backends.views, loads, bound: client.backend, tried });
+  while (!candidates.isSpent) {
+    const backend = candidates.nextBackend({ views: backends.views, loads, bound: client.backend });
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is asked only when this one has failed.
     // oxlint-disable-next-line no-await-in-loop
     const socket = await connect(backend, limits.dialMs, { trust, ends: client.ends });
     if (!(socket instanceof Failure)) {
-      client.backend = backend;
+      client.bind(backend);
       return { socket, backend, onDead: (run) => backends.onLost(backend, run) };
     }
     failure = socket;
-    tried.push(backend);
+    candidates.inVain(backend);
   }
   return failure ?? new Failure("no-backend", "proxy", "No backend was tried");
 }

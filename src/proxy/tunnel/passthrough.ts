@@ -13,7 +13,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { Hold } from "../request/hold.ts";
-import { choose } from "../upstream/choose.ts";
+import type { Candidates } from "../upstream/choose.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
 import { type Caller, type Greeting, refuseCaller } from "./greet.ts";
@@ -135,7 +135,7 @@ export class Passthrough {
     const parts = {
       clock,
       doubtMs: (name: string) => pools.suspectAfterMs(name),
-      next: (tried: readonly string[]) => this.#choose(tried, route),
+      next: (candidates: Candidates) => this.#choose(candidates, route),
       connect: (backend: string) => this.#connect(backend, ends),
       mayHedge: () => this.#hedges.take(),
     };
@@ -151,14 +151,14 @@ export class Passthrough {
     }
   }
 
-  #choose(tried: readonly string[], { backends }: Route): string | Failure {
+  #choose(candidates: Candidates, { backends }: Route): string | Failure {
     const { prefix = "" } = this.#parts;
     const { views } = this.#parts.backends;
     const names = backends.map((name) => prefix + name);
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
     const loads = (name: string): number =>
       ((this.#counts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
-    return choose({ views: allowed, loads, bound: undefined, tried });
+    return candidates.nextBackend({ views: allowed, loads, bound: undefined });
   }
 
   #connect(backend: string, ends: Ends): Socket {

@@ -1,9 +1,6 @@
-/**
- * Step 4 of 7: who answers?
- *
- * Pure: what health knows goes in, one backend's name or a Failure comes out. Next: dial.
- */
+/** Which backend is asked: what health knows goes in, one backend's name or a Failure comes out. */
 import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
 export type Choice = {
@@ -68,4 +65,43 @@ function bestOf(
     if (best !== undefined) return best;
   }
   return undefined;
+}
+
+/** Shared by all that have tried none, as most have: 50,000 watches feel every array. */
+const none: readonly string[] = [];
+
+/** The backends that are asked one after another for one request, one Upgrade or one passthrough connection. */
+export class Candidates {
+  /** Chosen only if no other backend can be. */
+  readonly #avoided: readonly string[];
+  #tried = none;
+
+  constructor(avoided: readonly string[] = none) {
+    this.#avoided = avoided;
+  }
+
+  /** The backends that were asked in vain, the earliest first; one that was asked again is there twice. */
+  get tried(): readonly string[] {
+    return this.#tried;
+  }
+
+  /** True if as many were asked in vain as may be. */
+  get isSpent(): boolean {
+    return this.#tried.length >= limits.attempts;
+  }
+
+  /** A Failure if none can be asked now. */
+  nextBackend(choice: Omit<Choice, "tried">): string | Failure {
+    const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
+    return choose({ ...choice, tried });
+  }
+
+  inVain(backend: string): void {
+    this.#tried = [...this.#tried, backend];
+  }
+
+  /** The earliest attempts in vain count no more. */
+  forgive(count: number): void {
+    this.#tried = this.#tried.length > count ? this.#tried.slice(count) : none;
+  }
 }

@@ -10,6 +10,7 @@ import type { Stream } from "../../h2/session/stream.ts";
 import type { Order } from "../context/order.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
 import type { PoolKey } from "./pool-key.ts";
+import type { PoolSet } from "./pool-set.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Waiter } from "./shard.ts";
 
@@ -19,24 +20,24 @@ export type LegOwner = {
   /** Which upstream connections the request may use by now. */
   poolKey(): PoolKey;
   /** Its head has gone up: the body may follow. */
-  legOpened(leg: Leg, up: Side): void;
+  legOpened?(leg: Leg, up: Side): void;
   /** No upstream connection could be had. Nothing was sent. */
   legRefused(leg: Leg, failure: Failure): void;
   legHeaders(leg: Leg, fields: Field[], end: boolean): void;
   /** `bytes[start, end)` of the answer's body, as a SideOwner hears it. */
   legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** `count` octets of the request's body have left. */
-  legSent(leg: Leg, count: number): void;
+  legSent?(leg: Leg, count: number): void;
   /** Its stream was reset, or its upstream connection is lost; the leg is over. */
   legGone(leg: Leg, code: number): void;
   /** Its upstream connection or its backend does not answer, or it alone waits for long. Told again at every tick while it does (D6). */
   legSuspected(leg: Leg): void;
   /** What was suspected answers again. */
-  legCleared(leg: Leg): void;
+  legCleared?(leg: Leg): void;
   /** Its upstream connection is whole since the head came that is kept back. */
-  legPassed(leg: Leg): void;
+  legPassed?(leg: Leg): void;
   /** Its upstream connection takes nobody any more, or its backend is going: what is there lives on for a while. */
-  legLeaving(leg: Leg): void;
+  legLeaving?(leg: Leg): void;
   /** A fault of ours: it costs the exchange, and nobody whom the upstream connections tell after it. */
   legFaulted(error: unknown): void;
 };
@@ -54,17 +55,17 @@ export class Leg implements ConnectionUser, Waiter {
   /** It is over because its answer broke a rule of the protocol. */
   isMalformed = false;
   #stream: Stream | undefined;
-  /** While it waits: where, and for which upstream connections. */
-  waitsIn: { forget(waiter: Waiter): void } | undefined;
+  /** Where it waits, while it does. */
+  #waitsIn: { forget(waiter: Waiter): void } | undefined;
+  /** Which upstream connections it takes, or waits for. */
   key: PoolKey;
   /**
    * The head of an answer whose body has not begun, kept back (path MTU: a small head passes, the body does not). Until the
    * body begins, or a PING sent after the head is answered, the request can be asked elsewhere without the client's knowledge.
    */
-  head: Field[] | undefined;
+  #head: Field[] | undefined;
   #headAt = 0;
-  /** An answer that may not be the best that can be had, kept back. */
-  refusal: Refusal | undefined;
+  #refusal: Refusal | undefined;
 
   constructor(backend: string, owner: LegOwner) {
     this.backend = backend;
@@ -91,7 +92,7 @@ export class Leg implements ConnectionUser, Waiter {
 
   /** What waits here on its account. */
   get queuedBytes(): number {
-    return (this.#stream?.queuedBytes ?? 0) + (this.refusal?.heldBytes ?? 0);
+    return (this.#stream?.queuedBytes ?? 0) + (this.#refusal?.heldBytes ?? 0);
   }
 
   /** Does its backend, or its upstream connection, leave a PING unanswered? */
@@ -104,15 +105,47 @@ export class Leg implements ConnectionUser, Waiter {
     return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
 
+  /** Takes an upstream connection of its backend with room, or waits for one. `legOpened` or `legRefused` may come before this returns. */
+  dial(pools: PoolSet): void {
+    const connections = pools.poolOf(this.backend);
+    if (connections === undefined) return this.refused(pools.unknown(this.backend));
+    const connection = connections.take(this.key);
+    if (connection !== undefined) return this.ready(connection);
+    // Before the wait begins: it may be refused at once.
+    this.#waitsIn = connections;
+    connections.wait(this);
+  }
+
   keepHead(head: Field[]): void {
-    this.head = head;
+    this.#head = head;
     this.#headAt = this.#connection?.now ?? 0;
+  }
+
+  takeHead(): Field[] | undefined {
+    const head = this.#head;
+    if (head !== undefined) this.#head = undefined;
+    return head;
+  }
+
+  /** An answer that is held, since another one may be better. */
+  get refusal(): Refusal | undefined {
+    return this.#refusal;
+  }
+
+  keepRefusal(refusal: Refusal): void {
+    this.#refusal = refusal;
+  }
+
+  takeRefusal(): Refusal | undefined {
+    const refusal = this.#refusal;
+    this.#refusal = undefined;
+    return refusal;
   }
 
   /** The upstream connection's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
   passed(answeredPingAt: number): void {
-    if (this.head !== undefined && answeredPingAt > this.#headAt)
-      this.#contain(() => this.owner.legPassed(this));
+    if (this.#head !== undefined && answeredPingAt > this.#headAt)
+      this.#contain(() => this.owner.legPassed?.(this));
   }
 
   /** Its upstream connection takes nobody any more: the backend has said GOAWAY. */
@@ -127,9 +160,9 @@ export class Leg implements ConnectionUser, Waiter {
 
   /** Nobody wants it any more. `isAnswered`: its final head has come, so that a reset costs the upstream connection nothing (A1). */
   cancel(isAnswered: boolean): void {
-    this.waitsIn?.forget(this);
-    this.waitsIn = undefined;
-    this.refusal?.forget();
+    this.#waitsIn?.forget(this);
+    this.#waitsIn = undefined;
+    this.#refusal?.forget();
     const stream = this.#stream;
     this.#stream = undefined;
     if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
@@ -142,7 +175,7 @@ export class Leg implements ConnectionUser, Waiter {
   }
 
   ready(connection: Connection): void {
-    this.waitsIn = undefined;
+    this.#waitsIn = undefined;
     this.#isSuspect = false;
     this.#connection = connection;
     this.#contain(() => this.#open(connection));
@@ -155,11 +188,11 @@ export class Leg implements ConnectionUser, Waiter {
     const stream = connection.open(fields, isBodiless, this);
     stream.isHead = method === "HEAD";
     this.#stream = stream;
-    this.owner.legOpened(this, stream);
+    this.owner.legOpened?.(this, stream);
   }
 
   refused(failure: Failure): void {
-    this.waitsIn = undefined;
+    this.#waitsIn = undefined;
     this.#contain(() => this.owner.legRefused(this, failure));
   }
 
@@ -181,11 +214,11 @@ export class Leg implements ConnectionUser, Waiter {
 
   cleared(): void {
     this.#isSuspect = false;
-    this.#contain(() => this.owner.legCleared(this));
+    this.#contain(() => this.owner.legCleared?.(this));
   }
 
   leaving(): void {
-    this.#contain(() => this.owner.legLeaving(this));
+    this.#contain(() => this.owner.legLeaving?.(this));
   }
 
   #contain(run: () => void): void {
@@ -215,6 +248,6 @@ export class Leg implements ConnectionUser, Waiter {
   }
 
   sent(count: number): void {
-    this.owner.legSent(this, count);
+    this.owner.legSent?.(this, count);
   }
 }

@@ -11,10 +11,10 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
+import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
-import { ListAsk } from "../../proxy/request/list-ask.ts";
-import { dial } from "../../proxy/upstream/dial.ts";
+import { type ListQuestion, listAs } from "../../proxy/request/list-ask.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
@@ -22,6 +22,7 @@ import type { WatchSession } from "../session/watch-session.ts";
 
 export type HistoriesParts = {
   readonly clock: Clock;
+  readonly journal: Journal;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly caches: CacheTracker;
@@ -93,26 +94,16 @@ export class Histories {
   }
 
   #askIfDue(backend: string): void {
-    const { clock, pools } = this.#parts;
-    const now = clock.now();
+    const now = this.#parts.clock.now();
     if ((this.#dueAt.get(backend) ?? 0) > now) return;
     const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
     const order = question?.watch.listed();
     if (question === undefined || order === undefined) return;
     this.#dueAt.set(backend, now + limits.historyAnswerMs);
     const { watch, resource } = question;
-    const ask = new ListAsk(backend, {
-      clock,
-      order,
-      poolKey: () => watch.poolKey(),
-      faulted: (error) => watch.legFaulted(error),
-      tell: ({ status, version }) => {
-        if (status > 0) watch.learnt(status);
-        if (version === "") this.#silent(backend, resource, status);
-        else this.#told(backend, question, version);
-      },
-    });
-    dial(pools, ask.leg);
+    const tell: ListQuestion["tell"] = ({ status, version }) =>
+      version === "" ? this.#silent(backend, resource, status) : this.#told(backend, question, version);
+    listAs(watch, { backend, order, tell }, this.#parts);
   }
 
   /**

@@ -6,8 +6,8 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices } from "../../base/slices.ts";
+import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { Exchanges } from "../../proxy/request/exchanges.ts";
-import type { Exchange } from "../../proxy/request/relay.ts";
 
 /** A fault of ours costs this watch, not those behind it. */
 function look({ watch, isEnded }: Exchange): void {

@@ -7,12 +7,10 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/faulted.ts";
 import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Client } from "../../proxy/context/client.ts";
-import { ListAsk } from "../../proxy/request/list-ask.ts";
-import { dial } from "../../proxy/upstream/dial.ts";
+import { listAs } from "../../proxy/request/list-ask.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
@@ -142,22 +140,10 @@ export class ProgressRequests {
   }
 
   #list(fact: Fact, watch: WatchSession, least: string | undefined, tell: (answer: Answer) => void): void {
-    const { clock, pools, journal } = this.#parts;
+    const { backend } = fact;
     const order = watch.listed(least);
-    if (order === undefined) return tell({ status: 0, version: "", ms: 0 });
-    const heard = (answer: Answer): void => {
-      if (answer.status > 0) watch.learnt(answer.status);
-      tell(answer);
-    };
-    const poolKey = (): ReturnType<WatchSession["poolKey"]> => watch.poolKey();
-    const ask = new ListAsk(fact.backend, {
-      clock,
-      order,
-      poolKey,
-      faulted: (error) => faulted(journal, error),
-      tell: heard,
-    });
-    dial(pools, ask.leg);
+    if (order === undefined) tell({ status: 0, version: "", ms: 0 });
+    else listAs(watch, { backend, order, tell }, this.#parts);
   }
 
   #answered(fact: Fact, { status, version, ms }: Answer): void {

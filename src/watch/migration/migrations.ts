@@ -10,7 +10,6 @@ import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
-import { dial } from "../../proxy/upstream/dial.ts";
 import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
@@ -355,7 +354,7 @@ export class Migrations {
   }
 
   #send(leg: Leg, connection: Connection | undefined): void {
-    if (connection === undefined) dial(this.#parts.pools, leg);
+    if (connection === undefined) leg.dial(this.#parts.pools);
     else leg.ready(connection);
   }
 }

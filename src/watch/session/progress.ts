@@ -29,7 +29,7 @@ export type Tally = {
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
-/** With the octets that left for their clients (relay.ts). */
+/** With the octets that left for their clients (exchange.ts). */
 export type WatchTally = Tally & { bytes: number };
 
 export type ProgressOptions = {

@@ -24,9 +24,9 @@ export const admission: readonly Defect[] = [
   defect(
     "a bearer that was accepted goes on holding its place",
     {
-      file: "proxy/request/serve.ts",
-      find: "if (this.#entry !== undefined) this.#parts.admission.answered(",
-      replace: "if (this.#entry !== undefined && status === 401) this.#parts.admission.answered(",
+      file: "proxy/request/exchange.ts",
+      find: "if (this.#entry !== undefined) admission.answered(",
+      replace: "if (this.#entry !== undefined && status === 401) admission.answered(",
     },
     ["proxy/admission/admission", "hold up no newcomer"],
   ),
@@ -42,8 +42,8 @@ export const admission: readonly Defect[] = [
   defect(
     "a GOAWAY counts as an attempt",
     {
-      file: "proxy/request/serve.ts",
-      find: "if (isSentAway && isLimit && ",
+      file: "proxy/request/exchange.ts",
+      find: "if (isSentAway && legs.isSpent && ",
       replace: "if (isSentAway && !isSentAway && ",
     },
     ["proxy/admission/admission", "is asked until it is answered"],
@@ -123,7 +123,7 @@ export const admission: readonly Defect[] = [
   defect(
     "newcomers share connections with a flood of 401s",
     {
-      file: "proxy/request/serve.ts",
+      file: "proxy/request/exchange.ts",
       find: "this.#credential === undefined || admission.isRejected(order.client.address)",
       replace: "this.#credential === undefined && admission.isRejected(order.client.address)",
     },
@@ -132,7 +132,7 @@ export const admission: readonly Defect[] = [
   defect(
     "the wait for a place counts as time in which a request was sent away",
     {
-      file: "proxy/request/serve.ts",
+      file: "proxy/request/exchange.ts",
       find: "Math.max(order.at, this.#placedAt)",
       replace: "order.at",
     },
@@ -344,7 +344,7 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "long heads wait for ever",
-    { file: "proxy/request/serve.ts", find: "buffered.add(-exchange.headBytes);", replace: "void buffered;" },
+    { file: "proxy/request/exchange.ts", find: "buffered.add(-this.headBytes);", replace: "void buffered;" },
     ["proxy/overload/relief", "long heads wait like octets"],
   ),
   defect(

@@ -4,20 +4,24 @@ import { type Defect, defect } from "../defect.ts";
 export const ends: readonly Defect[] = [
   defect(
     "the HTTP/1.1 connection of a request that is cut stays open",
-    { file: "proxy/request/relay.ts", find: "if (!isAnswered) this.down.closeAfter?.();", replace: "" },
+    { file: "proxy/request/exchange.ts", find: "if (!isAnswered) this.down.closeAfter?.();", replace: "" },
     ["flows/cut", "the connection of an HTTP/1.1 request that is cut ends behind its answer"],
   ),
   defect(
     "a write that was sent and is cut is told to be unprocessed",
-    { file: "proxy/request/relay.ts", find: "else if (mayHaveRun) this.#tellCut();", replace: "" },
+    {
+      file: "proxy/request/exchange.ts",
+      find: "else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.order)));",
+      replace: "",
+    },
     ["flows/cut", "a request that was sent has an unknown outcome"],
   ),
   defect(
     "a write of unknown outcome may be asked again",
     {
-      file: "proxy/request/relay.ts",
-      find: "const failure = isRepeatable(this.order)",
-      replace: "const failure = true",
+      file: "proxy/request/lost-attempt.ts",
+      find: "return isSafe ?",
+      replace: "return isSafe || true ?",
     },
     ["flows/cut", "a request that was sent has an unknown outcome"],
   ),
@@ -38,7 +42,7 @@ export const ends: readonly Defect[] = [
   defect(
     "PROTOCOL_ERROR goes on to the client of a write",
     {
-      file: "proxy/request/honest-code.ts",
+      file: "proxy/request/lost-attempt.ts",
       find: "code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR",
       replace: "code === errorCode.REFUSED_STREAM",
     },
@@ -46,7 +50,11 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "a fault while a request is placed leaves it as it is",
-    { file: "proxy/request/serve.ts", find: "exchange.legFaulted(error);", replace: "" },
+    {
+      file: "proxy/request/exchange.ts",
+      find: "      this.legFaulted(error);",
+      replace: "      void error;",
+    },
     ["flows/cut", "a fault while a request is placed"],
   ),
   defect(
@@ -91,8 +99,18 @@ export const ends: readonly Defect[] = [
     ["proxy/net/socket", "a peer's FIN is told at once"],
   ),
   defect(
+    "an exchange that is a watch keeps the attempt that its session has",
+    { file: "proxy/request/exchange.ts", find: "    this.legs.handOver();\n", replace: "" },
+    ["proxy/request/exchange-states", "a watch is handed to its session"],
+  ),
+  defect(
+    "an exchange that asks again does not say so",
+    { file: "proxy/request/exchange.ts", find: '    this.#state = "placing";\n', replace: "" },
+    ["proxy/request/exchange-states", "a request that was lost is placed again"],
+  ),
+  defect(
     "a watch that is over is not cancelled",
-    { file: "proxy/request/relay.ts", find: "this.#watch?.cancel();", replace: "" },
+    { file: "proxy/request/exchange.ts", find: "this.#watch?.cancel();", replace: "" },
     ["flows/cancellation", "a watch with one leg: RST_STREAM"],
   ),
   defect(
@@ -108,14 +126,14 @@ export const ends: readonly Defect[] = [
     "a hedge runs on",
     {
       file: "proxy/request/legs.ts",
-      find: "    this.other?.cancel(false);\n    this.other = undefined;\n  }\n\n  #swap",
-      replace: "    this.other = undefined;\n  }\n\n  #swap",
+      find: "    this.#other?.cancel(false);\n    this.#other = undefined;\n  }\n\n  #swap",
+      replace: "    this.#other = undefined;\n  }\n\n  #swap",
     },
     ["flows/cancellation", "asked of two: RST_STREAM"],
   ),
   defect(
     "who waits for an upstream connection is not forgotten",
-    { file: "proxy/upstream/leg.ts", find: "    this.waitsIn?.forget(this);\n", replace: "" },
+    { file: "proxy/upstream/leg.ts", find: "    this.#waitsIn?.forget(this);\n", replace: "" },
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
 ];

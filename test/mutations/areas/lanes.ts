@@ -121,7 +121,7 @@ export const connections: readonly Defect[] = [
   defect(
     "a head goes to its client before its body has begun",
     {
-      file: "proxy/request/relay.ts",
+      file: "proxy/request/exchange.ts",
       find: "leg.keepHead(fields);",
       replace: "this.#answer(leg, status, fields, end);",
     },
@@ -202,8 +202,8 @@ export const connections: readonly Defect[] = [
   defect(
     "requests are refused while all are silent",
     {
-      file: "proxy/request/serve.ts",
-      find: "if (backends.areAllSilent) return this.#hold(exchange, noneAnswers);",
+      file: "proxy/request/exchange.ts",
+      find: "if (backends.areAllSilent) return this.#hold(noneAnswers);",
       replace: "",
     },
     ["flows/all-silent", "all silent for 5000 ms"],

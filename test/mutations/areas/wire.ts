@@ -69,16 +69,16 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "no request pays for its client's control frames",
-    { file: "proxy/request/serve.ts", find: "exchange.order.client.answered();", replace: "" },
+    { file: "proxy/request/exchange.ts", find: "this.order.client.answered();", replace: "" },
     ["proxy/downstream/downstream", "a PRIORITY and a WINDOW_UPDATE with each of 3,000 requests"],
   ),
   defect(
     "a refusal of ours pays for control frames",
     {
-      file: "proxy/request/serve.ts",
-      find: "exchange.refuse(respond(exchange.down, exchange.order.method, failure));",
+      file: "proxy/request/exchange.ts",
+      find: "this.#status = respond(this.down, this.order.method, failure);",
       replace:
-        "exchange.order.client.answered();\n    exchange.refuse(respond(exchange.down, exchange.order.method, failure));",
+        "this.order.client.answered();\n    this.#status = respond(this.down, this.order.method, failure);",
     },
     ["proxy/downstream/downstream", "requests that are answered here, or refused, pay for nothing"],
   ),
@@ -372,7 +372,11 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "a malformed answer is relayed as a reset, after which a write is sent again",
-    { file: "proxy/request/relay.ts", find: "if (leg.isMalformed)", replace: "if (leg.isSlow)" },
+    {
+      file: "proxy/request/lost-attempt.ts",
+      find: "  if (isMalformed)\n",
+      replace: '  if (isMalformed && backend === "")\n',
+    },
     ["proxy/request/relay", "an answer that breaks the rules before its head went on is 502"],
   ),
   defect(

@@ -78,7 +78,7 @@ export const guards: readonly Guard[] = [
     row: "A38, A39",
     without: "a trailer says what a header may not",
     removal: {
-      file: "proxy/request/relay.ts",
+      file: "proxy/request/exchange.ts",
       find: "fields.filter((field) => !drops(field))",
       replace: "fields",
     },
@@ -144,7 +144,7 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "those for whom we vouch travel on lanes of others",
     removal: {
-      file: "proxy/request/serve.ts",
+      file: "proxy/request/exchange.ts",
       find: "const of = order.vouched?.trust ?? trust.classOf(this.#credential);",
       replace: "const of = trust.classOf(this.#credential);",
     },

@@ -35,7 +35,7 @@ function scene(timeTravelGuard: GuardMode = "observe"): Scene {
       path.settle();
       const client = path.client();
       last = client;
-      client.downstream.client.backend = other === path.backend("a") ? "a" : "b";
+      client.downstream.client.bind(other === path.backend("a") ? "a" : "b");
       client.ask("GET", target, fields);
       path.settle();
       return other.last;
@@ -82,7 +82,7 @@ test("one as new as that, of another resource, of another client or of another s
   list(ask("/api/v1/pods?resourceVersion=0"), "7");
   list(ask("/apis/metrics.k8s.io/v1beta1/pods"), "7");
   const stranger = path.client();
-  stranger.downstream.client.backend = "b";
+  stranger.downstream.client.bind("b");
   stranger.ask("GET", any, [bearer("t"), new Field("user-agent", "other")]);
   path.settle();
   list(path.backend("b").last, "7");
@@ -121,7 +121,7 @@ test("an answer from the past that was asked for is none: a later page, an exact
 test("clients behind one address are told apart: one that is there at the same time is another", () => {
   const { path, seen, list } = scene();
   const listed = (client: PlayedClient, version: string): number => {
-    client.downstream.client.backend = "b";
+    client.downstream.client.bind("b");
     client.ask("GET", any, fields);
     path.settle();
     list(path.backend("b").last, version);
@@ -142,7 +142,7 @@ test("and so are those who say that they are somebody else", () => {
   seen.client.hangUp();
   path.settle();
   const client = path.client();
-  client.downstream.client.backend = "b";
+  client.downstream.client.bind("b");
   const token = jwt({ sub: "system:serviceaccount:kube-system:other" });
   client.ask("GET", any, [bearer(token), new Field("user-agent", "kubelet/v1.36")]);
   path.settle();
@@ -155,7 +155,7 @@ test("an initial state from before that is told by its marker", () => {
   seen.client.hangUp();
   path.settle();
   const client = path.client();
-  client.downstream.client.backend = "b";
+  client.downstream.client.bind("b");
   const query =
     "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   const watch = new PlayedWatch({ path, client, fields, query });
@@ -218,7 +218,7 @@ test("who cannot answer from there is not asked again, and after three refusals 
 test("a client that was refused is given another backend for its next try", () => {
   const { path, seen } = scene("enforce");
   const client = path.client();
-  client.downstream.client.backend = "b";
+  client.downstream.client.bind("b");
   client.ask("GET", any, fields);
   path.settle();
   seen.to.last.answer(504, "{}", [json]);
@@ -229,7 +229,7 @@ test("a client that was refused is given another backend for its next try", () =
 test("a watch that is refused from there ends with that word, which counts as a refusal", () => {
   const { path } = scene("enforce");
   const client = path.client();
-  client.downstream.client.backend = "b";
+  client.downstream.client.bind("b");
   const query = "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
   const watch = new PlayedWatch({ path, client, fields, query });
   watch.serve(watch.from, "!504");

@@ -4,7 +4,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { Relief } from "../../../src/proxy/overload/relief.ts";
-import type { Exchange } from "../../../src/proxy/request/relay.ts";
+import type { Exchange } from "../../../src/proxy/request/exchange.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/relief");

@@ -344,7 +344,7 @@ test("hedges share a budget: what is beyond it is asked a little later (limits.t
   const most = atOnce + 20;
   // A client has 100 streams, and those of others are spread over both.
   const clients = Array.from({ length: 5 }, () => path.client());
-  for (const one of clients) one.downstream.client.backend = client.downstream.client.backend;
+  for (const one of clients) one.downstream.client.bind(client.downstream.client.backend ?? "");
   for (let index = 0; index < most; index += 1) clients[index % 5]?.ask("GET", "/api", [bearer("t")]);
   path.settle();
   if (silent !== undefined) blackHole(silent);

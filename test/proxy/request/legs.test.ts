@@ -54,7 +54,7 @@ test("they are doubted when each is silent and none has refused", () => {
   assert.not(legs.isDoubted);
   hedge.suspected();
   assert.ok(legs.isDoubted);
-  hedge.refusal = refusal();
+  hedge.keepRefusal(refusal());
   assert.not(legs.isDoubted);
 });
 
@@ -62,10 +62,10 @@ test("when nobody does better the one that refused is heard", () => {
   const legs = new Legs(legOwner({}));
   const first = legs.ask("a");
   const hedge = legs.hedge("b");
-  hedge.refusal = refusal();
+  hedge.keepRefusal(refusal());
   legs.settle();
   assert.is(legs.first, hedge);
-  first.refusal = refusal();
+  first.keepRefusal(refusal());
   legs.settle();
   assert.is(legs.first, hedge);
 });

@@ -1,8 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { ListAsk, type ListAskParts } from "../../../src/proxy/request/list-ask.ts";
+import { ListAsk, type ListQuestion } from "../../../src/proxy/request/list-ask.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
 import { orderOf } from "../../support/leg-owner.ts";
@@ -10,22 +11,24 @@ import { json, listOf, ok } from "../../support/watch-path.ts";
 
 const test = suite("proxy/list-ask");
 
-type Answer = Parameters<ListAskParts["tell"]>[0];
+type Answer = Parameters<ListQuestion["tell"]>[0];
 
 function asked() {
   const clock = manualClock();
   const told: Answer[] = [];
-  const faults: unknown[] = [];
-  const ask = new ListAsk("a", {
-    clock,
-    order: orderOf(),
+  const faults: string[] = [];
+  const journal = new Journal(clock);
+  journal.subscribe(({ kind }) => void faults.push(kind));
+  const learnt: number[] = [];
+  const watching = {
     poolKey: () => poolKey("proven", "plain"),
-    tell: (answer) => void told.push(answer),
-    faulted: (error) => void faults.push(error),
-  });
+    learnt: (code: number) => void learnt.push(code),
+  };
+  const tell = (answer: Answer): void => void told.push(answer);
+  const ask = new ListAsk(watching, { backend: "a", order: orderOf(), tell }, { clock, journal });
   const feed = (text: string, end = false): void =>
     ask.legData(ask.leg, Buffer.from(text), 0, text.length, end);
-  return { clock, told, faults, ask, feed };
+  return { clock, told, faults, learnt, ask, feed };
 }
 
 const status = (code: number): Field[] => [new Field(":status", String(code)), json];
@@ -47,14 +50,14 @@ test("its answer is the version of the list, however it is cut, and is told once
 test("a refusal is told by its status, an end without an answer as 0", () => {
   const refused = asked();
   refused.ask.legHeaders(refused.ask.leg, status(403), false);
-  assert.equal(refused.told, [{ status: 403, version: "", ms: 0 }]);
+  assert.equal([refused.told, refused.learnt], [[{ status: 403, version: "", ms: 0 }], [403]]);
   const empty = asked();
   empty.ask.legHeaders(empty.ask.leg, ok, true);
   assert.equal(empty.told, [{ status: 200, version: "", ms: 0 }]);
   for (const end of ["legGone", "legRefused", "legSuspected"] as const) {
     const gone = asked();
     gone.ask[end]();
-    assert.equal(gone.told, [{ status: 0, version: "", ms: 0 }]);
+    assert.equal([gone.told, gone.learnt], [[{ status: 0, version: "", ms: 0 }], []]);
   }
   const late = asked();
   late.clock.advance(limits.progressAnswerMs);

@@ -130,7 +130,7 @@ test("a client that may not read it is asked once; the next that watches may", (
   watch.advance(60_000);
   assert.is(asks().length, 1);
   const other = watch.path.client();
-  other.downstream.client.backend = watch.client.downstream.client.backend;
+  other.downstream.client.bind(watch.client.downstream.client.backend ?? "");
   const second = new PlayedWatch({ path: watch.path, resource, client: other });
   second.serve(second.from, "+8a");
   assert.is(asks().length, 2);

@@ -3,7 +3,6 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { dial } from "../../../src/proxy/upstream/dial.ts";
 import { Leg } from "../../../src/proxy/upstream/leg.ts";
 import { legOwner } from "../../support/leg-owner.ts";
 import { PlayedPath } from "../../support/path.ts";
@@ -23,7 +22,7 @@ function legOn(path: PlayedPath): { leg: Leg; heard: string[] } {
     legFaulted: (error) => heard.push(`faulted: ${String(error)}`),
   });
   const leg = new Leg("a", owner);
-  dial(path.pools, leg);
+  leg.dial(path.pools);
   path.settle();
   return { leg, heard };
 }
@@ -109,7 +108,7 @@ test("a fault of ours while a leg is told is its exchange's: whoever told it is 
   leg.refused(new Failure("overload", "proxy", "x"));
   leg.suspected();
   path.settle();
-  dial(path.pools, leg);
+  leg.dial(path.pools);
   assert.is(faults.length, 3);
 });
 

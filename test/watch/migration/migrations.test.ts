@@ -27,7 +27,7 @@ function many(count: number): {
   const ears = Array.from({ length: count - 1 }, (_, index) => {
     if (index % 50 === 49) {
       at = path.client();
-      at.downstream.client.backend = client.downstream.client.backend;
+      at.downstream.client.bind(client.downstream.client.backend ?? "");
     }
     return at.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer("t")]);
   });

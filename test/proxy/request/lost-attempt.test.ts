@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
-import { honestCode } from "../../../src/proxy/request/honest-code.ts";
+import { honestCode } from "../../../src/proxy/request/lost-attempt.ts";
 
-const test = suite("proxy/honest-code");
+const test = suite("proxy/lost-attempt");
 
 test("a code that a client takes for an orderly end is never told (F9, nodejs/node 35209)", () => {
   for (const isAnswered of [true, false]) {

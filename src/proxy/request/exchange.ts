@@ -1,0 +1,665 @@
+/**
+ * One request with its response, from the first attempt at a backend to the last frame.
+ *
+ *     state      input                                                      becomes
+ *     placing    a backend is chosen                                        asking
+ *                no backend can be asked, or no place is free               placing, in a queue
+ *                the wait is over, or the request is refused                ended, with a local reply
+ *     asking     final head                                                 relaying
+ *                attempt lost: another one is under way                     asking
+ *                attempt lost: the request may be sent again                placing
+ *                attempt lost: it may not                                   ended, with a local reply or a reset
+ *     relaying   the answer is a watch whose events can be read             watching
+ *                END_STREAM from the backend                                finishing
+ *                attempt lost                                               ended, with a reset
+ *     watching   its session ends it                                        ended
+ *     finishing  the request's body is over, or not wanted any more         ended
+ *     any        the client resets its stream, or the exchange is cut       ended
+ *
+ * Credit flows against the bytes: what has left towards one side is granted to the other, so a slow client slows its
+ * own backend stream only.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { faulted } from "../../events/faulted.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { Buffered } from "../../h2/core/buffered.ts";
+import { type Field, role } from "../../h2/core/field.ts";
+import { errorCode, lost } from "../../h2/core/protocol-error.ts";
+import type { Side, SideOwner } from "../../h2/core/side.ts";
+import type { Backends } from "../../health/backends.ts";
+import type { Probers } from "../../health/probers.ts";
+import type { Origin } from "../../kube/api-origin.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
+import { decoderFor } from "../../watch/codec/framing.ts";
+import type { Migrations } from "../../watch/migration/migrations.ts";
+import type { WatchTally } from "../../watch/session/progress.ts";
+import { answerOf, type WatchContext } from "../../watch/session/watch-context.ts";
+import type { WatchHost } from "../../watch/session/watch-host.ts";
+import { WatchSession } from "../../watch/session/watch-session.ts";
+import type { Admission, Entry } from "../admission/admission.ts";
+import { userAgentOf } from "../context/client-key.ts";
+import { isRepeatable, type Order } from "../context/order.ts";
+import { dropsOf } from "../identity/identity.ts";
+import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
+import type { Loops, Replay } from "../observe/loops.ts";
+import type { Recall } from "../observe/time-travel.ts";
+import { elsewhere } from "../upstream/choose.ts";
+import { growWindow } from "../upstream/grow-window.ts";
+import type { Leg, LegOwner } from "../upstream/leg.ts";
+import type { PoolKey } from "../upstream/pool-key.ts";
+import type { PoolSet } from "../upstream/pool-set.ts";
+import { isRefusal, isShort, isShutdown, Refusal } from "../upstream/refusal.ts";
+import type { Hold } from "./hold.ts";
+import { Legs } from "./legs.ts";
+import { failureOfCut, failureOfLost, honestCode, lostUnanswered } from "./lost-attempt.ts";
+import { RequestBody } from "./request-body.ts";
+import { respond } from "./respond.ts";
+
+/** What all exchanges of one path share. */
+export type ExchangeParts = {
+  readonly probers: Pick<Probers, "hurry"> | undefined;
+  readonly buffered: Buffered;
+  readonly clock: Clock;
+  readonly backends: Backends;
+  readonly pools: PoolSet;
+  readonly trust: Trust;
+  readonly admission: Admission;
+  readonly journal: Journal;
+  readonly hold: Hold;
+  readonly migrations: Migrations;
+  readonly replays: Loops;
+  /** `Exchanges` implements it. */
+  readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
+  /** `Hedges` implements it. */
+  readonly hedges: {
+    suspected(exchange: Exchange, leg: Leg): void;
+    answered(exchange: Exchange, status: number, leg: Leg, rest: Leg | undefined): void;
+    otherFor(exchange: Exchange): string | undefined;
+  };
+  /** `OriginAsks` implements it. */
+  readonly originAsks: {
+    answered(api: RequestInfo, head: readonly Field[]): Origin;
+    ask(api: RequestInfo, origin: Origin, watch: WatchSession): void;
+  };
+};
+
+/** One request, as the handler has read it. */
+export type ExchangeRequest = {
+  readonly order: Order;
+  readonly down: Side;
+  readonly credential: Credential;
+  readonly info: RequestInfo;
+  /** Backends that are asked only if no other can be. */
+  readonly avoided: readonly string[];
+  /** Of a watch that can continue at another backend. */
+  readonly asked: WatchContext | undefined;
+  /** What its client has seen; undefined when that does not matter. */
+  readonly recall: Recall | undefined;
+  /** Of its head, as `longHeadBytes` counts it. */
+  readonly headBytes: number;
+};
+
+export type ExchangeEnd = "complete" | "client-gone" | "backend-gone" | "refused";
+
+export type ExchangeState = "placing" | "asking" | "relaying" | "watching" | "finishing" | "ended";
+
+const noWait = (): void => {};
+
+const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
+
+export class Exchange implements SideOwner, LegOwner, WatchHost {
+  readonly #parts: ExchangeParts;
+  readonly order: Order;
+  readonly down: Side;
+  /** Invariant: it has a first attempt exactly in `asking`, `relaying` and `finishing`; the session of a watch has its own. */
+  readonly legs: Legs;
+  readonly #credential: Credential;
+  readonly #info: RequestInfo;
+  readonly #asked: WatchContext | undefined;
+  readonly #recall: Recall | undefined;
+  readonly headBytes: number;
+  #state: ExchangeState = "placing";
+  /** Of the final head that the client was sent. Invariant: 0 in `placing` and `asking`, at least 200 in the other states but `ended`. */
+  #status = 0;
+  /** Undefined when no body follows the head. */
+  readonly #body: RequestBody | undefined;
+  /** Invariant: defined in `watching`, undefined before. */
+  #watch: WatchSession | undefined;
+  /** Cancels the present wait. Invariant: nothing waits but in `placing` (a queue) and `asking` (a response that is held). */
+  #stopWaiting: () => void = noWait;
+  /** Until when it may wait for a backend: a clock reading; 0 before the first wait. */
+  #heldUntil = 0;
+  /** Its place among the requests of unproven bearers, while its own is not proven. */
+  #entry: Entry | undefined;
+  /** When it got that place, if it had to wait: what happened before is not charged to any attempt. */
+  #placedAt = 0;
+  /** Of an answered watch from a version. */
+  #replay: Replay | undefined;
+  #delivered = 0;
+  #sentBytes = 0;
+  /** Its index in `Exchanges`, which alone writes it. */
+  liveAt = -1;
+  /** Where a live watch is counted. Written by `Exchanges` alone. */
+  tally: WatchTally | undefined;
+
+  constructor(parts: ExchangeParts, request: ExchangeRequest) {
+    this.#parts = parts;
+    this.order = request.order;
+    this.down = request.down;
+    this.#credential = request.credential;
+    this.#info = request.info;
+    this.#asked = request.asked;
+    this.#recall = request.recall;
+    this.headBytes = request.headBytes;
+    this.legs = new Legs(this, request.avoided);
+    this.#body = request.order.isBodiless ? undefined : new RequestBody(parts.buffered);
+  }
+
+  get state(): ExchangeState {
+    return this.#state;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  get isEnded(): boolean {
+    return this.#state === "ended";
+  }
+
+  get isAnswered(): boolean {
+    return this.#status !== 0;
+  }
+
+  get watch(): WatchSession | undefined {
+    return this.#watch;
+  }
+
+  /** Octets of the answer's body that left for the client. */
+  get sentBytes(): number {
+    return this.#sentBytes;
+  }
+
+  /** Octets that wait here for this exchange, in either direction. */
+  get queuedBytes(): number {
+    const { merge } = this.#watch ?? {};
+    return (
+      this.down.queuedBytes + this.legs.queuedBytes + (merge?.heldBytes ?? 0) + (this.#body?.length ?? 0)
+    );
+  }
+
+  get backend(): string {
+    return this.legs.backend;
+  }
+
+  /** True if nothing is answered and every backend that has the request is suspect. */
+  get isDoubted(): boolean {
+    return !this.isAnswered && this.legs.isDoubted;
+  }
+
+  /** For tests and logs: no path, since a query may hold a token. */
+  toString(): string {
+    const { verb, auditId } = this.order;
+    const tried = this.legs.tried.length === 0 ? "" : `, asked in vain: ${this.legs.tried.join(", ")}`;
+    return `${verb} ${auditId} ${this.#state} ${this.#status} ${this.backend}${tried}`;
+  }
+
+  // --- begin and end ---
+
+  /** Asks the first backend, or refuses the request with this failure. */
+  begin(refusal: Failure | undefined): void {
+    this.#parts.buffered.add(this.headBytes);
+    try {
+      if (refusal === undefined) this.#place();
+      else this.#failed(refusal);
+      // As an apiserver does (GOAWAY behind each 401): only another connection can show another certificate.
+      if (refusal?.code === "unauthenticated") this.order.client.sendAway();
+    } catch (error) {
+      // An attempt may be under way already, and no stream of the client could end it.
+      this.legFaulted(error);
+    }
+  }
+
+  /** Lets a readable watch end as soon as its client bears it well (D5); false if this is no such watch. */
+  letWatchEnd(): boolean {
+    if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
+    this.#watch.finish();
+    return true;
+  }
+
+  /**
+   * Ends it now, in any state: the process or its cluster goes, memory is short, or an internal error has cost it. The client
+   * gets "not processed" only if nothing of the request has left (D17): Go's transport sends it again then, a write too.
+   */
+  cut(): void {
+    // Over, but a slow reader has not taken all of the answer.
+    if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
+    if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
+    const { isAnswered } = this;
+    const { mayHaveRun } = this.legs;
+    this.legs.cancel(isAnswered);
+    // An HTTP/1.1 connection that stays open keeps its last request's head in memory, and memory may be why it is cut.
+    if (!isAnswered) this.down.closeAfter?.();
+    if (isAnswered) this.#resetDown(lost);
+    else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.order)));
+    else this.#resetDown(errorCode.REFUSED_STREAM);
+  }
+
+  #failed(failure: Failure): void {
+    const { code, origin, message } = failure;
+    const { auditId, client, fields } = this.order;
+    const of = { auditId, client: client.address, userAgent: userAgentOf(fields), backend: this.backend };
+    this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...of });
+    this.#reply(failure);
+  }
+
+  /** Answers the client with a Status; nothing more is relayed. */
+  #reply(failure: Failure): void {
+    this.#status = respond(this.down, this.order.method, failure);
+    // What came of the body will never be granted back: a client that went on sending would wait for ever.
+    if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
+    this.#end("refused");
+  }
+
+  #resetDown(code: number): void {
+    this.down.reset(honestCode(code, this.isAnswered || this.legs.mayHaveRun));
+    this.#end("backend-gone");
+  }
+
+  #endIfOver(): void {
+    if (this.#state === "finishing" && this.#body?.isOver !== false) this.#end("complete");
+  }
+
+  #end(end: ExchangeEnd): void {
+    if (this.isEnded) return;
+    this.#state = "ended";
+    this.#body?.forget();
+    this.#stopWaiting();
+    const { exchanges, probers, clock, buffered, admission } = this.#parts;
+    buffered.add(-this.headBytes);
+    if (this.#entry !== undefined) admission.leave(this.#entry);
+    exchanges.remove(this, end, clock.now());
+    this.#replay?.ended();
+    // No verdict by itself: a webhook's error, or this stream's, looks the same. But it is worth a probe at once.
+    if (end === "backend-gone" || this.#status >= 500) probers?.hurry(this.backend);
+    this.#watch?.cancel();
+  }
+
+  // --- placing ---
+
+  #place(): void {
+    if (!this.#isAdmitted()) return;
+    const { backends, pools } = this.#parts;
+    const { client } = this.order;
+    if (backends.areAllSilent) return this.#hold(noneAnswers);
+    const loads = (name: string): number => pools.weightOf(name);
+    const backend = this.legs.nextBackend({ views: backends.views, loads, bound: client.backend });
+    if (backend instanceof Failure) return this.#hold(backend);
+    client.bind(backend);
+    this.#state = "asking";
+    this.legs.ask(backend).dial(pools);
+  }
+
+  /** False if the request waits for a place among those of unproven bearers and is placed later, or was refused one. */
+  #isAdmitted(): boolean {
+    const { order } = this;
+    // Nearly every request is decided here.
+    if (order.vouched !== undefined || isProvenAt(this.#credential, order.at)) return true;
+    if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
+    const { admission, clock } = this.#parts;
+    this.#entry = admission.enter({
+      address: order.client.address,
+      bearer: this.#credential?.key ?? "",
+      place: () => {
+        this.#placedAt = clock.now();
+        if (!this.isEnded) this.#place();
+      },
+      refuse: () => this.#turnAway(),
+    });
+    if (this.#entry === undefined) this.#turnAway();
+    return this.#entry?.state === "open";
+  }
+
+  #turnAway(): void {
+    const message = "Too many requests are under way with credentials that no backend has accepted yet";
+    if (!this.isEnded) this.#failed(new Failure("overload", "proxy", message));
+  }
+
+  /** Waits in the queue until a backend can be asked. While all backends are silent the wait has its own limit (D14). */
+  #hold(failure: Failure): void {
+    const { hold, backends } = this.#parts;
+    if (backends.areAllSilent) this.#heldUntil = backends.silentUntil;
+    else if (this.#heldUntil === 0) this.#heldUntil = hold.until;
+    const place = (): void => {
+      if (failure === noneAnswers) this.#heldUntil = 0;
+      if (!this.isEnded) this.#place();
+    };
+    const stop = hold.wait(this.#heldUntil, place, () => this.#failed(failure));
+    if (stop === undefined) this.#failed(failure);
+    else this.#stopWaiting = stop;
+  }
+
+  /** Nothing was sent, or it may be sent again: asks the next backend, up to `limits.attempts` in all. */
+  #replace(failure: Failure, isSentAway = false): void {
+    this.#state = "placing";
+    const { clock, backends } = this.#parts;
+    const { legs, order } = this;
+    // Attempts that met the silence of all backends are not counted, and neither is a GOAWAY: each 401 brings one,
+    // for all clients of its connection.
+    const since = Math.max(order.at, this.#placedAt);
+    if (isSentAway && legs.isSpent && clock.now() - since < limits.sentAwayMs) legs.forgive(1);
+    if (backends.areAllSilent || !legs.isSpent) return this.#place();
+    if (failure.code !== "backend-lost") return this.#failed(failure);
+    // Its client may send it again: 503 says when, and a watch is not relisted (watch.md §5.1).
+    const message = `Asked ${legs.tried.join(", ")} in vain: ${failure.message}`;
+    this.#failed(new Failure("no-backend", "backend", message, failure));
+  }
+
+  // --- what the client sends ---
+
+  /** The request's trailers. */
+  headers(fields: Field[]): void {
+    const drops = dropsOf(this.order.client.identity, this.order.vouched);
+    const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
+    this.#body?.endWith(said);
+    this.legs.first?.up?.sendHeaders(said, true);
+    this.#endIfOver();
+  }
+
+  data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const body = this.#body;
+    if (endStream && body !== undefined) body.isOver = true;
+    const up = this.legs.first?.up;
+    if (this.isEnded) {
+      this.down.grant(end - start);
+    } else if (up === undefined) {
+      body?.keep(bytes, start, end);
+    } else {
+      body?.keepForAgain(bytes, start, end);
+      up.sendData(bytes, start, end, endStream);
+      this.#endIfOver();
+    }
+  }
+
+  /** The client gave up. */
+  reset(): void {
+    if (this.isEnded) return;
+    this.legs.cancel(this.isAnswered);
+    this.#end("client-gone");
+  }
+
+  sent(count: number): void {
+    this.#sentBytes += count;
+    if (this.tally !== undefined) this.tally.bytes += count;
+    const granted = this.#watch?.settle(count) ?? count;
+    const leg = this.#watch?.leg ?? this.legs.first;
+    if (leg?.up === undefined) return;
+    if (granted > 0) leg.up.grant(granted);
+    this.#delivered = growWindow(leg.up, leg, this.#delivered + count, this.#parts.buffered.isTight);
+  }
+
+  // --- what its attempts report ---
+
+  /** Which connections it may use by now. */
+  poolKey(): PoolKey {
+    const { order } = this;
+    const { pools, trust, admission } = this.#parts;
+    const kind = order.kind === "plain" ? "plain" : "long";
+    const of = order.vouched?.trust ?? trust.classOf(this.#credential);
+    // Their answers bring GOAWAYs, which would send newcomers with a good bearer away from a connection that they share.
+    const isApart =
+      of === "unproven" && (this.#credential === undefined || admission.isRejected(order.client.address));
+    return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, order.client);
+  }
+
+  legOpened(_leg: Leg, up: Side): void {
+    this.#body?.sendTo(up);
+  }
+
+  /** Nothing was sent. */
+  legRefused(leg: Leg, failure: Failure): void {
+    if (!this.#goesOnWithout(leg)) this.#replace(failure);
+  }
+
+  legHeaders(leg: Leg, fields: Field[], end: boolean): void {
+    if (this.isEnded) return;
+    if (leg.refusal !== undefined) {
+      leg.refusal.endWith(fields);
+      return this.#relayIfWhole(leg);
+    }
+    this.#relayHead(leg);
+    if (this.isAnswered) this.#sendHead(fields, end);
+    else this.#takeHead(leg, fields, end);
+  }
+
+  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    if (this.isEnded) return;
+    if (leg.refusal !== undefined) {
+      leg.refusal.keep(bytes, start, end, endStream);
+      return this.#relayIfWhole(leg);
+    }
+    this.#relayHead(leg);
+    if (endStream) this.#state = "finishing";
+    this.down.sendData(bytes, start, end, endStream);
+    if (endStream) this.#endIfOver();
+  }
+
+  legSent(_leg: Leg, count: number): void {
+    this.down.grant(count);
+  }
+
+  legSuspected(leg: Leg): void {
+    if (this.isEnded || this.isAnswered) return;
+    const { backends, hedges } = this.#parts;
+    // Attempts that met the silence of all backends prove nothing about any of them (D14).
+    if (backends.areAllSilent) this.legs.forgive(Number.POSITIVE_INFINITY);
+    hedges.suspected(this, leg);
+  }
+
+  legPassed(leg: Leg): void {
+    if (!this.isEnded) this.#relayHead(leg);
+  }
+
+  legFaulted(error: unknown): void {
+    faulted(this.#parts.journal, error);
+    this.cut();
+  }
+
+  legGone(leg: Leg, code: number): void {
+    if (this.isEnded) return;
+    // The backend ended the stream itself: what it had sent is the answer.
+    if (code !== lost) this.#relayHead(leg);
+    if (this.isAnswered) return this.#lostAnswered(code);
+    if (this.#goesOnWithout(leg)) return;
+    if (!leg.isMalformed && this.#maySendAgain(code)) {
+      const isSentAway = code === errorCode.REFUSED_STREAM && leg.isConnectionRetiring;
+      return this.#replace(lostUnanswered(leg.backend), isSentAway);
+    }
+    const failure = failureOfLost(leg, code, isRepeatable(this.order) || !this.legs.mayHaveRun);
+    if (failure === undefined) this.#resetDown(code);
+    else this.#failed(failure);
+  }
+
+  /**
+   * watch.md §10: a stream that the backend refused was never processed; a request that was lost may be asked again
+   * only if it is safe. Either way the whole of its body must still be here.
+   */
+  #maySendAgain(code: number): boolean {
+    if (this.#body?.isRepeatable === false) return false;
+    return code === errorCode.REFUSED_STREAM || (code === lost && isRepeatable(this.order));
+  }
+
+  #lostAnswered(code: number): void {
+    // A truncated answer never looks whole (F9).
+    if (this.#state !== "finishing") return this.#resetDown(code);
+    // The answer is whole and the backend wants no more body: the client may stop (RFC 9113 §8.1).
+    this.down.reset(errorCode.NO_ERROR);
+    this.#end("complete");
+  }
+
+  // --- the answer's head ---
+
+  #takeHead(leg: Leg, fields: Field[], end: boolean): void {
+    const status = Number(fields[0]?.value);
+    if (status < 200) {
+      // The hedge's would be the second of its kind.
+      if (leg === this.legs.first) this.down.sendHeaders(fields, false);
+    } else if (!isRefusal(status) || !this.#holdsBack(leg, fields, end)) {
+      if (end || this.order.kind !== "plain" || !isRepeatable(this.order))
+        return this.#answer(leg, status, fields, end);
+      leg.keepHead(fields);
+    }
+  }
+
+  /** Relays a head that was kept back, if there is one. */
+  #relayHead(leg: Leg): void {
+    const head = leg.takeHead();
+    if (head !== undefined) this.#answer(leg, Number(head[0]?.value), head, false);
+  }
+
+  #answer(leg: Leg, status: number, fields: Field[], end: boolean): void {
+    const rest = this.legs.prefer(leg);
+    this.#stopWaiting();
+    this.#stopWaiting = noWait;
+    this.#status = status;
+    this.#state = "relaying";
+    this.#body?.forget();
+    this.#account(leg, rest);
+    this.#sendHead(fields, end);
+    if (this.order.kind !== "watch" || status !== 200 || end) return;
+    this.#watch = this.#watchOf(fields, leg);
+    if (this.#watch === undefined) return;
+    this.#state = "watching";
+    this.legs.handOver();
+    if (this.tally !== undefined) this.#watch.progress.countIn(this.tally);
+  }
+
+  /** What the answer says of the credential, of the client and of the backends that have the request. */
+  #account(leg: Leg, rest: Leg | undefined): void {
+    const status = this.#status;
+    const { admission, hedges } = this.#parts;
+    this.learnt(status);
+    this.order.client.answered();
+    if (this.#entry !== undefined) admission.answered(this.#entry, status);
+    hedges.answered(this, status, leg, rest);
+    const recall = this.#recall;
+    if (recall === undefined) return;
+    recall.backend = this.backend;
+    if (status === 504 && recall.isDemanded) this.#isBehind(recall);
+  }
+
+  /** The backend does not have the version that its client has seen: the client's next try goes to another one. */
+  #isBehind(recall: Recall): void {
+    const { backends, pools } = this.#parts;
+    recall.refused();
+    const other = elsewhere(backends.views, (name) => pools.weightOf(name), [this.backend]);
+    if (other !== undefined) this.order.client.follow(this.backend, other);
+  }
+
+  #sendHead(fields: Field[], end: boolean): void {
+    if (end) this.#state = "finishing";
+    this.down.sendHeaders(fields, end);
+    this.#endIfOver();
+  }
+
+  // --- an answer that is held, since another one may be better ---
+
+  /** Keeps a refusal while the other attempt may do better; asks another backend if this one is shutting down. */
+  #holdsBack(leg: Leg, fields: Field[], end: boolean): boolean {
+    const rest = this.legs.otherThan(leg);
+    if (rest !== undefined && rest.refusal === undefined) {
+      leg.keepRefusal(new Refusal(fields, end, this.#parts.buffered));
+      this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => {
+        this.legs.settle();
+        this.#relayRefusal();
+      });
+      return true;
+    }
+    if (this.#body?.isRepeatable === false) return false;
+    if (!this.#mayLeave(leg, fields)) return rest === undefined && this.#waitsForRest(leg, fields, end);
+    leg.cancel(true);
+    const message = `Backend ${leg.backend} is shutting down`;
+    if (!this.#goesOnWithout(leg)) this.#replace(new Failure("backend-refused", "backend", message));
+    return true;
+  }
+
+  /** True if this is the refusal of a backend that is shutting down, and another one can be asked. */
+  #mayLeave(leg: Leg, refusal: readonly Field[]): boolean {
+    const { backends, hedges } = this.#parts;
+    const view = backends.views.find(({ name }) => name === leg.backend);
+    if (!isShutdown(refusal, leg.isConnectionRetiring || view?.state === "draining")) return false;
+    return this.legs.tried.length + 1 < limits.attempts && hedges.otherFor(this) !== undefined;
+  }
+
+  /** If the backend is lost in the middle of a short refusal, another one can be asked, since the client has seen nothing. */
+  #waitsForRest(leg: Leg, fields: Field[], end: boolean): boolean {
+    if (end || !isShort(fields) || !isRepeatable(this.order)) return false;
+    leg.keepRefusal(new Refusal(fields, false, this.#parts.buffered));
+    return true;
+  }
+
+  #relayIfWhole(leg: Leg): void {
+    if (!this.legs.hasTwo && leg.refusal?.isWhole === true) this.#relayRefusal();
+  }
+
+  /** One attempt is over. True if another one goes on in its place. */
+  #goesOnWithout(leg: Leg): boolean {
+    if (!this.legs.goesOnWithout(leg)) return false;
+    this.#relayRefusal();
+    return true;
+  }
+
+  #relayRefusal(): void {
+    const leg = this.legs.first;
+    const refusal = leg?.takeRefusal();
+    if (leg === undefined || refusal === undefined) return;
+    refusal.tell({
+      headers: (fields, end) =>
+        this.isAnswered
+          ? this.#sendHead(fields, end)
+          : this.#answer(leg, Number(fields[0]?.value), fields, end),
+      data: (body, end) => this.legData(leg, body, 0, body.length, end),
+    });
+  }
+
+  // --- as a watch ---
+
+  /** The session that carries the watch from here on; undefined if its events cannot be read. */
+  #watchOf(head: readonly Field[], leg: Leg): WatchSession | undefined {
+    const { buffered, migrations, replays, originAsks } = this.#parts;
+    const asked = this.#asked;
+    const { contentType, contentEncoding } = answerOf(head);
+    // A promised length binds this answer to this backend: a client would take any other end for a fault.
+    if (head.some((field) => field.role === role.contentLength)) return undefined;
+    if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
+      return undefined;
+    this.#replay = replays.answered(asked, this.order);
+    asked.origin = originAsks.answered(this.#info, head);
+    const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, leg);
+    originAsks.ask(this.#info, asked.origin, watch);
+    return watch;
+  }
+
+  learnt(status: number): void {
+    this.#parts.trust.learn(this.#credential, status);
+  }
+
+  /** All later requests of its client go there, so that the client never sees two caches in turn (k/k 59848). */
+  goesOn(backend: string): void {
+    this.order.client.follow(this.backend, backend);
+    this.legs.movedTo(backend);
+  }
+
+  endsHere(isWhole: boolean): void {
+    if (this.isEnded) return;
+    this.#state = "finishing";
+    this.down.sendData(Buffer.alloc(0), 0, 0, true);
+    this.#end(isWhole ? "complete" : "backend-gone");
+  }
+
+  breaksOff(): void {
+    this.#resetDown(lost);
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * Takes each request from its listener: reads what is asked and who asks, and begins its exchange.
+ *
+ * A request comes from `downstream.ts` (HTTP/2) or `h1.ts` (HTTP/1.1) with the side to answer on. The caller feeds the
+ * returned exchange with what the client sends from then on. ARCHITECTURE.md has the way of a request in order.
+ */
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import type { Field } from "../../h2/core/field.ts";
+import type { RequestHead } from "../../h2/core/fields.ts";
+import type { Side, SideOwner } from "../../h2/core/side.ts";
+import type { Origins } from "../../kube/api-origin.ts";
+import { classify, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
+import type { CacheTracker } from "../../watch/progress/cache-progress.ts";
+import {
+  firstFields,
+  resourceKey,
+  type WatchContext,
+  watchContextOf,
+  withBookmarks,
+  withPath,
+} from "../../watch/session/watch-context.ts";
+import type { Client } from "../context/client.ts";
+import { identify } from "../context/identify.ts";
+import { longHeadBytes, type Order } from "../context/order.ts";
+import type { Vouched } from "../identity/identity.ts";
+import type { Credential } from "../identity/trust.ts";
+import { ListSide } from "../observe/list-side.ts";
+import { type BodyCopy, copied, heard } from "../observe/lock-side.ts";
+import type { Talk } from "../observe/talk.ts";
+import type { Asking, Recall, TimeTravel } from "../observe/time-travel.ts";
+import { Exchange, type ExchangeParts } from "./exchange.ts";
+import type { Exchanges } from "./exchanges.ts";
+
+/** What all requests of one path share. */
+export type HandlerParts = ExchangeParts & {
+  readonly exchanges: Exchanges;
+  readonly caches: CacheTracker;
+  readonly timeTravel: TimeTravel;
+  readonly origins: Origins;
+  readonly talk: Talk;
+  /** "always": bookmarks are requested for clients that did not ask for them. */
+  readonly bookmarks: "always" | "as-asked";
+};
+
+/** `end`: no body follows the head. */
+export type Serve = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
+
+export function createServe(parts: HandlerParts): Serve {
+  return (request, end, side, client) => {
+    const info = classify(request.method, request.path);
+    const identified = identify(request, client, parts.clock.wall());
+    const isRefused = identified instanceof Failure;
+    const { fields, auditId, vouched } = isRefused ? unknown(request) : identified;
+    const credential = credentialOf(parts, request, client, vouched);
+    const caller = parts.talk.callerOf(client, request.fields, vouched ?? credential);
+    const asking = { info, target: request.path, client, caller, fields };
+    const recall = isRefused || !end ? undefined : parts.timeTravel.recall(asking);
+    const asked = end ? watchAsked(parts, asking, recall) : undefined;
+    const order: Order = {
+      client,
+      caller,
+      at: parts.clock.now(),
+      resource: asked === undefined ? "" : asked.resource,
+      method: request.method,
+      kind: info.kind,
+      verb: info.verb,
+      isObjectRead: isObjectRead(info),
+      isOwn: isOwnApi(info, request.path),
+      fields: fieldsOf(fields, asked, recall),
+      auditId,
+      isBodiless: end,
+      vouched,
+    };
+    const down = readSide(side, recall, asked);
+    const copy = isRefused ? undefined : talkOf(parts, order, asking, asked);
+    const exchange = new Exchange(parts, {
+      order,
+      down: heard(down, copy),
+      credential,
+      info,
+      avoided: avoidedBy(parts, info, asked),
+      asked,
+      recall,
+      headBytes: longHeadBytes(request.fields),
+    });
+    parts.exchanges.add(exchange);
+    exchange.begin(isRefused ? identified : undefined);
+    return copied(exchange, copy);
+  };
+}
+
+/** Of a list whose version is to be read in passing. */
+function readSide(side: Side, recall: Recall | undefined, asked: WatchContext | undefined): Side {
+  const isRead = recall !== undefined && asked === undefined;
+  return isRead ? new ListSide(side, (version) => recall.shown(version)) : side;
+}
+
+/** A bearer beside a certificate is not sent, and proves nothing. */
+function credentialOf(
+  { trust }: HandlerParts,
+  request: RequestHead,
+  client: Client,
+  vouched: Vouched | undefined,
+): Credential {
+  return vouched === undefined ? trust.credentialOf(request, client.credential) : undefined;
+}
+
+/** Of somebody who is refused: nothing goes up. */
+function unknown({ fields }: RequestHead): Pick<Order, "fields" | "auditId" | "vouched"> {
+  return { fields, auditId: "", vouched: undefined };
+}
+
+/** Undefined for anything else. */
+function watchAsked(
+  { clock, bookmarks, origins }: HandlerParts,
+  asking: Asking,
+  recall: Recall | undefined,
+): WatchContext | undefined {
+  if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
+  const target = recall?.target ?? asking.target;
+  const asked = watchContextOf(target, asking.info, clock.now(), { origin: origins.of(asking.info), recall });
+  return bookmarks === "always" ? withBookmarks(asked, asking.fields) : asked;
+}
+
+/** Backends whose cache of the resource stands still, or is known to begin behind the version that a watch has. */
+function avoidedBy(
+  { caches, clock }: HandlerParts,
+  info: RequestInfo,
+  asked: WatchContext | undefined,
+): readonly string[] {
+  const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
+  const version = asked?.request.version ?? "";
+  const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
+  return refusing.length === 0 ? stalled : [...stalled, ...refusing];
+}
+
+const none: readonly string[] = [];
+
+/** What the request shows of who talks and who holds the locks; the copy that is to be made of its body. */
+function talkOf(
+  { talk }: HandlerParts,
+  { caller, auditId, client }: Order,
+  { info, target }: Asking,
+  watch: WatchContext | undefined,
+): BodyCopy | undefined {
+  const asker = { caller, client, info, target, auditId };
+  if (watch !== undefined || info.verb === "list") talk.asked(asker, watch);
+  return talk.copyFor(asker);
+}
+
+/** What goes up first. */
+function fieldsOf(
+  fields: readonly Field[],
+  asked: WatchContext | undefined,
+  recall: Recall | undefined,
+): readonly Field[] {
+  if (recall?.isDemanded === true) return withPath(fields, recall.target);
+  return asked === undefined ? fields : firstFields(asked, fields);
+}

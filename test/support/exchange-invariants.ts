@@ -1,0 +1,25 @@
+import type { Exchange } from "../../src/proxy/request/exchange.ts";
+
+/** What holds between the fields of an exchange, in each state (the doc comment of exchange.ts). */
+const invariants: Readonly<Record<string, (exchange: Exchange) => boolean>> = {
+  "in placing no attempt is under way": ({ state, legs }) =>
+    state !== "placing" || (legs.first === undefined && !legs.hasTwo),
+  "in asking there is an attempt": ({ state, legs }) => state !== "asking" || legs.first !== undefined,
+  "before the answer there is no status": ({ state, status }) =>
+    (state !== "placing" && state !== "asking") || status === 0,
+  "an answer that is relayed has one attempt": ({ state, legs }) =>
+    state !== "relaying" || (legs.first !== undefined && !legs.hasTwo),
+  "an answer that is relayed has a status": ({ state, status }) =>
+    (state !== "relaying" && state !== "finishing") || status >= 200,
+  "in watching the session has the upstream streams": ({ state, status, legs, watch }) =>
+    state !== "watching" || (watch !== undefined && status === 200 && legs.first === undefined),
+  "before watching there is no session": ({ state, watch }) =>
+    state === "watching" || state === "finishing" || state === "ended" || watch === undefined,
+};
+
+/** Throws if an invariant of one of these does not hold. To be called between two turns of the event loop. */
+export function checkExchanges(exchanges: readonly Exchange[]): void {
+  for (const exchange of exchanges)
+    for (const [name, holds] of Object.entries(invariants))
+      if (!holds(exchange)) throw new Error(`${name}: ${String(exchange)}`);
+}
