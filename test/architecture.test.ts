@@ -87,7 +87,6 @@ const io = [
   "src/base/address.ts",
   "src/proxy/downstream/listen.ts",
   "src/proxy/downstream/intake.ts",
-  "src/proxy/downstream/detect.ts",
   "src/proxy/downstream/h1.ts",
   "src/proxy/net/connect.ts",
   "src/proxy/net/read-into.ts",
@@ -99,7 +98,6 @@ const io = [
   "src/proxy/tls/server-context.ts",
   "src/proxy/tls/handshake.ts",
   // TLS between two ends of a pipe inside the process.
-  "src/proxy/tls/self-handshake.ts",
   "src/admin/server/server.ts",
   "src/admin/http/page-files.ts",
   "src/admin/server/secure-server.ts",

@@ -2,12 +2,14 @@
  * The journal folded into incidents: entries and clock readings in, incidents out, no I/O. Who calls it sees to it that
  * `tick` is called when `dueAt` has come.
  */
+
+import { limits } from "../base/limits.ts";
+import { Lru } from "../base/lru.ts";
 import type { Entry } from "../events/journal.ts";
 import { BackendFold } from "./backend-fold.ts";
 import { endingIn, type Found, findingIn } from "./findings.ts";
 import { addAffected } from "./incident.ts";
 import { incidentKinds } from "./kinds.ts";
-import { OutdatedAnswers } from "./outdated.ts";
 import type { IncidentStore } from "./store.ts";
 
 export class Fold {
@@ -74,4 +76,29 @@ function isOf(cluster: string, subject: string): boolean {
 function foundIn(cluster: string, found: Found): Found {
   const subject = subjectIn(cluster, found);
   return subject === found.subject ? found : { ...found, subject, summary: `${cluster}: ${found.summary}` };
+}
+
+/**
+ * Answers from the past, which one client may be given once after a failover without harm: only when it happens to the
+ * same client again is it led back for good. Pure.
+ */
+type Outdated = Extract<Entry, { kind: "response.stale" }>;
+
+export class OutdatedAnswers {
+  /** When each client and resource was found last. */
+  readonly #told = new Lru<string, number>(limits.anomalies);
+
+  take(entry: Outdated, at: number): Found | undefined {
+    const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
+    const name = `${client} ${userAgent}`.trim();
+    const subject = `${name} ${resource}`;
+    // What a client was shown of another cluster says nothing of this one.
+    const key = `${cluster} ${subject}`;
+    const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
+    this.#told.set(key, at);
+    if (at - before > limits.quietMs) return undefined;
+    const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
+    const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
+    return { kind: "version-regression", subject, backend, summary: text, evidence: [row], affected: name };
+  }
 }

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
-import { OutdatedAnswers } from "../../src/incidents/outdated.ts";
+import { OutdatedAnswers } from "../../src/incidents/fold.ts";
 
 const test = suite("incidents/outdated");
 

@@ -10,19 +10,19 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { ListenOptions } from "node:net";
+import type { ListenOptions, Socket } from "node:net";
 import { isBoundAt, textOf } from "../../base/address.ts";
 import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { descriptorOf } from "../../proxy/net/descriptors.ts";
+import { stopParsing } from "../../proxy/net/stop-parsing.ts";
 import type { EventStreams, Verdict } from "../events/event-stream.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
 import type { Asker, ProbeName } from "./answers.ts";
 import type { Guard } from "./guard.ts";
-import { keepNewest, mayAsk } from "./guests.ts";
 import { answerTo } from "./probes.ts";
 import { type ApiTls, secureServer } from "./secure-server.ts";
 
@@ -267,4 +267,35 @@ function stop(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeAllConnections();
   });
+}
+
+/*
+ * Who may ask at a port that is not for Kubernetes clients, and how much at once: whoever reaches it must neither keep a
+ * kubelet's probe out nor fill the heap.
+ */
+
+/** Beyond the limit the oldest goes, not the newest: idle sockets must not be able to keep a kubelet's probe out. */
+function keepNewest(server: Server): void {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    const [oldest] = sockets;
+    if (sockets.size > limits.adminSockets) oldest?.destroy();
+  });
+}
+
+const waiting = new WeakMap<Socket, number>();
+
+/** Is it one of the few that its socket may have unanswered? Else the socket ends, and with it what waits there. */
+function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  const count = waiting.get(socket) ?? 0;
+  if (count >= limits.adminWaiting) {
+    stopParsing(socket);
+    socket.destroy();
+    return false;
+  }
+  waiting.set(socket, count + 1);
+  response.once("close", () => waiting.set(socket, (waiting.get(socket) ?? 0) - 1));
+  return true;
 }

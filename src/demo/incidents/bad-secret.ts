@@ -5,7 +5,7 @@ import { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { DemoFiles } from "../story/files.ts";
 import { type NaiveHost, NaiveProcess } from "../story/naive-process.ts";
-import { Knocker } from "./knocker.ts";
+import { Visitor } from "../story/visitor.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
@@ -87,4 +87,42 @@ function write(files: DemoFiles, name: string, { certificate, key }: Pair): void
   const { certFile, keyFile } = hostIn(files, name);
   writeFileSync(certFile, certificate, { mode: 0o600 });
   writeFileSync(keyFile, key, { mode: 0o600 });
+}
+
+/** Knocks again and again: a new connection each time, one GET, and whether it was answered. */
+const periodMs = 200;
+
+export class Knocker {
+  #asked = 0;
+  #answered = 0;
+
+  constructor(scene: Scene, { port, serverName }: { readonly port: number; readonly serverName: string }) {
+    const ca = scene.files.authority.certificate;
+    const fields = { authorization: `Bearer ${scene.setting.token}` };
+    const knock = async (): Promise<void> => {
+      for (;;) {
+        const visitor = new Visitor({ port, ca, serverName, fields });
+        const status = await visitor.ask("GET /api/v1/namespaces/default");
+        visitor.close();
+        this.#asked += 1;
+        if (status === 200) this.#answered += 1;
+        await scene.pause(periodMs);
+      }
+    };
+    void knock();
+  }
+
+  /** Counts anew. */
+  reset(): void {
+    this.#asked = 0;
+    this.#answered = 0;
+  }
+
+  get isServed(): boolean {
+    return this.#asked > 0 && this.#asked === this.#answered;
+  }
+
+  toString(): string {
+    return `${this.#answered} of ${this.#asked}`;
+  }
 }

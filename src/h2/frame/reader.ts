@@ -3,10 +3,11 @@
  * Only the start of a frame that a chunk cuts off is copied; a big DATA frame goes on piece by piece as it comes.
  * Sizes and flags are checked here (RFC 9113 §4, §6); what a frame means for its stream is the session's.
  */
+
+import { limits } from "../../base/limits.ts";
 import { u8, u24, u31, u32 } from "../core/bytes.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { clientPreface, type FrameSink, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
-import { HeaderBlock } from "./header-block.ts";
 
 /** A DATA frame this short is awaited whole: many tiny pieces would cost more than the wait. */
 const pieceBytes = 2048;
@@ -260,4 +261,45 @@ function withoutPadding(bytes: Buffer, start: number, end: number): number {
   const to = end - u8(bytes, start);
   if (to < start + 1) throw protocolError("Padding longer than its frame");
   return to;
+}
+
+/** Joins HEADERS and its CONTINUATION frames into one block, within the limits of A5 and A6. */
+export class HeaderBlock {
+  #id = 0;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  endStream = false;
+  dependsOnSelf = false;
+
+  /** The stream whose block is still open, or 0: while it is, no other frame may come (RFC 9113 §6.10). */
+  get id(): number {
+    return this.#id;
+  }
+
+  /** The octets are copied: the chunk that they came in is not ours to keep. */
+  open(id: number, bytes: Buffer, start: number, end: number): void {
+    this.#id = id;
+    this.#parts = [Buffer.from(bytes.subarray(start, end))];
+    this.#bytes = end - start;
+  }
+
+  append(bytes: Buffer, start: number, end: number): void {
+    this.#parts.push(Buffer.from(bytes.subarray(start, end)));
+    this.#bytes += end - start;
+    if (this.#parts.length - 1 > limits.continuationFrames || this.#bytes > limits.headerBlockBytes) {
+      throw new ProtocolError(
+        errorCode.ENHANCE_YOUR_CALM,
+        "session",
+        "Header block in too many pieces or too large",
+      );
+    }
+  }
+
+  /** The whole block; the next HEADERS starts anew. */
+  take(): Buffer {
+    const whole = Buffer.concat(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#id = 0;
+    return whole;
+  }
 }

@@ -15,9 +15,7 @@ import { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Floods } from "./floods.ts";
 import { answerLongHead, countBody, malformed, receiveAnswer, receiveTrailers } from "./message.ts";
 import { Outflow } from "./outflow.ts";
-import { Refusals } from "./refusals.ts";
 import { defaultSettings } from "./settings.ts";
-import { StrayBytes } from "./stray-bytes.ts";
 import { Stream, type StreamHost } from "./stream.ts";
 import { StreamTable } from "./stream-table.ts";
 import { defaultWindow, ReceiveWindow, widened } from "./window.ts";
@@ -380,5 +378,52 @@ export class Streams implements StreamHost {
   #grantSession(count: number): void {
     const increment = this.#receiveWindow.grant(count);
     if (increment > 0) this.writer.windowUpdate(0, increment);
+  }
+}
+
+/** How often a client's requests are refused unread, before its session goes: for being too many, or too long. */
+function calm(what: string): ProtocolError {
+  return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
+}
+
+export class Refusals {
+  #inRow = 0;
+  #longHeads = 0;
+
+  /** With so many open, what is wrong with one more (A3); it was not looked at, so the client may send it again. */
+  ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
+    if (openCount <= mostStreams) {
+      this.#inRow = 0;
+      return undefined;
+    }
+    this.#inRow += 1;
+    if (this.#inRow > limits.refusedStreams) throw calm("Too many streams refused");
+    return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
+  }
+
+  /** A header list beyond its bound: one is answered, the next ends the session (A7). */
+  longHead(): void {
+    this.#longHeads += 1;
+    if (this.#longHeads > 1) throw calm("Header lists too long");
+  }
+}
+
+/**
+ * DATA of a backend for streams that are over. What we reset may have been under way, as much as its window let through;
+ * whoever sends more has no end of it (A60).
+ */
+export class StrayBytes {
+  #left = 0;
+
+  /** A stream was reset whose window let through so much more. */
+  forgive(openBytes: number): void {
+    this.#left = Math.min(limits.strayBytes, this.#left + Math.max(0, openBytes));
+  }
+
+  /** So much came for a stream that is over. Throws STREAM_CLOSED for the session when none was under way. */
+  take(count: number): void {
+    this.#left -= count;
+    if (this.#left < 0)
+      throw new ProtocolError(errorCode.STREAM_CLOSED, "session", "DATA on a closed stream");
   }
 }

@@ -3,13 +3,13 @@
  * known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
  * Listeners lead into it, windows look into it.
  */
-import { wallClock } from "../../base/clock.ts";
+import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { ClusterConfig } from "../../config/config.ts";
 import type { UpstreamConfig } from "../../config/upstream.ts";
 import type { Journal } from "../../events/journal.ts";
-import { isSilent } from "../../health/backend.ts";
+import { type BackendView, isSilent } from "../../health/backend.ts";
 import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
@@ -34,7 +34,6 @@ import { Passthrough } from "../tunnel/passthrough.ts";
 import { Splices } from "../tunnel/splice.ts";
 import { BackendSet } from "./backend-set.ts";
 import { Path } from "./path.ts";
-import { settle } from "./settle.ts";
 
 export type ClusterParts = {
   readonly journal: Journal;
@@ -274,4 +273,27 @@ export class Cluster {
 /** What stands before the names of a cluster's backends and certificates. */
 function prefixOf(label: string): string {
   return label === "" ? "" : `${label}/`;
+}
+
+/* Before anybody is let in: has every backend been judged once, and is one of them ready? */
+
+/** How often it looks. */
+const lookMs = 20;
+
+/** Resolves when that is so, or with whether one is ready after `withinMs`. */
+export function settle(
+  views: () => readonly BackendView[],
+  clock: Clock,
+  withinMs: number,
+): Promise<boolean> {
+  const until = clock.now() + withinMs;
+  return new Promise((resolve) => {
+    const look = (): void => {
+      const isAnyReady = views().some(({ state }) => state === "ready");
+      const isAnyUnknown = views().some(({ state }) => state === "unknown");
+      if ((isAnyReady && !isAnyUnknown) || clock.now() >= until) resolve(isAnyReady);
+      else clock.after(lookMs, look);
+    };
+    look();
+  });
 }

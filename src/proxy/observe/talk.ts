@@ -1,17 +1,16 @@
 /** Who talks to the backends, and who holds the locks: what requests show of both, told to the ledger as they pass. */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { clipped } from "../../base/own-text.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type Field, type Role, role } from "../../h2/core/field.ts";
 import { firstValue } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import { agentOf } from "../../ledger/agent.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import type { LockName } from "../../ledger/lock.ts";
 import { isImmediateDelete, lockRecordIn } from "../../ledger/lock-body.ts";
 import { Locks, type Told } from "../../ledger/locks.ts";
-import { RelistStorm } from "../../ledger/relist-storm.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
@@ -145,4 +144,56 @@ export class Talk {
     const { stormRelists: limit, stormMs: withinMs } = limits;
     this.#journal.write({ kind: "relist_storm.detected", limit, withinMs, ...storm });
   }
+}
+
+/** Sees when many callers list again what they had watched, all within a few seconds: something has broken their watches. */
+type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
+
+type Storm = {
+  readonly relists: number;
+  readonly resource: string;
+  readonly clients: readonly string[];
+};
+
+export class RelistStorm {
+  /** Each caller and resource once, the oldest first; no more than a storm needs. */
+  #relists: Relist[] = [];
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  /** Undefined unless this one makes it a storm, or shows that it goes on. */
+  take(caller: Caller, resource: string, at: number): Storm | undefined {
+    const isOther = (one: Relist): boolean => one.caller !== caller || one.resource !== resource;
+    this.#relists = this.#relists.filter((one) => at - one.at < limits.stormMs && isOther(one));
+    this.#relists.push({ caller, resource, at });
+    if (this.#relists.length > limits.stormRelists) this.#relists.shift();
+    const callers = new Set(this.#relists.map((one) => one.caller));
+    const isStorm = this.#relists.length >= limits.stormRelists && callers.size >= limits.stormCallers;
+    if (!isStorm || at - this.#toldAt < limits.stormMs) return undefined;
+    this.#toldAt = at;
+    const clients = new Set(Array.from(callers, ({ address, agent }) => `${address} ${agent}`));
+    return {
+      relists: this.#relists.length,
+      resource: mostOf(this.#relists),
+      clients: [...clients].slice(0, limits.incidentClients / 4),
+    };
+  }
+}
+
+function mostOf(relists: readonly Relist[]): string {
+  const counts = new Map<string, number>();
+  for (const { resource } of relists) counts.set(resource, (counts.get(resource) ?? 0) + 1);
+  return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? "";
+}
+
+/* A User-Agent without what differs from build to build and from host to host: "kubelet/v1.36.1 (linux/amd64)" is "kubelet". */
+
+/**
+ * The product alone (RFC 9110 §10.1.5), "unknown" without one. client-go writes `binary/version (os/arch) kubernetes/commit`
+ * and some controllers a component behind it: `.../leader-election`, which is kept, for it tells the two apart.
+ */
+export function agentOf(userAgent: string): string {
+  const product = /^[^\s/()]+/.exec(clipped(userAgent, limits.userAgentChars))?.[0] ?? "";
+  const clean = product.slice(0, limits.agentChars).replace(/[^\w.-]/g, "_");
+  if (clean === "") return "unknown";
+  return userAgent.endsWith("/leader-election") ? `${clean}/leader-election` : clean;
 }

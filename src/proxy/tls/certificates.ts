@@ -3,14 +3,14 @@
  * new files hold, the last good certificate goes on serving until a better one has passed every test (D10, seed 000).
  */
 import assert from "node:assert/strict";
-import type tls from "node:tls";
+import { duplexPair } from "node:stream";
+import tls from "node:tls";
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { watchFiles } from "../../base/watch-files.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Authority, lastEndOf, readPem, unusable } from "./authority.ts";
-import { tryHandshake } from "./self-handshake.ts";
 import { serverContext } from "./server-context.ts";
 import { checkPair, type ServingPair } from "./serving-pair.ts";
 
@@ -208,4 +208,35 @@ async function load(
   return failure === undefined
     ? { pair, clientCa, clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa), context }
     : refuse(failure);
+}
+
+/* The last proof of a serving certificate: a real TLS handshake with it, between two ends of a pipe in memory. */
+
+/** Undefined when a client got through and saw the certificate with this SHA-256 fingerprint. */
+export function tryHandshake(
+  context: tls.SecureContext,
+  fingerprint: string,
+  clock: Clock,
+): Promise<Failure | undefined> {
+  const [near, far] = duplexPair();
+  const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
+  // Whom clients trust is their affair; here the question is only whether the two ends can agree.
+  const client = tls.connect({ socket: far, rejectUnauthorized: false });
+  return new Promise((resolve) => {
+    const end = (failure?: Failure): void => {
+      cancel();
+      client.destroy();
+      server.destroy();
+      resolve(failure);
+    };
+    const fail = (reason: Error): void => end(new Failure("bad-file", "proxy", reason.message, reason));
+    const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake does not end")));
+    // They stay: a socket without a listener for "error" would take the process down with it.
+    server.on("error", fail);
+    client.on("error", fail);
+    client.once("secureConnect", () => {
+      if (client.getPeerX509Certificate()?.fingerprint256 === fingerprint) end();
+      else fail(new Error("the handshake shows another certificate"));
+    });
+  });
 }

@@ -3,10 +3,19 @@
  * The apiserver writes the two apart, so either may be cut anywhere.
  */
 import { limits } from "../../base/limits.ts";
+import {
+  bytesIn,
+  entriesIn,
+  enveloped,
+  messageIn,
+  messageOf,
+  numberIn,
+  textIn,
+} from "../../base/protobuf.ts";
+import { oldestIn } from "../../kube/resource-version.ts";
 import { type EventDecoder, type EventType, eventTypes, isOpaque, needsMore } from "./event.ts";
 import type { Parsed } from "./json-parsed.ts";
 import { ProtobufMetadata } from "./protobuf-metadata.ts";
-import { parsedProtobuf } from "./protobuf-parsed.ts";
 import { SmallEvent } from "./small-event.ts";
 
 const lengthOctets = 4;
@@ -147,4 +156,22 @@ export class ProtobufEvents implements EventDecoder {
     if (whole !== undefined) this.#parsed = parsedProtobuf(whole);
     return this.#parsed !== undefined;
   }
+}
+
+/** What is read of a protobuf object by parsing it whole: of bookmarks and errors. */
+const initialEventsEnd = "k8s.io/initial-events-end";
+
+/** From what follows an event's type (protobuf-metadata.ts draws it); undefined when it is no such message. */
+export function parsedProtobuf(bytes: Buffer): Parsed | undefined {
+  const raw = bytesIn(messageIn(messageOf(bytes), 2), 1);
+  const object = raw === undefined ? undefined : enveloped(raw);
+  if (object === undefined) return undefined;
+  return {
+    // The metadata's field 12: its annotations.
+    endsInitialEvents: entriesIn(messageIn(object, 1), 12, initialEventsEnd).includes("true"),
+    code: numberIn(object, 6) ?? 0,
+    reason: textIn(object, 4),
+    oldest: oldestIn(textIn(object, 3)),
+    key: "",
+  };
 }

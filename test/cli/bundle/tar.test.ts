@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { tarOf } from "../../../src/cli/bundle/tar.ts";
+import { tarOf } from "../../../src/cli/bundle/bundle.ts";
 
 const test = suite("cli/tar");
 

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
-import { HeaderBlock } from "../../../src/h2/frame/header-block.ts";
+import { HeaderBlock } from "../../../src/h2/frame/reader.ts";
 
 const test = suite("h2/header-block");
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { Refusals } from "../../../src/h2/session/refusals.ts";
+import { Refusals } from "../../../src/h2/session/streams.ts";
 
 const test = suite("h2/refusals");
 

@@ -128,7 +128,7 @@ export const operator: readonly Defect[] = [
   defect(
     "a socket at the port of probes may ask without end",
     {
-      file: "admin/server/guests.ts",
+      file: "admin/server/server.ts",
       find: "if (count >= limits.adminWaiting) {",
       replace: "if (count < 0) {",
     },

@@ -158,7 +158,7 @@ export const wire: readonly Defect[] = [
   defect(
     "CONTINUATION has no end",
     {
-      file: "h2/frame/header-block.ts",
+      file: "h2/frame/reader.ts",
       find: "this.#parts.length - 1 > limits.continuationFrames || ",
       replace: "",
     },
@@ -166,7 +166,7 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "a block has no bound",
-    { file: "h2/frame/header-block.ts", find: " || this.#bytes > limits.headerBlockBytes", replace: "" },
+    { file: "h2/frame/reader.ts", find: " || this.#bytes > limits.headerBlockBytes", replace: "" },
     ["h2/frame/header-block", "144 KiB pass"],
   ),
   defect(
@@ -216,13 +216,13 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "a backend sends for ever what nobody waits for",
-    { file: "h2/session/stray-bytes.ts", find: "if (this.#left < 0)", replace: "if (this.#left < -1e12)" },
+    { file: "h2/session/streams.ts", find: "if (this.#left < 0)", replace: "if (this.#left < -1e12)" },
     ["h2/session/stray-bytes", "one more is not"],
   ),
   defect(
     "streams are refused for ever",
     {
-      file: "h2/session/refusals.ts",
+      file: "h2/session/streams.ts",
       find: "if (this.#inRow > limits.refusedStreams)",
       replace: "if (this.#inRow > 1e9)",
     },

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { BackendState, BackendView } from "../../../src/health/backend.ts";
-import { settle } from "../../../src/proxy/cluster/settle.ts";
+import { settle } from "../../../src/proxy/cluster/cluster.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

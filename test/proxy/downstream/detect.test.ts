@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { detect, type Spoken } from "../../../src/proxy/downstream/detect.ts";
+import { detect, type Spoken } from "../../../src/proxy/downstream/listen.ts";
 import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";

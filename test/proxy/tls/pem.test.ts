@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { splitPem } from "../../../src/proxy/tls/pem.ts";
+import { splitPem } from "../../../src/proxy/tls/serving-pair.ts";
 import { cpuMs } from "../../support/cpu.ts";
 import { testPki } from "../../support/pki.ts";
 

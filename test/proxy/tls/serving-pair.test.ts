@@ -5,8 +5,7 @@ import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
-import { splitPem } from "../../../src/proxy/tls/pem.ts";
-import { checkPair, hasAnyOf, type ServingPair } from "../../../src/proxy/tls/serving-pair.ts";
+import { checkPair, hasAnyOf, type ServingPair, splitPem } from "../../../src/proxy/tls/serving-pair.ts";
 import { testPki } from "../../support/pki.ts";
 
 const test = suite("proxy/serving-pair");

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parsedProtobuf } from "../../../src/watch/codec/protobuf-parsed.ts";
+import { parsedProtobuf } from "../../../src/watch/codec/protobuf-events.ts";
 import { field, protobufMetadata } from "../../support/watch-bytes.ts";
 
 const test = suite("watch/protobuf-parsed");

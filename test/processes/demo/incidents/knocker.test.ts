@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../../src/base/failure.ts";
-import { Knocker } from "../../../../src/demo/incidents/knocker.ts";
+import { Knocker } from "../../../../src/demo/incidents/bad-secret.ts";
 import { Scene } from "../../../../src/demo/incidents/scene.ts";
 import { within } from "../../../support/within.ts";
 

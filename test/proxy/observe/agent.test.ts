@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
-import { agentOf } from "../../src/ledger/agent.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { agentOf } from "../../../src/proxy/observe/talk.ts";
 
-const test = suite("ledger/agent");
+const test = suite("proxy/observe/agent");
 
 test("versions, platforms and commits go, the program stays", () => {
   for (const [userAgent, agent] of [

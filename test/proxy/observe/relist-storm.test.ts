@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
-import { RelistStorm } from "../../src/ledger/relist-storm.ts";
-import { callerAt } from "../support/callers.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { RelistStorm } from "../../../src/proxy/observe/talk.ts";
+import { callerAt } from "../../support/callers.ts";
 
-const test = suite("ledger/relist-storm");
+const test = suite("proxy/observe/relist-storm");
 
 const callers = Array.from({ length: limits.stormRelists }, (_, index) => callerAt(`10.0.0.${index}`));
 
