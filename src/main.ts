@@ -231,7 +231,6 @@ class Watchkeeper implements Running {
       current: () => this.#config,
       inherited: inherited?.take(adminName),
       version: ownVersion(),
-      journal,
       clusters: () => clusters.all,
       sessions: () => this.#listeners.sessionCount,
       handshakeErrors: () => this.#listeners.handshakeErrors,

@@ -11,6 +11,7 @@ import { ExpiryWatch } from "../incidents/expiry-watch.ts";
 import { Incidents } from "../incidents/incidents.ts";
 import type { Door } from "../proxy/cluster/door.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
+import type { Path } from "../proxy/cluster/path.ts";
 import { createApi } from "./api/api.ts";
 import { apiPages } from "./api/api-pages.ts";
 import { openapiRoutes } from "./api/openapi.ts";
@@ -23,12 +24,10 @@ import type { JsonObject } from "./http/listing.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import type { Routes } from "./http/reply.ts";
 import { timesOf } from "./http/times.ts";
-import type { LiveCluster } from "./metrics/cluster-figures.ts";
-import type { Snapshot } from "./metrics/family.ts";
-import { figuresOf } from "./metrics/figures.ts";
-import { createMetrics } from "./metrics/metrics.ts";
-import { OwnFigureSource } from "./metrics/own-figures.ts";
-import { type Live, Snapshots } from "./metrics/snapshot.ts";
+import { backendFactsOf } from "./metrics/cluster-view.ts";
+import type { LiveCluster, Process } from "./metrics/metric.ts";
+import { Metrics } from "./metrics/registry.ts";
+import { ProcessMonitor, statsOf } from "./metrics/stats.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
 import { guardOf } from "./server/guard.ts";
@@ -37,7 +36,13 @@ import type { Readiness } from "./server/probes.ts";
 import type { Admin } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 
-export type WindowsParts = Omit<Live, "incidents" | "clock"> & {
+type WindowedCluster = LiveCluster & {
+  readonly path: Pick<Path, "talk" | "exchanges" | "caches" | "backends">;
+};
+
+export type WindowsParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
+  /** Includes clusters that are being removed. */
+  readonly clusters: () => readonly WindowedCluster[];
   /** The configuration's name. */
   readonly name: string;
   readonly addresses: Config["admin"];
@@ -63,9 +68,9 @@ export class Windows {
   readonly #history: BackendHistory;
   readonly #ring: EventRing;
   #expiryWatch: ExpiryWatch | undefined;
-  #own: OwnFigureSource | undefined;
+  #monitor: ProcessMonitor | undefined;
   #admin: Admin | undefined;
-  #snapshots: Snapshots | undefined;
+  #metrics: Metrics | undefined;
   #api: ApiPort | undefined;
 
   constructor(journal: Journal) {
@@ -93,14 +98,11 @@ export class Windows {
   async open(parts: WindowsParts): Promise<Failure | undefined> {
     const { addresses, inherited, ready } = parts;
     const journal = this.#journal;
-    const snapshots = new Snapshots({ ...parts, clock: this.#clock, incidents: this.#incidents.store });
-    const snapshot = (): Snapshot => snapshots.read();
-    this.#snapshots = snapshots;
     const clock = this.#clock;
-    const registry = createMetrics(journal, snapshot);
-    const metrics = (): Promise<string> => registry.metrics();
-    const answers = new Answers({ journal, clock, live: alive, ready, metrics });
-    const { contentType } = registry;
+    const metrics = new Metrics(journal, { ...parts, clock, incidents: this.#incidents.store });
+    this.#metrics = metrics;
+    const answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
+    const { contentType } = metrics;
     const port = { ...addresses.metricsAddress, inherited, journal, clock, answers, contentType };
     const admin = await Lookout.start(port);
     if (admin instanceof Failure) return admin;
@@ -109,7 +111,7 @@ export class Windows {
     this.#expiryWatch = new ExpiryWatch({ clock: this.#clock, journal, certificates });
     this.#expiryWatch.start();
     const page = pageRoutes();
-    const routes = this.#routes(parts, snapshot, page);
+    const routes = this.#routes(parts, metrics, page);
     const posts = operationPosts(parts.operations, addresses.operations);
     const events = new EventStreams(this.#ring, this.#clock);
     const { tls, reviewer, audiences } = parts.door;
@@ -125,7 +127,7 @@ export class Windows {
 
   /** This cluster is shown no more; what it has counted stays. */
   gone(cluster: LiveCluster): void {
-    this.#snapshots?.gone(cluster);
+    this.#metrics?.gone(cluster);
   }
 
   /** Closes both ports; incidents go on being told to the journal. */
@@ -134,26 +136,26 @@ export class Windows {
   }
 
   stop(): void {
-    this.#own?.stop();
+    this.#monitor?.stop();
     this.#ring.stop();
     this.#incidents.stop();
     this.#expiryWatch?.stop();
   }
 
   /** The JSON API, and the page that draws it. */
-  #routes(parts: WindowsParts, snapshot: () => Snapshot, page: Routes): Routes {
+  #routes(parts: WindowsParts, metrics: Metrics, page: Routes): Routes {
     const { clusters, certificates, name } = parts;
     const clock = this.#clock;
     const times = timesOf(clock);
     const { store } = this.#incidents;
-    const own = new OwnFigureSource(name, times);
-    this.#own = own;
+    const monitor = new ProcessMonitor(name, times);
+    this.#monitor = monitor;
     const pages = apiPages(
       {
         clock,
         incidents: store,
         talks: () => clusters().map(({ label, path: { talk } }) => ({ cluster: label, talk })),
-        backends: () => snapshot().backends,
+        backends: () => clusters().flatMap(backendFactsOf),
         live: () => clusters().flatMap(({ path }) => path.exchanges.live),
         history: this.#history,
         addressOf: (backend) => {
@@ -167,7 +169,7 @@ export class Windows {
       },
       times,
     );
-    const stats = (): JsonObject => figuresOf(snapshot(), own.read());
+    const stats = (): JsonObject => statsOf(metrics, parts.version, monitor.read());
     const api = createApi({ ...times, pages, incident: (id) => store.byId(id), stats });
     const { version, current } = parts;
     const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
@@ -177,6 +179,6 @@ export class Windows {
 }
 
 /** Whose backend this is. */
-function ownerIn(clusters: readonly LiveCluster[], backend: string): LiveCluster | undefined {
+function ownerIn(clusters: readonly WindowedCluster[], backend: string): WindowedCluster | undefined {
   return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
 }

@@ -5,7 +5,8 @@ import { BackendHistory } from "../../src/admin/events/backend-history.ts";
 import type { JsonObject } from "../../src/admin/http/listing.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
-import { figuresOf } from "../../src/admin/metrics/figures.ts";
+import { backendFactsOf } from "../../src/admin/metrics/cluster-view.ts";
+import { statsOf } from "../../src/admin/metrics/stats.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
 import { changed } from "./incidents.ts";
@@ -38,8 +39,7 @@ export function apiScene(): ApiScene {
       talks: () => [{ cluster: "", talk: path.talk }],
       live: () => path.exchanges.live,
       history,
-      backends: () =>
-        path.backends.views.map(({ name, state }) => ({ name, state, lanes: [], ...path.detectors(name) })),
+      backends: () => backendFactsOf({ path }),
       addressOf: (name) => `${name}:6443`,
       certificates: () => certificates,
       stalledWith: (name) => path.caches.stalledAt(name, path.clock.now()),
@@ -70,8 +70,9 @@ export function apiScene(): ApiScene {
     return JSON.parse(JSON.stringify(page["items"]));
   };
   const stats = (): JsonObject =>
-    figuresOf(
-      { version: "0.1.0", requests: [{ verb: "GET", code: 200, backend: "a", count: 12 }], watchEvents: 7 },
+    statsOf(
+      { read: (name) => (name === "requests_total" ? [[["GET", "200", "a"], 12]] : [[[], 7]]) },
+      "0.1.0",
       { ...ownFigures, at: new Date(path.clock.wall()).toISOString(), uptimeMs: path.clock.now() },
     );
   const incident = (id: number): ReturnType<typeof incidents.store.byId> => incidents.store.byId(id);

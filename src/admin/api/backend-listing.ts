@@ -3,13 +3,11 @@ import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
-import type { Snapshot } from "../metrics/family.ts";
+import type { BackendFacts } from "../metrics/metric.ts";
 import { type CertificateRow, certificateView } from "./certificate-listing.ts";
 
-type Backend = Snapshot["backends"][number];
-
 export type BackendSources = {
-  readonly backends: () => Snapshot["backends"];
+  readonly backends: () => readonly BackendFacts[];
   readonly live: () => readonly Exchange[];
   readonly history: BackendHistory;
   readonly addressOf: (backend: string) => string;
@@ -22,7 +20,7 @@ export type BackendSources = {
 /** Open requests of one backend, by kind. */
 type Load = { watches: number; plain: number; longRunning: number };
 
-type Row = Backend & { readonly load: Load };
+type Row = BackendFacts & { readonly load: Load };
 
 export function backendListing(sources: BackendSources, times: Times): Listing<Row> {
   const since = ({ name }: Row): number => sources.history.of(name).at(-1)?.at ?? -1;
@@ -57,7 +55,7 @@ function rowsOf({ backends, live }: BackendSources): readonly Row[] {
 }
 
 function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Json {
-  const { name, state, lanes, pingP99Ms, suspectMs, isDrained, probes, load } = row;
+  const { name, state, connections, pingP99Ms, suspectMs, isDrained, probes, load } = row;
   const history = sources.history.of(name);
   const last = history.at(-1);
   const changeView = ({ at, ...change }: Change): Json => ({ at: timeOf(at), ...change });
@@ -74,7 +72,7 @@ function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Js
     isDrained,
     suspectMs: Math.round(suspectMs),
     probes: { ok: probes.answers, failed: probes.failures, lastMs: Math.round(probes.lastMs) },
-    upstreamConnections: lanes.map(({ trust, kind, open, streams }) => ({
+    upstreamConnections: connections.map(({ trust, kind, open, streams }) => ({
       class: trust,
       kind,
       open,

@@ -2,10 +2,10 @@
 import { dateOf } from "../../base/clock.ts";
 import { levelOf } from "../../incidents/expiry.ts";
 import type { Json, Listing } from "../http/listing.ts";
-import type { Snapshot } from "../metrics/family.ts";
+import type { CertificateFacts } from "../metrics/metric.ts";
 
 /** `notAfterMs` is NaN while there is no good one, `refused` why what its files hold is not taken. */
-export type CertificateRow = Snapshot["certificates"][number] & { readonly refused?: string };
+export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
   readonly certificates: () => readonly CertificateRow[];

@@ -1,25 +1,18 @@
-/** Histograms as Prometheus reads them: prom-client's own could only be fed one observation after the other. */
+/** Histograms in Prometheus' text format: prom-client's own can only be fed one observation at a time. */
 import type { Histogram } from "../../base/histogram.ts";
 
-export type HistogramFamily = {
-  /** Behind `watchkeeper_`. */
-  readonly name: string;
-  readonly help: string;
-  readonly label: string;
-  /** So many label values at most: each has as many series as it has bounds, and three. */
-  readonly cap: number;
-};
+import type { HistogramMetric } from "./metric.ts";
 
-export const requestDuration: HistogramFamily = {
-  name: "request_duration_seconds",
-  help: "Time from a request's head to the end of its answer, by verb; long-running requests and watches are left out",
-  label: "verb",
-  cap: 8,
-};
-
-/** Those beyond the cap are left out: label values are ours, and the cap is above their number. */
-export function histogramText(family: HistogramFamily, rows: Iterable<readonly [string, Histogram]>): string {
-  const { help, label, cap } = family;
+/** Label values beyond the cap are dropped; they are a closed list, and the cap is above their number. */
+export function histogramText(
+  family: Pick<HistogramMetric, "name" | "help" | "labels" | "cap">,
+  rows: Iterable<readonly [string, Histogram]>,
+): string {
+  const {
+    help,
+    labels: [label],
+    cap,
+  } = family;
   const name = `watchkeeper_${family.name}`;
   const texts = Array.from(rows)
     .slice(0, cap)

@@ -1,14 +1,12 @@
 /** docs/metrics.md, made of the families themselves: a test sees to it that it is current. */
 import { limits } from "../../base/limits.ts";
-import { families } from "./families.ts";
-import { requestDuration } from "./histogram-text.ts";
+import { metrics, requestDuration } from "./declared.ts";
 
 export function metricsPage(): string {
-  const rows = families.map(({ name, type, labels, cap = limits.familySeries, help }) =>
-    row(name, [type, labels.join(", "), labels.length === 0 ? 1 : cap, help]),
+  const rows = [...metrics, requestDuration].map(
+    ({ name, type, labels = [], cap = limits.familySeries, help }) =>
+      row(name, [type, labels.join(", "), labels.length === 0 ? 1 : cap, help]),
   );
-  const { name, label, cap, help } = requestDuration;
-  rows.push(row(name, ["histogram", label, cap, help]));
   return `${head}${rows.toSorted().join("")}${tail}`;
 }
 

@@ -8,7 +8,7 @@ const test = suite("admin/histogram-text");
 test("buckets add up, as Prometheus reads them; beyond the cap there are none", () => {
   const histogram = new Histogram([0.5, 1]);
   for (const value of [0.25, 0.75, 2]) histogram.observe(value);
-  const family = { name: "x_seconds", help: "how long", label: "verb", cap: 1 };
+  const family = { name: "x_seconds", help: "how long", labels: ["verb"], cap: 1 } as const;
   const rows = [["GET", histogram] as const, ["PUT", histogram] as const];
   assert.is(
     histogramText(family, rows),

@@ -1,12 +1,9 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
 import { type Alert, alerts, runbookOf, runbookPath } from "../../../src/admin/monitoring/alerts.ts";
-import { Journal } from "../../../src/events/journal.ts";
 import { incidentKinds } from "../../../src/incidents/kinds.ts";
-import { manualClock } from "../../support/clock.ts";
-import { idle } from "../../support/snapshot.ts";
+import { idleScrape } from "../../support/metrics.ts";
 
 const test = suite("admin/alerts");
 
@@ -16,7 +13,7 @@ function metricsIn({ expr }: Pick<Alert, "expr">): readonly string[] {
 
 test("every metric that a rule asks for is in docs/metrics.md, or one of Node's that are really there", async () => {
   const page = readFileSync("docs/metrics.md", "utf8");
-  const scraped = await createMetrics(new Journal(manualClock()), () => idle).metrics();
+  const scraped = await idleScrape();
   for (const alert of alerts) {
     for (const name of metricsIn(alert)) {
       const isThere = name.startsWith("watchkeeper_")

@@ -1,11 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
 import { dashboard } from "../../../src/admin/monitoring/dashboard.ts";
-import { Journal } from "../../../src/events/journal.ts";
-import { manualClock } from "../../support/clock.ts";
-import { idle } from "../../support/snapshot.ts";
+import { idleScrape } from "../../support/metrics.ts";
 
 const test = suite("admin/dashboard");
 const file = "config/monitoring/dashboard.json";
@@ -30,7 +27,7 @@ test(`${file} is current: --write makes it so`, () => {
 
 test("every metric that a panel draws is in docs/metrics.md, or one of Node's that are really there", async () => {
   const page = readFileSync("docs/metrics.md", "utf8");
-  const scraped = await createMetrics(new Journal(manualClock()), () => idle).metrics();
+  const scraped = await idleScrape();
   for (const { title, targets } of panels()) {
     for (const { expr } of targets) {
       for (const [name] of expr.matchAll(/\b(?:watchkeeper|nodejs|process)_\w+/g)) {

@@ -1,10 +1,8 @@
 /** Every rule on series that should make it fire, and on those that should not, by Prometheus' own tool. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetrics } from "../../../src/admin/metrics/metrics.ts";
 import { alerts } from "../../../src/admin/monitoring/alerts.ts";
-import { Journal } from "../../../src/events/journal.ts";
-import { manualClock } from "../../support/clock.ts";
+import { idleScrape } from "../../support/metrics.ts";
 import {
   type Firing,
   isMissing,
@@ -13,7 +11,6 @@ import {
   wrongAlerts,
   wrongRules,
 } from "../../support/promtool.ts";
-import { idle } from "../../support/snapshot.ts";
 
 const test = suite("admin/promtool");
 const it = isMissing() ? test.skip : test;
@@ -21,7 +18,7 @@ const own = 'job="watchkeeper", instance="wk-1"';
 
 /** What a proxy exposes for which all is well. */
 async function well(): Promise<readonly Series[]> {
-  const text = await createMetrics(new Journal(manualClock()), () => idle).metrics();
+  const text = await idleScrape();
   return seriesOf(text.replaceAll(/^nodejs_eventloop_lag_p99_seconds .*$/gm, ""), 0);
 }
 

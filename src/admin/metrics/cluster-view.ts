@@ -1,0 +1,36 @@
+/** What several metrics and the JSON API read of one cluster. */
+import type { Clock } from "../../base/clock.ts";
+import type { BackendFacts, ClusterView, LeaseFacts, LiveCluster } from "./metric.ts";
+
+export function viewOf(cluster: LiveCluster, clock: Clock): ClusterView {
+  return { ...cluster, backendFacts: backendFactsOf(cluster), leases: leasesOf(cluster, clock) };
+}
+
+export function backendFactsOf({ path }: Pick<LiveCluster, "path">): readonly BackendFacts[] {
+  return path.backends.views.map(({ name, state }) => ({
+    name,
+    state,
+    connections: (path.pools.poolOf(name)?.shards ?? []).map(({ key, connections }) => ({
+      trust: key.trust,
+      kind: key.kind,
+      open: connections.length,
+      streams: connections.reduce((sum, { openCount }) => sum + openCount, 0),
+    })),
+    ...path.detectors(name),
+  }));
+}
+
+/** All but the nodes' own leases: there may be 5,000 of them. */
+function leasesOf({ label, path: { talk } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
+  const now = clock.now();
+  return talk.locks.all
+    .filter(({ name }) => name.namespace !== "kube-node-lease")
+    .map((lock) => ({
+      namespace: label === "" ? lock.name.namespace : `${label}/${lock.name.namespace}`,
+      name: lock.name.name,
+      holder: lock.holder,
+      source: lock.renewers.at(-1)?.caller.address ?? "",
+      renewedAtMs: clock.wall() - (now - lock.renewedAt),
+      verdict: lock.verdictAt(now)?.verdict ?? "ok",
+    }));
+}

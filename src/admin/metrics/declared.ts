@@ -1,0 +1,528 @@
+/**
+ * Every metric, once: its name, type, help, labels, and where its numbers come from. Names and labels follow kube-apiserver
+ * where it has the same metric, so that queries can join the two.
+ */
+import { limits } from "../../base/limits.ts";
+import { incidentKinds } from "../../incidents/kinds.ts";
+import type { BackendFacts, ClusterView, HistogramMetric, Metric } from "./metric.ts";
+import type { Row } from "./series.ts";
+
+const states = ["unknown", "ready", "suspect", "dead", "draining"];
+
+/** The apiserver's names of verbs in metrics. A client may send any method: all others are "other" (A54). */
+const verbs = new Map([
+  ["get", "GET"],
+  ["head", "GET"],
+  ["list", "LIST"],
+  ["watch", "WATCH"],
+  ["create", "POST"],
+  ["post", "POST"],
+  ["update", "PUT"],
+  ["put", "PUT"],
+  ["patch", "PATCH"],
+  ["delete", "DELETE"],
+  ["deletecollection", "DELETECOLLECTION"],
+  ["connect", "CONNECT"],
+  ["proxy", "CONNECT"],
+]);
+
+function verbOf(word: string): string {
+  return verbs.get(word.toLowerCase()) ?? "other";
+}
+
+/** A backend may answer any three digits; 0 is a request without a response. */
+function codeOf(code: number): string {
+  return code >= 100 && code <= 599 ? String(code) : "other";
+}
+
+/** With several clusters, a request for which no backend was chosen still names its cluster. */
+function backendIn(label: string, backend: string): string {
+  return label === "" || backend.startsWith(`${label}/`) ? backend : `${label}/${backend}`;
+}
+
+type Connections = BackendFacts["connections"][number];
+type Discovery = NonNullable<ClusterView["backends"]["record"]>;
+type ByCluster = (cluster: ClusterView) => readonly Row[];
+
+/** One value for each backend. */
+function perBackend(value: (backend: BackendFacts) => number): ByCluster {
+  return ({ backendFacts }) => backendFacts.map((backend) => [[backend.name], value(backend)]);
+}
+
+function perConnectionClass(value: (row: Connections) => number): ByCluster {
+  return ({ backendFacts }) =>
+    backendFacts.flatMap(({ name, connections }) =>
+      connections.map((row): Row => [[name, row.trust, row.kind], value(row)]),
+    );
+}
+
+/** Of a cluster that discovers its backends. */
+function perDiscovery(value: (record: Discovery) => number): ByCluster {
+  return ({ label, backends: { record } }) => (record === undefined ? [] : [[[label], value(record)]]);
+}
+
+export const metrics: readonly Metric[] = [
+  // --- the process and its configuration ---
+  {
+    type: "gauge",
+    name: "build_info",
+    help: "Always 1; the labels have the versions of watchkeeper and Node.js",
+    labels: ["version", "node"],
+    process: ({ version }) => [[[version, process.versions.node], 1]],
+  },
+  {
+    type: "gauge",
+    name: "config_last_reload_successful",
+    help: "1 if the last configuration that was read is in use",
+    process: ({ config }) => (config().isGood ? 1 : 0),
+  },
+  {
+    type: "gauge",
+    name: "config_last_reload_success_timestamp_seconds",
+    help: "Time of the last successful load of the configuration",
+    process: ({ config }) => config().loadedAtMs / 1000,
+  },
+  {
+    type: "counter",
+    name: "config_reloads_total",
+    help: "Reloads of the configuration, by result",
+    labels: ["result"],
+    counted: { "config.reloaded": () => ["ok"], "config.refused": () => ["rejected"] },
+  },
+  {
+    type: "gauge",
+    name: "buffered_bytes",
+    help: "Bytes of requests and responses buffered in this process, including headers beyond 16 KiB",
+    process: ({ queuedBytes }) => queuedBytes(),
+  },
+  {
+    type: "gauge",
+    name: "certificate_expiry_timestamp_seconds",
+    help: "Expiry time of each certificate",
+    labels: ["purpose", "name"],
+    process: ({ certificates }) =>
+      certificates().map(({ purpose, name, notAfterMs }) => [[purpose, name], notAfterMs / 1000]),
+  },
+  {
+    type: "counter",
+    name: "certificate_reloads_total",
+    help: "Certificate loads, by result",
+    labels: ["name", "result"],
+    counted: {
+      "certificate.loaded": ({ name }) => [name, "ok"],
+      "certificate.refused": ({ name }) => [name, "rejected"],
+    },
+  },
+  {
+    type: "counter",
+    name: "internal_errors_total",
+    help: "Internal errors of watchkeeper, by scope: the stream, session, timer, journal reader or process that was lost",
+    labels: ["scope"],
+    counted: { "internal.error": ({ scope }) => [scope] },
+  },
+  {
+    type: "counter",
+    name: "log_lines_dropped_total",
+    help: "Log lines dropped because of the rate limit, or because stdout was not read",
+    process: ({ droppedLogLines }) => droppedLogLines(),
+  },
+  // --- backends ---
+  {
+    type: "gauge",
+    name: "discovery_last_success_timestamp_seconds",
+    help: "Time of the last successful discovery of backends; 0 before the first",
+    labels: ["cluster"],
+    cluster: perDiscovery(({ lastSuccessAtMs }) => lastSuccessAtMs / 1000),
+  },
+  {
+    type: "counter",
+    name: "discovery_failures_total",
+    help: "Failed discoveries of backends; the backends found before stay in use",
+    labels: ["cluster"],
+    cluster: perDiscovery(({ failures }) => failures),
+  },
+  {
+    type: "gauge",
+    name: "discovery_backends",
+    help: "Backends found by the last successful discovery",
+    labels: ["cluster"],
+    cluster: perDiscovery(({ found }) => found),
+  },
+  {
+    type: "gauge",
+    name: "backend_ready",
+    help: "1 if the backend accepts new requests",
+    labels: ["backend"],
+    cluster: perBackend(({ state }) => (state === "ready" ? 1 : 0)),
+  },
+  {
+    type: "gauge",
+    name: "backend_state",
+    help: "1 for the current state of the backend, 0 for the others",
+    labels: ["backend", "state"],
+    cluster: ({ backendFacts }) =>
+      backendFacts.flatMap(({ name, state }) =>
+        states.map((one): Row => [[name, one], state === one ? 1 : 0]),
+      ),
+  },
+  {
+    type: "counter",
+    name: "backend_state_transitions_total",
+    help: "State changes of a backend",
+    labels: ["backend", "from", "to"],
+    counted: { "backend.changed": ({ backend, from, to }) => [backend, from, to] },
+  },
+  {
+    type: "counter",
+    name: "backend_suspect_seconds_total",
+    help: "Time that the backend has spent in state suspect",
+    labels: ["backend"],
+    cluster: perBackend(({ suspectMs }) => suspectMs / 1000),
+  },
+  {
+    type: "gauge",
+    name: "backend_ping_rtt_seconds",
+    help: "Round-trip time that 99 % of the recent PINGs on upstream connections did not exceed, rounded up by at most a quarter",
+    labels: ["backend", "quantile"],
+    cluster: ({ backendFacts }) =>
+      backendFacts.map(({ name, pingP99Ms }) => [[name, "0.99"], pingP99Ms / 1000]),
+  },
+  {
+    type: "counter",
+    name: "backend_probes_total",
+    help: "Health probes on new connections, by result",
+    labels: ["backend", "result"],
+    cluster: ({ backendFacts }) =>
+      backendFacts.flatMap(({ name, probes }): Row[] => [
+        [[name, "ok"], probes.answers],
+        [[name, "failed"], probes.failures],
+      ]),
+  },
+  {
+    type: "gauge",
+    name: "backend_last_probe_duration_seconds",
+    help: "Duration of the last answered probe, from the SYN to the response",
+    labels: ["backend"],
+    cluster: perBackend(({ probes }) => probes.lastMs / 1000),
+  },
+  {
+    type: "gauge",
+    name: "upstream_connections",
+    help: "Open HTTP/2 connections to the backend, by the trust class and the kind of requests that they carry",
+    labels: ["backend", "class", "kind"],
+    cluster: perConnectionClass(({ open }) => open),
+  },
+  {
+    type: "gauge",
+    name: "upstream_streams",
+    help: "Open streams on upstream connections",
+    labels: ["backend", "class", "kind"],
+    cluster: perConnectionClass(({ streams }) => streams),
+  },
+  {
+    type: "counter",
+    name: "upstream_connections_closed_total",
+    help: "Closed upstream connections",
+    labels: ["backend"],
+    counted: { "upstream_connection.closed": ({ backend }) => [backend] },
+  },
+  // --- clients and requests ---
+  {
+    type: "gauge",
+    name: "downstream_connections",
+    help: "Open client connections, by protocol",
+    labels: ["alpn"],
+    process: ({ sessions }) => [
+      ["h2", sessions().h2],
+      ["http/1.1", sessions().h1],
+    ],
+  },
+  {
+    type: "counter",
+    name: "downstream_connections_refused_total",
+    help: "Client connections that were refused, or ended for breaking a rule, by reason",
+    labels: ["reason"],
+    counted: { "downstream_connection.refused": ({ reason }) => [reason] },
+  },
+  {
+    type: "counter",
+    name: "downstream_tls_handshake_errors_total",
+    help: "Failed TLS handshakes with clients",
+    process: ({ handshakeErrors }) => handshakeErrors(),
+  },
+  {
+    type: "gauge",
+    name: "requests_active",
+    help: "Requests in progress, by kind",
+    labels: ["kind"],
+    cluster: ({ path: { exchanges }, splices }) => [
+      ["plain", exchanges.active("plain")],
+      ["watch", exchanges.active("watch")],
+      ["long-running", exchanges.active("long-running")],
+      ["upgrade", splices.openCount],
+    ],
+  },
+  {
+    type: "gauge",
+    name: "requests_pending",
+    help: "Requests in the pending queue: no backend is available, or too many requests with unproven credentials are in progress",
+    cluster: ({ path: { hold, admission } }) => hold.size + admission.waiting,
+  },
+  {
+    type: "counter",
+    name: "requests_total",
+    cap: limits.requestSeries,
+    help: "Completed requests, by verb, status code and backend",
+    labels: ["verb", "code", "backend"],
+    cluster: ({ label, path: { exchanges } }) =>
+      exchanges.counts.map(({ verb, code, backend, count }) => [
+        [verbOf(verb), codeOf(code), backendIn(label, backend)],
+        count,
+      ]),
+  },
+  {
+    type: "counter",
+    name: "request_failures_total",
+    help: "Failed requests, by error code and by the side that caused the failure",
+    labels: ["code", "origin"],
+    counted: { "request.failed": ({ code, origin }) => [code, origin] },
+  },
+  {
+    type: "counter",
+    name: "request_hedges_total",
+    help: "Requests sent a second time, to another backend or on another connection, because the first attempt was unanswered",
+    cluster: ({ path: { hedges } }) => hedges.count,
+  },
+  {
+    type: "counter",
+    name: "request_ends_total",
+    help: "Ended requests, by how they ended: complete, client-gone, backend-gone or refused",
+    labels: ["reason"],
+    cluster: ({ path: { exchanges } }) => Object.entries(exchanges.ends),
+  },
+  {
+    type: "gauge",
+    name: "clients",
+    help: "Known callers; a caller is an identity, a program and an address",
+    cluster: ({ path: { talk } }) => talk.ledger.size,
+  },
+  {
+    type: "counter",
+    name: "client_requests_total",
+    help: "Requests by the product in the User-Agent; the first 50 products have series of their own",
+    labels: ["client"],
+    cluster: ({ path: { talk } }) => talk.ledger.requestsByAgent,
+  },
+  // --- watches ---
+  {
+    type: "gauge",
+    name: "watches",
+    help: "Open watches by state; only live watches can be moved to another backend",
+    labels: ["state"],
+    cluster: ({ path }) => path.exchanges.watched.states,
+  },
+  {
+    type: "gauge",
+    name: "watches_parked",
+    help: "Watches that lost their backend and wait for another one",
+    cluster: ({ path }) => path.migrations.waiting,
+  },
+  {
+    type: "counter",
+    name: "watch_events_total",
+    help: "Watch events forwarded to clients",
+    cluster: ({ path }) => path.exchanges.watched.events,
+  },
+  {
+    type: "counter",
+    name: "watch_event_bytes_total",
+    help: "Bytes of the forwarded watch events",
+    cluster: ({ path }) => path.exchanges.watched.bytes,
+  },
+  {
+    type: "counter",
+    name: "watch_moves_total",
+    help: "Watches continued on another backend without the client noticing, by reason",
+    labels: ["reason"],
+    cluster: ({ path }) => path.migrations.moves,
+  },
+  {
+    type: "counter",
+    name: "watch_ends_total",
+    help: "Watches ended by watchkeeper between two events, by reason; the client watches again",
+    labels: ["reason"],
+    cluster: ({ path }) => path.migrations.ends,
+  },
+  {
+    type: "counter",
+    name: "watch_hedges_total",
+    help: "Second upstream streams opened for watches whose backend was silent",
+    cluster: ({ path }) => path.migrations.hedges,
+  },
+  {
+    type: "counter",
+    name: "watch_bookmark_refreshes_total",
+    help: "Short second upstream streams opened to get a bookmark after a backend restarted",
+    cluster: ({ path }) => path.migrations.refreshes,
+  },
+  {
+    type: "gauge",
+    name: "watch_sentinels",
+    help: "Resources with a sentinel: one watch that two backends serve, so that their caches are compared",
+    cluster: ({ path }) => path.sentinels.count,
+  },
+  {
+    type: "counter",
+    name: "watch_sentinel_streams_total",
+    help: "Second upstream streams opened for sentinels",
+    cluster: ({ path }) => path.migrations.sentinels,
+  },
+  {
+    type: "counter",
+    name: "watch_progress_requests_total",
+    help: "Lists of one object, with the watch's own credentials, that make an apiserver ask etcd for its progress, by result: answered, refused (for example by RBAC) or unanswered",
+    labels: ["result"],
+    cluster: ({ path }) => Object.entries(path.refresher.progressRequests),
+  },
+  {
+    type: "counter",
+    name: "watch_version_regressions_total",
+    help: "Events older than an earlier event on the same watch; such a watch is never moved",
+    cluster: ({ path }) => path.exchanges.watched.violations,
+  },
+  {
+    type: "counter",
+    name: "watch_replay_loops_total",
+    help: "Clients that repeat a watch from the same version again and again, at most once a minute for each",
+    labels: ["resource"],
+    counted: { "watch.replay_loop": ({ resource }) => [resource] },
+  },
+  {
+    type: "gauge",
+    name: "watched_apis",
+    help: "Watched API groups and versions that are not built in, by kind: custom (resumed and compared), aggregated or unknown (neither)",
+    labels: ["kind"],
+    cluster: ({ path }) => Object.entries(path.origins.counts),
+  },
+  {
+    type: "gauge",
+    name: "stalled_caches",
+    help: "Stalled watch caches: pairs of a backend and a resource",
+    cluster: ({ path }) => path.migrations.stalls,
+  },
+  {
+    type: "counter",
+    name: "cache_stalls_total",
+    help: "Watch caches found stalled, by backend and detector",
+    labels: ["backend", "detector"],
+    counted: { "cache.stalled": ({ backend, detector }) => [backend, detector] },
+  },
+  {
+    type: "counter",
+    name: "stale_responses_total",
+    help: "Lists and initial states older than a version that the client had already seen",
+    cluster: ({ path }) => path.timeTravel.counts.outdated,
+  },
+  {
+    type: "counter",
+    name: "stale_read_guard_requests_total",
+    help: "Reads with resourceVersion=0 rewritten to a minimum version, by result",
+    labels: ["result"],
+    cluster: ({ path: { timeTravel } }) => [
+      ["rewritten", timeTravel.counts.demanded],
+      ["refused", timeTravel.counts.refused],
+    ],
+  },
+  // --- incidents and leases ---
+  {
+    type: "counter",
+    name: "incidents_total",
+    help: "Incidents, by kind and backend",
+    labels: ["kind", "backend"],
+    process: ({ incidents }) => incidents.counts.map(({ kind, backend, count }) => [[kind, backend], count]),
+  },
+  {
+    type: "gauge",
+    name: "incident_active",
+    help: "1 for each active incident, by kind and backend",
+    labels: ["kind", "backend"],
+    // Each kind once without a backend, and eight times the number with one that is likely.
+    cap: 90,
+    // 0 for each kind without an incident, so that an alert resolves.
+    process: ({ incidents }) => [
+      ...Object.keys(incidentKinds).map((kind): Row => [[kind, ""], 0]),
+      ...incidents.active.map(({ kind, backend }): Row => [[kind, backend], 1]),
+    ],
+  },
+  {
+    type: "gauge",
+    name: "lease_holder_info",
+    help: "1 for each leader lock, with its holder and the address of the last renewal; node leases are excluded",
+    labels: ["namespace", "name", "holder", "source"],
+    cap: 40,
+    cluster: ({ leases }) =>
+      leases.map(({ namespace, name, holder, source }) => [[namespace, name, holder, source], 1]),
+  },
+  {
+    type: "gauge",
+    name: "lease_last_renew_timestamp_seconds",
+    help: "Time of the last renewal of a leader lock",
+    labels: ["namespace", "name"],
+    cap: 40,
+    cluster: ({ leases }) =>
+      leases.map(({ namespace, name, renewedAtMs }) => [[namespace, name], renewedAtMs / 1000]),
+  },
+  {
+    type: "gauge",
+    name: "lease_suspect",
+    help: "1 for each leader lock with suspicious renewals, by verdict: contested, ghost or unknown",
+    labels: ["namespace", "name", "verdict"],
+    cap: 40,
+    cluster: ({ leases }) =>
+      leases
+        .filter(({ verdict }) => verdict !== "ok")
+        .map(({ namespace, name, verdict }) => [[namespace, name, verdict], 1]),
+  },
+  // --- passthrough ---
+  {
+    type: "gauge",
+    name: "passthrough_connections",
+    help: "Passthrough connections to the backend, including those being opened",
+    labels: ["backend"],
+    cluster: ({ passthrough }) => passthrough.counts,
+  },
+  {
+    type: "counter",
+    name: "passthrough_connections_ended_total",
+    help: "Ended passthrough connections, by reason",
+    labels: ["backend", "reason"],
+    counted: { "passthrough.ended": ({ backend, reason }) => [backend, reason] },
+  },
+  {
+    type: "counter",
+    name: "passthrough_connections_refused_total",
+    help: "Passthrough connections that never reached a backend, by error code and by the side that caused it",
+    labels: ["code", "origin"],
+    counted: { "passthrough.refused": ({ code, origin }) => [code, origin] },
+  },
+  {
+    type: "counter",
+    name: "passthrough_bytes_total",
+    help: "Bytes sent to and received from clients of passthrough listeners",
+    labels: ["direction"],
+    cluster: ({ passthrough: { bytes } }) => [
+      ["sent", bytes.sent],
+      ["received", bytes.received],
+    ],
+  },
+];
+
+export const requestDuration: HistogramMetric = {
+  type: "histogram",
+  name: "request_duration_seconds",
+  help: "Time from the head of a request to the end of its response, by verb; watches and other long-running requests are excluded",
+  labels: ["verb"],
+  cap: 8,
+  cluster: ({ path }) =>
+    Array.from(path.exchanges.durations, ([verb, histogram]) => [verbOf(verb), histogram]),
+};

@@ -1,0 +1,137 @@
+/** What a metric declares, and what its numbers are read from. */
+import type { Clock } from "../../base/clock.ts";
+import type { Histogram } from "../../base/histogram.ts";
+import type { Entry } from "../../events/journal.ts";
+import type { BackendSet } from "../../proxy/cluster/backend-set.ts";
+import type { Detectors, Path } from "../../proxy/cluster/path.ts";
+import type { Passthrough } from "../../proxy/tunnel/passthrough.ts";
+import type { Row } from "./series.ts";
+
+/** The process, and the clusters that it serves. */
+export type Process = {
+  readonly version: string;
+  /** Includes clusters that are being removed. */
+  readonly clusters: () => readonly LiveCluster[];
+  readonly sessions: () => { readonly h2: number; readonly h1: number };
+  readonly handshakeErrors: () => number;
+  readonly queuedBytes: () => number;
+  readonly config: () => { readonly isGood: boolean; readonly loadedAtMs: number };
+  readonly certificates: () => readonly CertificateFacts[];
+  readonly droppedLogLines: () => number;
+  readonly incidents: {
+    readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
+    readonly active: readonly { readonly kind: string; readonly backend: string }[];
+  };
+  readonly clock: Clock;
+};
+
+export type CertificateFacts = {
+  readonly purpose: string;
+  readonly name: string;
+  readonly notAfterMs: number;
+};
+
+type PoolFacts = {
+  readonly shards: readonly {
+    readonly key: { readonly trust: string; readonly kind: string };
+    readonly connections: readonly { readonly openCount: number }[];
+  }[];
+};
+
+type LockFacts = Pick<Path["talk"]["locks"]["all"][number], "name" | "holder" | "renewedAt"> & {
+  readonly verdictAt: (now: number) => { readonly verdict: string } | undefined;
+  readonly renewers: readonly { readonly caller: { readonly address: string } }[];
+};
+
+/** What metrics read of a cluster. */
+export type LiveCluster = {
+  /** Prefix of its backends' names; "" for the only cluster. */
+  readonly label: string;
+  readonly path: {
+    readonly admission: Pick<Path["admission"], "waiting">;
+    readonly backends: { readonly views: readonly { readonly name: string; readonly state: string }[] };
+    readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
+    readonly exchanges: Pick<Path["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
+    readonly hedges: Pick<Path["hedges"], "count">;
+    readonly hold: Pick<Path["hold"], "size">;
+    readonly migrations: Pick<
+      Path["migrations"],
+      "moves" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
+    >;
+    readonly sentinels: Pick<Path["sentinels"], "count">;
+    readonly origins: Pick<Path["origins"], "counts">;
+    readonly refresher: Pick<Path["refresher"], "progressRequests">;
+    readonly timeTravel: Pick<Path["timeTravel"], "counts">;
+    readonly talk: {
+      readonly ledger: Pick<Path["talk"]["ledger"], "size" | "requestsByAgent">;
+      readonly locks: { readonly all: readonly LockFacts[] };
+    };
+    readonly detectors: (backend: string) => Detectors;
+  };
+  readonly splices: { readonly openCount: number };
+  readonly passthrough: Pick<Passthrough, "counts" | "bytes">;
+  readonly backends: Pick<BackendSet, "record" | "addressOf">;
+};
+
+/** A backend, as metrics and the JSON API show it. */
+export type BackendFacts = Detectors & {
+  readonly name: string;
+  readonly state: string;
+  readonly connections: readonly {
+    readonly trust: string;
+    readonly kind: string;
+    readonly open: number;
+    readonly streams: number;
+  }[];
+};
+
+export type LeaseFacts = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly holder: string;
+  readonly source: string;
+  readonly renewedAtMs: number;
+  readonly verdict: string;
+};
+
+/** A cluster, with what several metrics read of it: collected once for each scrape. */
+export type ClusterView = LiveCluster & {
+  readonly backendFacts: readonly BackendFacts[];
+  readonly leases: readonly LeaseFacts[];
+};
+
+/** A number without labels, or numbers by the value of the only label, or by the values of all labels. */
+export type Values = number | Iterable<Row | readonly [label: string, value: number]>;
+
+/** Labels of an entry that counts one, by the kind of the entry. */
+export type Counted = {
+  readonly [K in Entry["kind"]]?: (entry: Extract<Entry, { kind: K }>) => readonly string[];
+};
+
+/** Where the numbers come from; of rows with equal labels the sum is shown. */
+type Source =
+  | { readonly process: (process: Process) => Values }
+  /** Read from each cluster. A counter keeps what removed clusters have counted, under backend "other". */
+  | { readonly cluster: (cluster: ClusterView) => Values }
+  /** Counted from the journal: events that are too rare for a counter on the data path. */
+  | { readonly counted: Counted };
+
+export type Metric = Source & {
+  readonly type: "gauge" | "counter";
+  /** Without the prefix `watchkeeper_`. */
+  readonly name: string;
+  readonly help: string;
+  /** Default: none. */
+  readonly labels?: readonly string[];
+  /** Sets of label values; default: `limits.familySeries`. */
+  readonly cap?: number;
+};
+
+export type HistogramMetric = {
+  readonly type: "histogram";
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly [string];
+  readonly cap: number;
+  readonly cluster: (cluster: LiveCluster) => Iterable<readonly [string, Histogram]>;
+};

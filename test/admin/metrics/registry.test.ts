@@ -1,0 +1,247 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { metrics } from "../../../src/admin/metrics/declared.ts";
+import type { LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
+import { Metrics } from "../../../src/admin/metrics/registry.ts";
+import { Histogram, requestBounds } from "../../../src/base/histogram.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Journal } from "../../../src/events/journal.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { manualClock } from "../../support/clock.ts";
+import { clusterWith, processWith } from "../../support/metrics.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
+
+const test = suite("admin/registry");
+
+function seriesIn(text: string): string[] {
+  return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** As many rows as a hostile world can make, each with labels of its own. */
+function flood(count: number): Process {
+  const names = Array.from({ length: count }, (_, index) => `\n"\\{x="${index}`);
+  const { exchanges } = clusterWith().path;
+  const lock = {
+    holder: "h",
+    renewedAt: 0,
+    renewers: [],
+    verdictAt: () => ({ verdict: "ghost" }),
+  };
+  const shards = names
+    .slice(0, 9)
+    .map((kind) => ({ key: { trust: kind, kind }, connections: [{ openCount: 1 }] }));
+  const cluster = clusterWith({
+    passthrough: { counts: new Map(names.map((name) => [name, 1])), bytes: { sent: 1, received: 1 } },
+    path: {
+      backends: { views: names.map((name) => ({ name, state: "ready" })) },
+      pools: { poolOf: () => ({ shards }) },
+      exchanges: {
+        ...exchanges,
+        counts: names.map((backend, index) => ({ verb: backend, code: index % 700, backend, count: 1 })),
+        durations: new Map(names.map((verb) => [verb, new Histogram(requestBounds)])),
+      },
+      talk: {
+        ledger: { size: count, requestsByAgent: new Map(names.map((agent) => [agent, 1])) },
+        locks: {
+          all: names.map((name) => ({ ...lock, name: { resource: "leases", namespace: name, name } })),
+        },
+      },
+    },
+  });
+  return processWith({
+    clusters: () => [cluster],
+    certificates: () => names.map((name) => ({ purpose: name, name, notAfterMs: 1 })),
+    incidents: {
+      counts: names.map((backend) => ({ kind: backend, backend, count: 1 })),
+      active: names.map((backend) => ({ kind: backend, backend })),
+    },
+  });
+}
+
+const scraped = (process: Partial<Process>): Promise<string> =>
+  new Metrics(new Journal(manualClock()), processWith(process)).text();
+
+test("a scrape shows the fields as they are now, and Node's own", async () => {
+  const { exchanges } = clusterWith().path;
+  let clusters: readonly LiveCluster[] = [];
+  const all = new Metrics(new Journal(manualClock()), processWith({ clusters: () => clusters }));
+  const counts = [{ verb: "list", code: 200, backend: "cp-1", count: 7 }];
+  const watched = { ...exchanges.watched, events: 3 };
+  const active = (kind: string): number => (kind === "watch" ? 2 : 0);
+  clusters = [clusterWith({ path: { exchanges: { ...exchanges, counts, watched, active } } })];
+  const lines = seriesIn(await all.text());
+  for (const line of [
+    'watchkeeper_requests_total{verb="LIST",code="200",backend="cp-1"} 7',
+    "watchkeeper_watch_events_total 3",
+    'watchkeeper_requests_active{kind="watch"} 2',
+    "watchkeeper_config_last_reload_success_timestamp_seconds 1800000000",
+    `watchkeeper_build_info{version="0.1.0",node="${process.versions.node}"} 1`,
+  ])
+    assert.ok(lines.includes(line), line);
+  assert.ok(lines.some((line) => line.startsWith("process_resident_memory_bytes ")));
+  assert.match(all.contentType, "text/plain; version=0.0.4");
+});
+
+test("a scrape shows what the path has done", async () => {
+  const path = new PlayedPath(["a"]);
+  const all = new Metrics(
+    path.journal,
+    processWith({ clusters: () => [{ ...clusterWith(), path }], clock: path.clock }),
+  );
+  const client = path.client();
+  client.ask("GET", "/api/v1/pods", [bearer("t")]);
+  path.settle();
+  path.backend("a").last.answer(200, "[]");
+  path.settle();
+  client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
+  path.settle();
+  const watch = path.backend("a").last;
+  watch.side?.sendHeaders(
+    [new Field(":status", "200"), new Field("content-type", "application/json")],
+    false,
+  );
+  watch.say('{"type":"ADDED","object":{}}\n');
+  path.settle();
+  assert.equal(all.read("watches"), [[["listing"], 1]]);
+  client.downstream.receive(Buffer.from([0, 0, 7, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7]));
+  path.settle();
+  assert.equal(all.read("requests_total")[0], [["LIST", "200", "a"], 1]);
+  assert.equal(all.read("watch_events_total"), [[[], 1]]);
+  assert.equal(all.read("downstream_connections_refused_total"), [[["PING of a wrong size"], 1]]);
+  assert.equal(all.read("backend_ready"), [[["a"], 1]]);
+  assert.ok(all.read("upstream_connections").some(([[backend], open]) => backend === "a" && open > 0));
+  assert.match(await all.text(), 'watchkeeper_request_duration_seconds_count{verb="LIST"} 1');
+});
+
+test("every row has as many values as its metric has labels", () => {
+  const all = new Metrics(new Journal(manualClock()), flood(3));
+  for (const { name, labels = [] } of metrics)
+    for (const [values] of all.read(name)) assert.is(values.length, labels.length, name);
+});
+
+test("what is gone is gone from the next scrape", async () => {
+  let names = ["cp-1"];
+  const passthrough = () => ({
+    counts: new Map(names.map((name) => [name, 1])),
+    bytes: { sent: 0, received: 0 },
+  });
+  const clusters = (): readonly LiveCluster[] => [clusterWith({ passthrough: passthrough() })];
+  const all = new Metrics(new Journal(manualClock()), processWith({ clusters }));
+  assert.match(await all.text(), 'watchkeeper_passthrough_connections{backend="cp-1"} 1');
+  names = [];
+  assert.not.match(await all.text(), "watchkeeper_passthrough_connections{");
+});
+
+test("the journal is counted", async () => {
+  const journal = new Journal(manualClock());
+  const all = new Metrics(journal, processWith());
+  journal.write({ kind: "internal.error", scope: "session", message: "x" });
+  assert.match(await all.text(), 'watchkeeper_internal_errors_total{scope="session"} 1');
+});
+
+/** A cluster that has answered so many lists. */
+function answered(label: string, count: number): LiveCluster {
+  const durations = new Map([["list", new Histogram(requestBounds)]]);
+  for (let times = 0; times < count; times++) durations.get("list")?.observe(0.1);
+  const { exchanges, talk } = clusterWith().path;
+  const counts = [{ verb: "list", code: 200, backend: `${label}/a`, count }];
+  return clusterWith({
+    label,
+    passthrough: { counts: new Map([[`${label}/a`, 2]]), bytes: { sent: 3, received: 4 } },
+    path: {
+      exchanges: { ...exchanges, counts, durations, active: () => 1 },
+      backends: { views: [{ name: `${label}/a`, state: "ready" }] },
+      talk: { ...talk, ledger: { size: 1, requestsByAgent: new Map() } },
+    },
+  });
+}
+
+test("the numbers of several clusters are summed, and their backends stand side by side", async () => {
+  const clusters = [answered("eu", 2), answered("us", 3)];
+  const all = new Metrics(new Journal(manualClock()), processWith({ clusters: () => clusters }));
+  assert.equal(all.read("requests_total"), [
+    [["LIST", "200", "eu/a"], 2],
+    [["LIST", "200", "us/a"], 3],
+  ]);
+  assert.equal(all.read("passthrough_connections"), [
+    [["eu/a"], 2],
+    [["us/a"], 2],
+  ]);
+  const text = await all.text();
+  for (const line of [
+    'watchkeeper_passthrough_bytes_total{direction="sent"} 6',
+    "watchkeeper_clients 2",
+    'watchkeeper_request_duration_seconds_count{verb="LIST"} 5',
+  ])
+    assert.match(text, `${line}\n`);
+});
+
+test("a removed cluster's counters stay, without the names of its backends; its gauges go", async () => {
+  let clusters: readonly LiveCluster[] = [answered("eu", 2)];
+  const all = new Metrics(new Journal(manualClock()), processWith({ clusters: () => clusters }));
+  for (const next of [answered("eu", 3), undefined]) {
+    for (const cluster of clusters) all.gone(cluster);
+    clusters = next === undefined ? [] : [next];
+  }
+  assert.equal(all.read("requests_total"), [[["LIST", "200", "other"], 5]]);
+  assert.equal(
+    [all.read("backend_ready"), all.read("passthrough_connections"), all.read("clients")],
+    [[], [], []],
+  );
+  const text = await all.text();
+  assert.match(text, 'watchkeeper_passthrough_bytes_total{direction="sent"} 6\n');
+  assert.match(text, 'watchkeeper_request_duration_seconds_count{verb="LIST"} 5\n');
+  assert.not.match(text, "eu/a");
+});
+
+test("never more than 2,000 series, whatever clients, backends and names there are (A54)", async () => {
+  const journal = new Journal(manualClock());
+  const all = new Metrics(journal, flood(3000));
+  for (let index = 0; index < 3000; index++) {
+    const name = `n-${index}`;
+    journal.write({
+      kind: "backend.changed",
+      backend: name,
+      from: name,
+      to: name,
+      detector: name,
+      valueMs: 0,
+      limitMs: 0,
+      reason: name,
+    });
+    journal.write({ kind: "upstream_connection.closed", backend: name, lane: name, reason: name });
+    journal.write({ kind: "request.failed", code: name, origin: name, message: name, auditId: name });
+    journal.write({ kind: "certificate.loaded", name, notAfter: name });
+    journal.write({ kind: "downstream_connection.refused", client: name, reason: name });
+    all.gone(answered(name, 1));
+  }
+  const lines = seriesIn(await all.text());
+  console.log(`figure: ${lines.length} series at most`);
+  assert.ok(lines.length <= 2000, `${lines.length} series`);
+  const sum = lines
+    .filter((line) => line.startsWith("watchkeeper_requests_total"))
+    .reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
+  assert.is(sum, 6000, "what has no series of its own is in other");
+});
+
+test("a scrape with every series there can be holds the loop for a few milliseconds", async () => {
+  const full = flood(limits.requestSeries);
+  const all = new Metrics(new Journal(manualClock()), full);
+  for (let times = 0; times < 20; times++) await all.text();
+  const started = performance.now();
+  await all.text();
+  const tookMs = performance.now() - started;
+  console.log(`figure: the largest scrape takes ${tookMs.toFixed(1)} ms`);
+  assert.ok(tookMs < 500, "generous: the machine may be busy");
+});
+
+test("a name with quotes and line feeds stays inside its label", async () => {
+  const text = await new Metrics(new Journal(manualClock()), flood(1)).text();
+  for (const line of seriesIn(text)) assert.match(line, /^[a-z_0-9]+(\{.*\})? ([\d.e+-]+|nan)$/i);
+});
+
+test("nothing is measured that visits every open socket", async () => {
+  assert.not.match(await scraped({}), "nodejs_active_");
+});
+
+test.run();

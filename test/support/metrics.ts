@@ -1,0 +1,79 @@
+import type { ClusterView, LiveCluster, Process } from "../../src/admin/metrics/metric.ts";
+import { Metrics } from "../../src/admin/metrics/registry.ts";
+import { Journal } from "../../src/events/journal.ts";
+import { manualClock } from "./clock.ts";
+
+type Figures = Partial<Omit<ClusterView, "path">> & { readonly path?: Partial<LiveCluster["path"]> };
+
+/** A cluster with nothing to do, but for what a test sets. */
+export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterView {
+  return {
+    label: "",
+    splices: { openCount: 0 },
+    passthrough: { counts: new Map(), bytes: { sent: 0, received: 0 } },
+    backends: {
+      record: undefined,
+      addressOf: (name) => ({ name, host: "127.0.0.1", port: 1, tls: undefined }),
+    },
+    backendFacts: [],
+    leases: [],
+    ...figures,
+    path: {
+      admission: { waiting: 0 },
+      backends: { views: [] },
+      pools: { poolOf: () => undefined },
+      exchanges: {
+        active: () => 0,
+        counts: [],
+        durations: new Map(),
+        ends: { complete: 0, "client-gone": 0, "backend-gone": 0, refused: 0 },
+        watched: { events: 0, bytes: 0, violations: 0, states: new Map() },
+      },
+      hedges: { count: 0 },
+      hold: { size: 0 },
+      migrations: {
+        moves: new Map(),
+        ends: new Map(),
+        hedges: 0,
+        refreshes: 0,
+        sentinels: 0,
+        waiting: 0,
+        stalls: 0,
+      },
+      sentinels: { count: 0 },
+      origins: { counts: { custom: 0, aggregated: 0, unknown: 0 } },
+      refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
+      timeTravel: { counts: { outdated: 0, demanded: 0, refused: 0 } },
+      talk: { ledger: { size: 0, requestsByAgent: new Map() }, locks: { all: [] } },
+      detectors: () => ({
+        pingP99Ms: 0,
+        suspectMs: 0,
+        isDrained: false,
+        probes: { answers: 0, failures: 0, lastMs: 0 },
+      }),
+      ...path,
+    },
+  };
+}
+
+/** A process with one cluster and nothing to do, but for what a test sets. */
+export function processWith(figures: Partial<Process> = {}): Process {
+  return {
+    version: "0.1.0",
+    clusters: () => [clusterWith()],
+    sessions: () => ({ h2: 0, h1: 0 }),
+    handshakeErrors: () => 0,
+    queuedBytes: () => 0,
+    config: () => ({ isGood: true, loadedAtMs: 1_800_000_000_000 }),
+    certificates: () => [],
+    droppedLogLines: () => 0,
+    incidents: { counts: [], active: [] },
+    clock: manualClock(),
+    ...figures,
+  };
+}
+
+/** What a scrape of an idle process shows. */
+export function idleScrape(): Promise<string> {
+  return new Metrics(new Journal(manualClock()), processWith()).text();
+}
