@@ -4,8 +4,18 @@
  * The longest loop turn of each walk over 50,000 watches (src/base/slices.ts), which are real ones on played backends. Ends with
  * `figure:` lines, and with 1 when a turn takes too long. What a collection of the heap takes is in it.
  */
+
+import { type BackendSources, backendListing } from "../src/admin/api/backend-listing.ts";
+import type { Times } from "../src/admin/http/times.ts";
 import type { Clock } from "../src/base/clock.ts";
+import { Failure } from "../src/base/failure.ts";
+import { inSlices } from "../src/base/slices.ts";
 import { Balance } from "../src/proxy/balance/balance.ts";
+import { planMoves } from "../src/proxy/balance/rebalance.ts";
+import { Operations } from "../src/proxy/cluster/operations.ts";
+import { Overload } from "../src/proxy/overload/overload.ts";
+import { poolKey } from "../src/proxy/upstream/pool-key.ts";
+import { refuse, type Waiter } from "../src/proxy/upstream/shard.ts";
 import { BookmarkRefresher } from "../src/watch/detectors/bookmark-refresh.ts";
 import { HungWatchDetector } from "../src/watch/detectors/hung-watch.ts";
 import { bearer, PlayedPath } from "../test/support/path.ts";
@@ -87,4 +97,46 @@ const refresher = new BookmarkRefresher({ clock, exchanges, migrations, pools, j
 measure("refreshes after a backend came back", () => refresher.returned("b"));
 measure("counters of a scrape", () => void [exchanges.watched, exchanges.active("watch")]);
 measure("copy of all that is open", () => void exchanges.live);
+const sitters = exchanges.live.map((exchange) => ({
+  client: exchange,
+  backend: "a",
+  load: 1,
+  isMovable: true,
+}));
+measure("who moves, of 50,000 clients", () => void planMoves(sitters, shares(), 500));
+measure("largest holders of octets", () => void exchanges.holders);
+const operations = new Operations({ journal, paths: () => [path], reload: undefined });
+measure("a watch that an operator moves", () => void operations.move("none", { by: "bench", reason: "" }));
+const sources = { backends: () => [], live: () => exchanges.live } as unknown as BackendSources;
+measure("rows of the backends' page", () => void backendListing(sources, {} as Times).rows());
+
+// From here on each round ends some for good.
+const key = poolKey("proven", "plain");
+measure("10,000 that wait for a connection of a dead backend", () => {
+  const client = path.client().downstream.client;
+  const waiting = new Map<Waiter, number>();
+  for (let count = 0; count < 10_000; count += 1)
+    waiting.set(
+      {
+        key,
+        wanted: () => key,
+        ready() {},
+        suspected() {},
+        refused: () => void pools.keyFor({ trust: "proven", kind: "plain" }, client),
+      },
+      0,
+    );
+  refuse({ key, connections: [], waiting }, new Failure("backend-refused", "backend", "dead"), clock);
+});
+const overload = new Overload({
+  clock,
+  journal,
+  idle: () => [],
+  exchanges: () => exchanges.live,
+  collect() {},
+});
+measure("who ends where memory is short", () => overload.look(1));
+measure("the rest of a cluster that is removed", () =>
+  inSlices(clock, exchanges.live, (exchange) => exchange.cut()),
+);
 process.exit(late.length === 0 ? 0 : 1);

@@ -93,6 +93,7 @@ class Watchkeeper implements Running {
     const clock = guarded(wallClock, journal);
     const gateOf = (upstream: string): Gate => clusters.gateOf(upstream);
     this.#overload = new Overload({
+      clock,
       journal,
       idle: () => this.#listeners.idle,
       exchanges: () => clusters.sheddable,

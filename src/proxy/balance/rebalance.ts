@@ -32,13 +32,15 @@ export function planMoves<Client>(
 ): readonly Move<Client>[] {
   const excess = excessOf(sitters, shares);
   const [sum, slack] = [sumOf(sitters.map(({ load }) => load)), limits.rebalanceSlack];
-  const left = movable(sitters);
+  // Made for the first move: mostly there is none.
+  let left: ReadonlyMap<string, ByLoad<Client>> | undefined;
   const moves: Move<Client>[] = [];
   while (moves.length < most) {
     const byExcess = Array.from(excess).toSorted(([, one], [, other]) => other - one);
     const [[from, over], [to, under]] = [byExcess.at(0) ?? ["", 0], byExcess.at(-1) ?? ["", 0]];
     const gap = Math.min(over, -under);
     if (gap <= (slack * sum) / Math.max(1, shares.size)) break;
+    left ??= movable(sitters);
     const best = takeLargest(left.get(from), gap);
     if (best === undefined) break;
     excess.set(from, over - best.load);

@@ -225,7 +225,7 @@ export class Clusters {
 
 function end(cluster: Cluster): void {
   cluster.stop();
-  cluster.path.close();
+  cluster.path.closeInSlices();
 }
 
 async function loaded(cluster: Cluster): Promise<Failure | undefined> {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { inSlices } from "../../base/slices.ts";
 import { guarded } from "../../events/guarded.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -32,6 +33,7 @@ import { Talk } from "../observe/talk.ts";
 import { type GuardMode, TimeTravel } from "../observe/time-travel.ts";
 import type { Relief } from "../overload/relief.ts";
 import { type AccessLevel, accessTeller } from "../request/access.ts";
+import type { Exchange } from "../request/exchange.ts";
 import { Exchanges } from "../request/exchanges.ts";
 import { createServe, type Serve } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
@@ -227,9 +229,18 @@ export class Path {
       else rounds.stop();
   }
 
-  /** Ends all that is left, for good: this cluster is no more. */
+  /** Ends all that is left, for good: the process ends, and serves nobody any more. */
   close(): void {
     for (const exchange of this.exchanges.live) exchange.cut();
+    this.#closeRest();
+  }
+
+  /** The same for a cluster that is removed while others are served: 50,000 watches take 0.6 s to end. */
+  closeInSlices(): void {
+    inSlices(this.clock, this.exchanges.live, cutLive, () => this.#closeRest());
+  }
+
+  #closeRest(): void {
     this.reconcile([]);
     // Answers that slow readers have not taken.
     for (const exchange of this.exchanges.holders) exchange.cut();
@@ -300,6 +311,10 @@ function createBackends(options: PathOptions, clock: Clock, onAnswer: () => void
   const backends = new Backends([], { clock, journal, rules, deadAfterAllMs: ping.deadAfterAllMs });
   backends.onAnswer = onAnswer;
   return backends;
+}
+
+function cutLive(exchange: Exchange): void {
+  if (!exchange.isEnded) exchange.cut();
 }
 
 /** What upstream connections must know of their backend before they dial it. */

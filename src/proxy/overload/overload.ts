@@ -4,7 +4,9 @@
  * has left it, since what it holds between two of them is mostly garbage.
  */
 
+import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 
 export type Load = "normal" | "full" | "crowded" | "critical";
@@ -13,14 +15,17 @@ export type Load = "normal" | "full" | "crowded" | "critical";
 export type Sheddable = {
   /** `at`: when it began, a clock reading. */
   readonly order: {
-    readonly kind: "plain" | "watch" | "long-running";
+    readonly kind: Kind;
     readonly at: number;
     readonly auditId: string;
   };
+  /** True once it is over: an answer that its client has not read yet is no reason to cut it. */
+  readonly isEnded: boolean;
   cut(): void;
 };
 
 export type OverloadParts = {
+  readonly clock: Clock;
   readonly journal: Journal;
   /** Clients that have nothing open, who became idle last first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
@@ -38,13 +43,16 @@ export function loadOf(share: number, before: Load): Load {
   return "normal";
 }
 
-/** The order in which requests end; of one kind the youngest first. */
-const order = ["plain", "long-running", "watch"];
+/** The order in which requests end; of one kind those that began last. */
+const kinds = ["plain", "long-running", "watch"] as const;
+type Kind = (typeof kinds)[number];
 
 export class Overload {
   readonly #parts: OverloadParts;
   /** Is it time to see again what is live? While memory is short, and once more when it is not: pages go back then. */
   #isDue = false;
+  /** Requests of an earlier look still end. */
+  #isEnding = false;
   load: Load = "normal";
 
   constructor(parts: OverloadParts) {
@@ -70,30 +78,59 @@ export class Overload {
   }
 
   #sendIdleAway(): void {
-    for (const one of someOf(this.#parts.idle())) {
+    inSlices(this.#parts.clock, someOf(this.#parts.idle()), (one) => {
       one.drain();
       this.#tell(one.client.address, "memory is short: idle clients go");
-    }
+    });
   }
 
+  /** Nothing here may take a loop turn of 50,000 watches: whoever is served meanwhile has time. */
   #endRequests(): void {
-    const all = this.#parts.exchanges();
-    const kind = order.find((one) => all.some((exchange) => exchange.order.kind === one));
-    const meant = all
-      .filter((exchange) => exchange.order.kind === kind)
-      .toSorted((a, b) => b.order.at - a.order.at);
-    for (const exchange of someOf(meant)) {
-      const { auditId } = exchange.order;
-      const message = "Memory is short: this request ends";
-      this.#parts.journal.write({
-        kind: "request.failed",
-        code: "overload",
-        origin: "proxy",
-        message,
-        auditId,
-      });
-      exchange.cut();
-    }
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    const byKind: Record<Kind, Sheddable[]> = { plain: [], "long-running": [], watch: [] };
+    inSlices(
+      this.#parts.clock,
+      this.#parts.exchanges(),
+      (exchange) => byKind[exchange.order.kind].push(exchange),
+      () => this.#endYoungest(kinds.map((kind) => byKind[kind]).find(({ length }) => length > 0) ?? []),
+    );
+  }
+
+  /** The share of them that began last. */
+  #endYoungest(all: readonly Sheddable[]): void {
+    let left = shareOf(all.length);
+    const times = new Float64Array(all.length);
+    for (const [index, { order }] of all.entries()) times[index] = order.at;
+    // To sort 50,000 numbers takes 4 ms, and to sort what began then five times as long.
+    const oldest = times.toSorted()[Math.max(0, all.length - left)] ?? 0;
+    inSlices(
+      this.#parts.clock,
+      all,
+      (exchange) => {
+        if (left === 0) return stop;
+        if (exchange.order.at < oldest || exchange.isEnded) return undefined;
+        left -= 1;
+        this.#end(exchange);
+        return undefined;
+      },
+      () => {
+        this.#isEnding = false;
+      },
+    );
+  }
+
+  #end(exchange: Sheddable): void {
+    const { auditId } = exchange.order;
+    const message = "Memory is short: this request ends";
+    this.#parts.journal.write({
+      kind: "request.failed",
+      code: "overload",
+      origin: "proxy",
+      message,
+      auditId,
+    });
+    exchange.cut();
   }
 
   #tell(client: string, reason: string): void {
@@ -101,6 +138,11 @@ export class Overload {
   }
 }
 
+/** How many of so many go at one look. */
+function shareOf(count: number): number {
+  return Math.max(limits.shedLeast, Math.ceil(count * limits.shedShare));
+}
+
 function someOf<T>(all: readonly T[]): readonly T[] {
-  return all.slice(0, Math.max(limits.shedLeast, Math.ceil(all.length * limits.shedShare)));
+  return all.slice(0, shareOf(all.length));
 }

@@ -72,7 +72,14 @@ export class Splices {
 
   /** A copy, for whoever must end some of them. */
   get live(): readonly Sheddable[] {
-    return Array.from(this.#tunnels, ([tunnel, { order }]) => ({ order, cut: () => tunnel.shed() }));
+    const isLive = (tunnel: Tunnel): boolean => this.#tunnels.has(tunnel);
+    return Array.from(this.#tunnels, ([tunnel, { order }]) => ({
+      order,
+      get isEnded() {
+        return !isLive(tunnel);
+      },
+      cut: () => tunnel.shed(),
+    }));
   }
 
   /** Ends them all: the drain's last act. */

@@ -145,7 +145,7 @@ export class ConnectionPool implements ConnectionOwner {
     shard.waiting.set(waiter, this.#options.patience.now());
     this.#dial(shard);
     if (this.#options.known().isUntrusted && !shard.connections.some((connection) => connection.isOpening))
-      refuse(shard, this.#untrusted());
+      refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
   /** The waiter has gone: its client hung up. */
@@ -308,7 +308,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (failure === dialledAgain) return;
     if (this.#shardOf.size === 0) this.#refuseAll(refusal);
     else if (!connection.isOpened && !shard.connections.some((other) => other.isOpening))
-      refuse(shard, refusal);
+      refuse(shard, refusal, this.#options.clock);
   }
 
   #untrusted(): Failure {
@@ -317,7 +317,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #refuseAll(failure: Failure): void {
-    for (const shard of this.#shards.values()) refuse(shard, failure);
+    for (const shard of this.#shards.values()) refuse(shard, failure, this.#options.clock);
   }
 
   #shard(key: PoolKey): Shard {

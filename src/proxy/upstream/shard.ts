@@ -1,6 +1,8 @@
 /** Upstream connections of one backend, trust class and kind, and who waits for one of them. */
+import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Connection } from "./connection.ts";
 import type { PoolKey } from "./pool-key.ts";
 
@@ -23,11 +25,14 @@ export type Shard = {
   readonly waiting: Map<Waiter, number>;
 };
 
-/** Nobody who waits here gets an upstream connection. */
-export function refuse({ waiting }: Shard, failure: Failure): void {
-  const waiters = Array.from(waiting.keys());
-  waiting.clear();
-  for (const waiter of waiters) waiter.refused(failure);
+/**
+ * Refuses all that wait here, a slice at a time: each goes to another backend at once, or is answered. One that is handed an
+ * upstream connection meanwhile, or whose client has gone, is left out.
+ */
+export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
+  inSlices(clock, Array.from(waiting.keys()), (waiter) => {
+    if (waiting.delete(waiter)) waiter.refused(failure);
+  });
 }
 
 /** The certificate that its upstream connections show was replaced. Is any upstream connection concerned? */

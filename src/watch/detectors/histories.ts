@@ -11,6 +11,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -204,7 +205,11 @@ export class Histories {
     this.#dueAt.set(theirs, now + limits.historyMs);
   }
 
-  /** `version`: how far the other history has come, so that what was shown beyond that is of the right one. */
+  /**
+   * `version`: how far the other history has come, so that what was shown beyond that is of the right one. In one loop turn,
+   * however many watches there are: an event of the other history that came before a later slice could not be told from one
+   * of the right history.
+   */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
     for (const resource of Array.from(watches.resources))
@@ -228,12 +233,12 @@ export class Histories {
   }
 
   #accept(backend: string): void {
-    const { backends, caches, migrations } = this.#parts;
+    const { backends, caches, clock, migrations } = this.#parts;
     this.#proofs.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
     // Their clients have seen what nobody knows any more.
-    for (const resource of Array.from(migrations.watches.resources))
-      for (const watch of Array.from(migrations.watches.of(resource))) watch.forgetHistory();
+    const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
+    inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }
 }

@@ -7,6 +7,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Client } from "../../proxy/context/client.ts";
@@ -180,14 +181,29 @@ export class ProgressRequests {
     // A later list has said a newer version: etcd has the same time to notify that one.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(fact, leftMs);
-    const left = fact.refreshed.filter(({ leg, merge, mayHedge }) => {
-      return leg?.backend === backend && mayHedge && merge.isBehind(version);
-    });
-    const [watch] = left;
+    const { refreshed } = fact;
+    const left: WatchSession[] = [];
     fact.refreshed = [];
+    fact.isChecked = true;
+    inSlices(
+      this.#parts.clock,
+      refreshed,
+      (watch) => {
+        const { leg, merge, mayHedge } = watch;
+        if (leg?.backend === backend && mayHedge && merge.isBehind(version)) left.push(watch);
+      },
+      () => this.#askFor(fact, left, version),
+    );
+  }
+
+  /** `left`: the refreshed watches that have not been shown `version`. Others may have been refreshed since. */
+  #askFor(fact: Fact, left: readonly WatchSession[], version: string): void {
+    fact.isChecked = false;
+    const [watch] = left;
+    if (watch === undefined && fact.refreshed.length > 0) return this.#checkIn(fact, limits.progressCheckMs);
     if (watch === undefined) return this.#found(fact, version);
+    fact.refreshed = [...left, ...fact.refreshed];
     // Version 1 is any: the cache says how far it is.
-    fact.refreshed = left;
     fact.isChecked = true;
     this.#list(fact, watch, "1", ({ version: cached }) => this.#looked(fact, cached));
   }

@@ -164,6 +164,33 @@ export const connections: readonly Defect[] = [
     ["flows/all-silent", "all silent for 9000 ms"],
   ),
   defect(
+    "who waits for a connection is refused although it has left meanwhile",
+    {
+      file: "proxy/upstream/shard.ts",
+      find: "if (waiting.delete(waiter)) waiter.refused(failure);",
+      replace: "waiting.delete(waiter);\n    waiter.refused(failure);",
+    },
+    ["proxy/upstream/shard", "who has left or is served meanwhile"],
+  ),
+  defect(
+    "what is over when its turn comes is cut where memory is short",
+    {
+      file: "proxy/overload/overload.ts",
+      find: "if (exchange.order.at < oldest || exchange.isEnded) return undefined;",
+      replace: "if (exchange.order.at < oldest) return undefined;",
+    },
+    ["proxy/overload/overload", "a slice in each loop turn"],
+  ),
+  defect(
+    "each look where memory is short ends another tenth while the last one is under way",
+    {
+      file: "proxy/overload/overload.ts",
+      find: "if (this.#isEnding) return;",
+      replace: "",
+    },
+    ["proxy/overload/overload", "a slice in each loop turn"],
+  ),
+  defect(
     "connections to a removed backend are given up two seconds after a silence of all",
     {
       file: "proxy/upstream/pulse.ts",

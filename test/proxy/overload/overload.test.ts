@@ -11,7 +11,9 @@ type Kind = "plain" | "watch" | "long-running";
 
 function scene(kinds: readonly Kind[], idleCount: number) {
   const entries: Entry[] = [];
-  const journal = new Journal(manualClock());
+  const turns: (() => void)[] = [];
+  const clock = { ...manualClock(), soon: (run: () => void) => void turns.push(run) };
+  const journal = new Journal(clock);
   journal.subscribe((entry) => entries.push(entry));
   const gone: string[] = [];
   const idle = Array.from({ length: idleCount }, (_, at) => ({
@@ -20,16 +22,18 @@ function scene(kinds: readonly Kind[], idleCount: number) {
   }));
   const exchanges = kinds.map((kind, at) => ({
     order: { kind, at, auditId: String(at) },
+    isEnded: false,
     cut: () => void gone.push(`${kind} ${at}`),
   }));
   const collected: string[] = [];
   const overload = new Overload({
+    clock,
     journal,
     idle: () => idle,
     exchanges: () => exchanges,
     collect: () => void collected.push(overload.load),
   });
-  return { overload, gone, entries, collected };
+  return { overload, gone, entries, collected, turns, exchanges };
 }
 
 test("what is live of the heap says how short memory is, and it must ease before all is well (A26)", () => {
@@ -39,6 +43,24 @@ test("what is live of the heap says how short memory is, and it must ease before
   assert.is(loadOf(0.97, "normal"), "critical");
   assert.is(loadOf(0.84, "critical"), "full");
   assert.is(loadOf(0.79, "full"), "normal");
+});
+
+test("of 50,000 requests the youngest tenth ends a slice in each loop turn, once, but those that are over by then", () => {
+  const { overload, gone, turns, exchanges } = scene(
+    Array.from({ length: 50_000 }, (): Kind => "watch"),
+    0,
+  );
+  overload.look(0.99);
+  overload.look(0.99);
+  for (const exchange of exchanges.slice(-1000)) exchange.isEnded = true;
+  const counts = [gone.length];
+  for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
+    turn();
+    counts.push(gone.length);
+  }
+  const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
+  assert.ok(Math.max(...steps) <= limits.sliceEntries, String(Math.max(...steps)));
+  assert.equal([gone.length, gone[0], gone.at(-1)], [4000, "watch 45000", "watch 48999"]);
 });
 
 test("full: nobody new, and nobody goes; it is told once (A26)", () => {
@@ -77,16 +99,22 @@ test("crowded: idle clients go, a part of them at each look, the latest first (A
   assert.is(gone[0], "idle 0");
 });
 
-test("critical: requests end, the youngest first, and watches only when nothing else is left (A26)", () => {
+test("critical: requests end, those that began last, and watches only when nothing else is left (A26)", () => {
   const all = scene(["watch", "plain", "long-running", "plain", "watch"], 0);
   all.overload.look(0.98);
-  assert.equal(all.gone, ["plain 3", "plain 1"]);
+  assert.equal(all.gone, ["plain 1", "plain 3"]);
   const some = scene(["watch", "long-running", "watch"], 0);
   some.overload.look(0.98);
   assert.equal(some.gone, ["long-running 1"]);
   const watches = scene(["watch", "watch"], 0);
   watches.overload.look(0.98);
-  assert.equal(watches.gone, ["watch 1", "watch 0"]);
+  assert.equal(watches.gone, ["watch 0", "watch 1"]);
+  const many = scene(
+    Array.from({ length: 900 }, (): Kind => "watch"),
+    0,
+  );
+  many.overload.look(0.98);
+  assert.equal([many.gone.length, many.gone[0], many.gone.at(-1)], [90, "watch 810", "watch 899"]);
   assert.ok(watches.entries.some((entry) => entry.kind === "request.failed" && entry.code === "overload"));
 });
 

@@ -7,6 +7,7 @@ import { identityOf } from "../../../src/proxy/identity/identity.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { refuse } from "../../../src/proxy/upstream/shard.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
+import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/lane-row");
@@ -103,9 +104,28 @@ test("who waits in a row that gets no upstream connection is told so once", () =
     refused: ({ message }: Failure) => told.push(message),
   };
   const shard = { key, connections: [], waiting: new Map([[waiter, 0]]) };
-  refuse(shard, new Failure("backend-refused", "backend", "gone"));
-  refuse(shard, new Failure("backend-refused", "backend", "gone again"));
+  refuse(shard, new Failure("backend-refused", "backend", "gone"), manualClock());
+  refuse(shard, new Failure("backend-refused", "backend", "gone again"), manualClock());
   assert.equal(told, ["gone"]);
+});
+
+test("of 10,000 that wait a slice is refused in each loop turn; who has left or is served meanwhile is not", () => {
+  const clock = manualClock();
+  const key = poolKey("proven", "plain");
+  let refused = 0;
+  const waiters = Array.from({ length: limits.waitingExchanges }, () => ({
+    key,
+    wanted: () => key,
+    ready() {},
+    suspected() {},
+    refused: () => void (refused += 1),
+  }));
+  const shard = { key, connections: [], waiting: new Map(waiters.map((one) => [one, 0])) };
+  refuse(shard, new Failure("backend-refused", "backend", "gone"), clock);
+  assert.is(refused, limits.sliceEntries);
+  for (const waiter of waiters.slice(-10)) shard.waiting.delete(waiter);
+  clock.turn();
+  assert.equal([refused, shard.waiting.size], [limits.waitingExchanges - 10, 0]);
 });
 
 test("upstream connections that a burst has opened close within 5 s of it, down to the warm ones and one more for each row", () => {
