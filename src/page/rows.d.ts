@@ -101,7 +101,7 @@ export type Watch = Asker & {
   readonly lastBookmarkAgeMs: number | null;
   readonly events: number;
   readonly moves: number;
-  readonly isHedged: boolean;
+  readonly session: string;
 };
 
 export type ClientRow = Asker & {

@@ -5,6 +5,7 @@ import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
 import { connections } from "./areas/lanes.ts";
 import { operator } from "./areas/operator.ts";
+import { watchSession } from "./areas/watch-session.ts";
 import { watches } from "./areas/watches.ts";
 import { wire } from "./areas/wire.ts";
 import type { Defect } from "./defect.ts";
@@ -24,6 +25,6 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   admission,
   ends,
   operator,
-  watch: watches,
+  watch: [...watches, ...watchSession],
   identity,
 };

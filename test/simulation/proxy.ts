@@ -52,6 +52,17 @@ export class SimulatedProxy {
     this.path = new Path(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();
+    clock.onTurn = () => this.#checkWatches();
+  }
+
+  /** What must hold of every watch session after every step (watch-state.ts); told once. */
+  #checkWatches(): void {
+    for (const { watch, isEnded } of this.path.exchanges.live) {
+      const broken = isEnded ? undefined : watch?.check();
+      if (broken === undefined) continue;
+      this.#options.world.onTurn = () => {};
+      return this.#options.thrown(new Error(broken));
+    }
   }
 
   /** A client's connection arrives. */

@@ -265,7 +265,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: 'this.phase = "live";\n    void isAwaited;\n    void isListed;',
   }),
   defect("a watch ends with a reset", ["ends"], {
-    file: "watch/session/watch-end.ts",
+    file: session,
     find: "host.endsHere(false);",
     replace: "host.breaksOff();",
   }),
@@ -295,7 +295,7 @@ const ofEndings: readonly WatchDefect[] = [
   }),
   defect("a leg that was for a bookmark is taken for a successor", ["ends", "deadline", "identity"], {
     file: "watch/session/upstream-merge.ts",
-    find: 'if (this.isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
+    find: 'if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
     replace: "",
   }),
   defect("there are no hedges", ["fresh", "progress", "ends"], {
@@ -339,8 +339,8 @@ const ofSilences: readonly WatchDefect[] = [
   }),
   defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {
     file: session,
-    find: "if (side === undefined || this.#endIfPastDeadline(side)) return;",
-    replace: "if (side === undefined) return;",
+    find: "if (stream === undefined || this.#endIfPastDeadline(stream)) return;",
+    replace: "if (stream === undefined) return;",
   }),
 ];
 
@@ -449,7 +449,7 @@ const ofComparing: readonly WatchDefect[] = [
     mutations: [
       {
         file: "watch/detectors/sentinels.ts",
-        find: "    post.watching = undefined;\n    return false;",
+        find: "    post.watch = undefined;\n    return false;",
         replace: "    return true;",
       },
     ],

@@ -23,6 +23,8 @@ export class World implements Clock {
   #decisions = 0;
   /** Of them, since the present millisecond began. */
   #busy = 0;
+  /** Called when a turn of the loop is over. */
+  onTurn: () => void = () => {};
 
   constructor(random: Random) {
     this.#random = random;
@@ -83,6 +85,7 @@ export class World implements Clock {
     do this.#takeOne();
     while ((this.#heap[0]?.at ?? Number.POSITIVE_INFINITY) <= end && this.#random.chance(0.5));
     this.#flush();
+    this.onTurn();
   }
 
   #takeOne(): void {

@@ -69,7 +69,7 @@ const watches = opened.map(({ by, resource, silentMs, events, moves, version }, 
   lastBookmarkAgeMs: Math.min(silentMs, 41_000 + at),
   events,
   moves,
-  isHedged: false,
+  session: "streaming",
 }));
 
 const clients = [

@@ -32,7 +32,7 @@ const watch = {
   lastBookmarkAgeMs: 41_000,
   events: 412,
   moves: 1,
-  isHedged: false,
+  session: "streaming",
 };
 const lock = { cluster: "", resource: "leases", state: "held", renewedAgeMs: 900, verdict: "ok", reason: "" };
 const client = {

@@ -3,6 +3,7 @@
  * at the other ends of in-memory wires, so that a test says frame by frame who did what and when.
  */
 
+import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
@@ -389,6 +390,7 @@ export class PlayedPath extends Path {
   settle(): void {
     this.clock.turn();
     checkExchanges(this.exchanges.live);
+    for (const { watch } of this.exchanges.live) assert.is(watch?.check(), undefined);
   }
 }
 

@@ -2,6 +2,7 @@
  * What the JSON API answers, as JSON Schema (2020-12): the one source of /openapi.json. Each field is one word for its type
  * and one sentence; test/admin/api/openapi.test.ts holds the answers of a live path to it, so none is missing and none too many.
  */
+import { watchStates } from "../../watch/session/watch-state.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -170,7 +171,11 @@ const watch = object({
   lastBookmarkAgeMs: maybeMs("Since its latest bookmark."),
   events: count("Delivered."),
   moves: count("From backend to backend."),
-  isHedged: flag("Is there a second leg just now?"),
+  session: oneOf(
+    "The state of its upstream streams; empty if no response has come or its bytes cannot be read.",
+    ...watchStates,
+    "",
+  ),
   isResumable: flag("Could it go on elsewhere now, with nothing lost and nothing twice?"),
   versionRegressions: count("Events older than one before."),
 });

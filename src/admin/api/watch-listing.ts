@@ -24,6 +24,7 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
       events: ({ watch }) => watch?.progress.events ?? 0,
       bytes: ({ sentBytes }) => sentBytes,
       moves: ({ watch }) => watch?.merge.moves ?? 0,
+      session: ({ watch }) => watch?.state ?? "",
       queuedBytes: ({ queuedBytes }) => queuedBytes,
     },
     view: (exchange) => viewOf(exchange, times),
@@ -71,12 +72,13 @@ const unread = {
   lastBookmarkAgeMs: null,
   events: 0,
   moves: 0,
-  isHedged: false,
+  session: "",
   isResumable: false,
   versionRegressions: 0,
 };
 
-function progressView({ progress, merge }: WatchSession, { ageOf }: Times): JsonObject {
+function progressView(session: WatchSession, { ageOf }: Times): JsonObject {
+  const { progress, merge } = session;
   return {
     startResourceVersion: merge.askedFrom,
     resourceVersion: progress.cursor,
@@ -84,7 +86,7 @@ function progressView({ progress, merge }: WatchSession, { ageOf }: Times): Json
     lastBookmarkAgeMs: ageOf(progress.lastBookmarkAt),
     events: progress.events,
     moves: merge.moves,
-    isHedged: merge.isMerged,
+    session: session.state,
     isResumable: progress.resumeVersion !== undefined,
     versionRegressions: progress.violations,
   };

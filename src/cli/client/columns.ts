@@ -93,6 +93,7 @@ export const views: Readonly<Record<Kind, View>> = {
       text("CLIENT", "client"),
       text("BACKEND", "backend"),
       state("STATE", "state"),
+      text("SESSION", "session"),
       number("AGE", "ageMs", age),
       number("LAST-EVENT", "lastEventAgeMs", age),
       text("RESOURCE-VERSION", "resourceVersion"),

@@ -42,8 +42,8 @@ export function silenceOf({ lastEventAgeMs, lastBookmarkAgeMs }) {
 /**
  * @param {{ watch: Watch }} props
  */
-function State({ watch: { state, isHedged } }) {
-  return html`<${Mark} mark=${markOf(state)}>${state}${isHedged ? ", with a shadow" : ""}<//>`;
+function State({ watch: { state, session } }) {
+  return html`<${Mark} mark=${markOf(state)}>${state}${session === "" || session === "streaming" || session === state ? "" : `, ${session}`}<//>`;
 }
 
 /**

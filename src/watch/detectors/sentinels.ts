@@ -92,7 +92,7 @@ export class Sentinels {
     const found = this.#find(resource, post, ready, isKept);
     if (found === undefined) return false;
     const { watch, backend } = found;
-    if (isKept && post.watch !== watch) post.watch?.merge.dropOther();
+    if (isKept && post.watch !== watch) post.watch?.dropSecond();
     post.watch = watch;
     post.backend = backend;
     post.isTaken = false;
@@ -115,12 +115,13 @@ export class Sentinels {
     return false;
   }
 
-  #stands(post: Post, { merge }: WatchSession, now: number): boolean {
+  #stands(post: Post, watch: WatchSession, now: number): boolean {
+    const { merge } = watch;
     if (!merge.isPosted || merge.other?.leg.backend !== post.backend) return false;
     if (merge.other.isAccepted && !post.isTaken) this.#taken(post, merge.resource);
     // One that does not answer is asked elsewhere, like any other that waits for its next leg.
     const isWaitedFor = post.isTaken || now - post.askedAt < limits.resumeAnswerMs;
-    if (!isWaitedFor) merge.dropOther();
+    if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
   }
 

@@ -353,7 +353,8 @@ export class Migrations {
     this.leaveLater(watch);
   }
 
-  #send(leg: Leg, connection: Connection | undefined): void {
+  #send(leg: Leg | undefined, connection: Connection | undefined): void {
+    if (leg === undefined) return;
     if (connection === undefined) leg.dial(this.#parts.pools);
     else leg.ready(connection);
   }

@@ -25,8 +25,6 @@ export class ResumeRetry {
   #refusal: Buffer | undefined;
   #notServing: readonly string[] = nobody;
   #stopWaiting: (() => void) | undefined;
-  /** Its watch is about to end: nobody is asked any more. */
-  isClosed = false;
 
   constructor(clock: Clock, patience: Clock) {
     this.#clock = clock;
@@ -61,7 +59,6 @@ export class ResumeRetry {
 
   /** May somebody be asked once more? Counts it if so. */
   mayTry(): boolean {
-    if (this.isClosed) return false;
     this.#attempts ??= new Attempts();
     return this.#attempts.mayTry(this.#patience.now());
   }
@@ -170,13 +167,22 @@ export class ResumeRetry {
 
   // --- one wait at a time ---
 
+  get isWaiting(): boolean {
+    return this.#stopWaiting !== undefined;
+  }
+
   waitFor(undo: () => void): void {
     this.stop();
     this.#stopWaiting = undo;
   }
 
   after(ms: number, run: () => void): void {
-    this.waitFor(this.#patience.after(ms, run));
+    this.waitFor(
+      this.#patience.after(ms, () => {
+        this.#stopWaiting = undefined;
+        run();
+      }),
+    );
   }
 
   /**
@@ -188,11 +194,6 @@ export class ResumeRetry {
       if (isAlone() && !this.isOver) this.untilAnswered(isAlone, giveUp);
       else giveUp();
     });
-  }
-
-  close(): void {
-    this.isClosed = true;
-    this.stop();
   }
 
   stop(): void {

@@ -17,6 +17,7 @@ import type { Fate, Progress } from "./progress.ts";
 import type { ResumeRetry } from "./resume-retry.ts";
 import { mayHaveBookmarks, type Times, timesOf, type WatchContext } from "./watch-context.ts";
 import { endingOf } from "./watch-reasons.ts";
+import { isMerging, type WatchState } from "./watch-state.ts";
 import type { EventTaker, Passed, WatchStream } from "./watch-stream.ts";
 
 export type UpstreamMergeParts = {
@@ -28,6 +29,7 @@ export type UpstreamMergeParts = {
   readonly anomalies: AnomalyLog;
   /** The client's own. */
   readonly order: Order;
+  readonly session: { readonly state: WatchState; dropSecond(): void };
 };
 
 export class UpstreamMerge implements EventTaker {
@@ -54,9 +56,9 @@ export class UpstreamMerge implements EventTaker {
     return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
   }
 
-  /** Does the first have company that was asked and taken? Then every event may come twice. */
+  /** True if a second stream that was answered delivers the watch too: then every event may come twice. */
   get isMerged(): boolean {
-    return this.first !== undefined && this.other?.isAccepted === true && !this.isSentinel;
+    return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
   /**
@@ -64,30 +66,17 @@ export class UpstreamMerge implements EventTaker {
    * of another history does.
    */
   get isSentinel(): boolean {
-    return (
-      this.isPosted &&
-      this.first !== undefined &&
-      this.other !== undefined &&
-      this.#parts.retry.reason === "sentinel"
-    );
+    return this.#parts.session.state === "sentinel";
   }
 
-  /** May the first have company? Not one that reads slowly: whatever serves it would give it up (watch.md §5.5). */
+  /** True if a second stream can be of use. Not for a client that reads slowly: its backend would give it up (watch.md §5.5). */
   get mayHedge(): boolean {
     const { progress, writer } = this.#parts;
-    const isFree = this.other === undefined || this.isRefreshing || this.isSentinel;
-    const isAlone = this.first !== undefined && isFree;
-    return isAlone && progress.resumeVersion !== undefined && !writer.isBlocked;
+    return progress.resumeVersion !== undefined && !writer.isBlocked;
   }
 
-  /** Is the other there for a bookmark only? It makes room for any that is needed. */
-  get isRefreshing(): boolean {
-    return this.first !== undefined && this.other !== undefined && this.#parts.retry.reason === "refreshed";
-  }
-
-  /** The first is over: a leg that was for a bookmark has no use any more. */
-  letGo(stream: WatchStream): void {
-    if (stream === this.first && this.isRefreshing) this.dropOther();
+  get #isRefreshing(): boolean {
+    return this.#parts.session.state === "refreshing";
   }
 
   /** Do only etcd and no cache know its versions? */
@@ -101,7 +90,7 @@ export class UpstreamMerge implements EventTaker {
     if (other === undefined) return "stays";
     // A client that has become slow meanwhile keeps the leg that speaks, and no more.
     const { isBlocked } = this.#parts.writer;
-    if (this.isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
+    if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
@@ -114,8 +103,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   #hasSucceeded({ reading }: WatchStream): boolean {
-    const { writer, retry } = this.#parts;
-    return reading.events > 0 && (writer.isBlocked || retry.reason !== "suspect");
+    const { writer, session } = this.#parts;
+    return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
   }
 
   /** What is known when a leg is over. */
@@ -139,7 +128,7 @@ export class UpstreamMerge implements EventTaker {
 
   /** As the next leg is told: one that is for a bookmark ends soon. */
   get timesOfNext(): Times {
-    return this.isRefreshing ? { ...this.times, leftMs: limits.bookmarkRefreshMs } : this.times;
+    return this.#isRefreshing ? { ...this.times, leftMs: limits.bookmarkRefreshMs } : this.times;
   }
 
   /**
@@ -219,9 +208,9 @@ export class UpstreamMerge implements EventTaker {
 
   /** The first's backend stands still: is there another with which its client can go on at once? */
   get hasCompany(): boolean {
-    const { reason } = this.#parts.retry;
+    const { retry, session } = this.#parts;
     if (this.isSentinel && this.other?.cache?.isStalled(this.#parts.clock.now()) === true) return false;
-    return this.isOtherSettled && (reason === "stale" || reason === "suspect" || this.isSentinel);
+    return this.isOtherSettled && (retry.reason === "stale" || session.state === "hedged" || this.isSentinel);
   }
 
   /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
@@ -277,6 +266,8 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
+    // With the first gone there is nothing to compare with: the other is to replace it.
+    this.isPosted = false;
   }
 
   dropOther(): void {
@@ -312,7 +303,7 @@ export class UpstreamMerge implements EventTaker {
     const { lastBookmarkAt } = progress;
     const fate = progress.take(event, from.reading, this.isMerged, now);
     // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
-    if (from === this.other && this.isRefreshing) progress.lastBookmarkAt = lastBookmarkAt;
+    if (from === this.other && this.#isRefreshing) progress.lastBookmarkAt = lastBookmarkAt;
     return fate;
   }
 
@@ -355,7 +346,7 @@ export class UpstreamMerge implements EventTaker {
     isUnlike ||= other.isAhead && !progress.isShownBy(other.reading);
     if (!isUnlike) return;
     this.#tellUnlike(progress.cursor);
-    this.dropOther();
+    this.#parts.session.dropSecond();
   }
 
   /** Only a leg that sees a whole scope proves it: selectors may be read differently by apiservers of two versions. */

@@ -1,12 +1,7 @@
 /**
- * A watch that outlives its backend. Its legs tell what they hear; Progress says which events go on, the verdict on an
- * ending what follows, Migrations where and when (watch.md §5). The client has one stream, and knows of nothing.
- *
- *     one leg ──suspected──▶ with a hedge, merged ──cleared──▶ one leg
- *        │                        │ lost
- *        │ leaving                ▼
- *        ├──▶ with a successor ─▶ one leg, elsewhere
- *        └ lost ─▶ asked anew ───▶      or the end, between two events
+ * A watch that outlives its backend. `watch-state.ts` has its states and what may follow which; UpstreamMerge reads its one or
+ * two upstream streams as one stream of events, Progress decides which events the client is sent, `ending.ts` what follows when
+ * a stream is over, and Migrations when a stream is opened elsewhere and where (watch.md §5). The client has one stream all along.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -29,15 +24,15 @@ import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
-import { isDeadline, type Over, verdictOn } from "./ending.ts";
+import { endOf, isDeadline, type Over, verdictOn } from "./ending.ts";
 import { Progress } from "./progress.ts";
 import { Reading } from "./reading.ts";
 import { ResumeRetry } from "./resume-retry.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
 import { answerOf, listOrder, orderAt, type WatchContext } from "./watch-context.ts";
-import { WatchEnd } from "./watch-end.ts";
 import type { WatchHost } from "./watch-host.ts";
 import { type AskReason, type EndReason, endReason, type LeaveReason, moveReason } from "./watch-reasons.ts";
+import { hasRoom, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
 /** Which backends a watch may go to: `TargetPicker` implements it. */
@@ -89,7 +84,8 @@ export class WatchSession implements LegOwner {
   readonly #writer: ClientWriter;
   readonly #retry: ResumeRetry;
   readonly merge: UpstreamMerge;
-  readonly #ending: WatchEnd;
+  /** Invariants: `invariants` in watch-state.ts. Only `#become` writes it. */
+  #state: WatchState = "streaming";
 
   constructor(parts: WatchParts, leg: Leg) {
     const { host, migrations, buffered, asked } = parts;
@@ -99,8 +95,8 @@ export class WatchSession implements LegOwner {
     this.#writer = new ClientWriter(host.down, clock);
     this.#retry = new ResumeRetry(clock, migrations.patience);
     const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
-    this.merge = new UpstreamMerge({ ...shared, anomalies: migrations.anomalies, order: host.order });
-    this.#ending = new WatchEnd({ host, progress: this.progress, merge: this.merge, retry: this.#retry });
+    const { anomalies } = migrations;
+    this.merge = new UpstreamMerge({ ...shared, anomalies, order: host.order, session: this });
     const first = new WatchStream(leg, this.merge, buffered);
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
@@ -109,6 +105,65 @@ export class WatchSession implements LegOwner {
     migrations.watches.add(this, asked);
     // It may have been told to go before it had an answer.
     if (migrations.targets.isLeaving(leg)) migrations.leave(this, "draining");
+  }
+
+  // --- its state ---
+
+  get state(): WatchState {
+    return this.#state;
+  }
+
+  /** As logs, errors and the admin API show it: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
+  toString(): string {
+    const { first, other } = this.merge;
+    const backends = [first, other].flatMap((stream) => (stream === undefined ? [] : [stream.leg.backend]));
+    const { reason, from } = this.#retry;
+    const at = backends.length > 0 ? ` at ${backends.join(" and ")}` : "";
+    const why =
+      this.#state === "streaming" ? "" : first === undefined ? ` (${reason} at ${from})` : ` (${reason})`;
+    return `${this.#state}${at}${why}, ${this.progress.phase} at ${this.progress.cursor || "no version"}`;
+  }
+
+  /** The invariant that does not hold, undefined if all do. The simulation asks after every step. */
+  check(): string | undefined {
+    const { first, other, isPosted, heldBytes } = this.merge;
+    const { isWaiting } = this.#retry;
+    const broken = violated({
+      state: this.#state,
+      first: answerState(first),
+      second: answerState(other),
+      isPosted,
+      isWaiting,
+      heldBytes,
+    });
+    return broken && `${String(this)}: ${broken}`;
+  }
+
+  /**
+   * Takes an input: false if it is impossible in this state. That is a fault of ours, which costs this watch: it is journaled,
+   * and the client's stream ends between two events.
+   */
+  #become(input: WatchInput): boolean {
+    const state = next(this.#state, input);
+    if (state !== undefined) {
+      this.#state = state;
+      return true;
+    }
+    const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);
+    if (this.#state !== "ended") this.#state = "ending";
+    this.#retry.stop();
+    this.merge.dropOther();
+    this.#parts.host.legFaulted(fault);
+    return false;
+  }
+
+  get #isOver(): boolean {
+    return this.#state === "ending" || this.#state === "ended";
+  }
+
+  /** The second stream is given up. */
+  dropSecond(): void {
+    if (this.merge.other !== undefined && this.#become("drop")) this.merge.dropOther();
   }
 
   // --- what its exchange asks of it ---
@@ -157,6 +212,7 @@ export class WatchSession implements LegOwner {
   cancel(): void {
     const { migrations, asked } = this.#parts;
     migrations.watches.remove(this, asked);
+    if (!this.#become("cancel")) return;
     this.#retry.stop();
     this.merge.dropFirst();
     this.merge.dropOther();
@@ -199,8 +255,7 @@ export class WatchSession implements LegOwner {
 
   /** May it have a second leg? */
   get mayHedge(): boolean {
-    const isOver = this.#retry.isDeclined || this.#retry.isClosed;
-    return !isOver && this.merge.mayHedge && !this.#isExpired;
+    return hasRoom(this.#state) && !this.#retry.isDeclined && this.merge.mayHedge && !this.#isExpired;
   }
 
   /** Is its client's token over, or its certificate? Then the client has to show its new one itself (watch.md §8). */
@@ -217,7 +272,7 @@ export class WatchSession implements LegOwner {
   /** Its API was taken for another server's, and is not: from now on it is followed like any other. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
-    if (asked.origin !== origin || this.#retry.isClosed) return;
+    if (asked.origin !== origin || this.#isOver) return;
     migrations.watches.add(this, asked);
     if (this.merge.first !== undefined) migrations.follow(this.merge.first, asked);
   }
@@ -228,8 +283,9 @@ export class WatchSession implements LegOwner {
   }
 
   /** The next leg, to be dialled. */
-  ask(backend: string, reason: AskReason): Leg {
-    if (this.merge.isRefreshing || this.merge.isSentinel) this.merge.dropOther();
+  ask(backend: string, reason: AskReason): Leg | undefined {
+    if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
+    if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
     const leg = new Leg(backend, this);
     const other = new WatchStream(leg, this.merge, this.#parts.buffered);
     const { first } = this.merge;
@@ -242,7 +298,7 @@ export class WatchSession implements LegOwner {
 
   /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
   isTooLate(isForgotten: boolean): boolean {
-    if (this.merge.isPastDeadline) this.#ending.due();
+    if (this.merge.isPastDeadline) this.#endDue();
     else if (isForgotten || this.#retry.isOver) this.#end(isForgotten ? "expired" : this.#retry.endReason);
     else return false;
     return true;
@@ -309,9 +365,9 @@ export class WatchSession implements LegOwner {
   legCleared(leg: Leg): void {
     if (leg !== this.leg) return;
     this.#retry.declined(0);
-    if (this.#retry.reason !== "suspect") return;
-    if (this.merge.isPosted && this.merge.first !== undefined) this.#retry.begin("sentinel", leg.backend);
-    else this.merge.dropOther();
+    if (this.#state !== "hedged") return;
+    if (!this.merge.isPosted) return this.dropSecond();
+    if (this.#become("compare")) this.#retry.begin("sentinel", leg.backend);
   }
 
   legLeaving(leg: Leg): void {
@@ -361,7 +417,7 @@ export class WatchSession implements LegOwner {
   #advanced(stream: WatchStream): void {
     const fate = this.merge.fateOfOther(stream);
     if (fate === "first") this.promote();
-    else if (fate === "drop") this.merge.dropOther();
+    else if (fate === "drop") this.dropSecond();
   }
 
   /**
@@ -369,17 +425,19 @@ export class WatchSession implements LegOwner {
    * from now on? What it has shown before the first goes on at once.
    */
   heeds(except: readonly string[]): boolean {
-    const { first, other, isSentinel } = this.merge;
-    if (!isSentinel || first === undefined || other?.isAccepted !== true) return false;
+    const { first, other } = this.merge;
+    if (this.#state !== "sentinel" || first === undefined || other?.isAccepted !== true) return false;
     const { backend } = other.leg;
     if (except.includes(backend) || this.#parts.migrations.targets.isDoubtful(backend)) return false;
+    if (!this.#become("hedge")) return false;
     this.#retry.begin("suspect", first.leg.backend);
-    if (!this.merge.releaseAhead(other)) this.merge.dropOther();
+    if (!this.merge.releaseAhead(other)) this.dropSecond();
     return true;
   }
 
   /** The other is the watch from now on. */
   promote(asked: AskReason = this.#retry.reason): void {
+    if (!this.#become("promote")) return;
     const { migrations, host } = this.#parts;
     const reason = asked === "sentinel" ? "lost" : asked;
     this.#leavePost(reason);
@@ -402,15 +460,15 @@ export class WatchSession implements LegOwner {
   /** The bytes of the first leg are not what they claimed to be: they go on as they come, from here and nowhere else. */
   #lose(): void {
     this.progress.lose();
-    this.merge.dropOther();
+    this.dropSecond();
   }
 
   /** An ERROR of our own request, or of one of two. */
   #refused(stream: WatchStream, code: number): void {
-    this.merge.letGo(stream);
+    this.#dropRefresh(stream);
     const { first, other } = this.merge;
     if (stream === first && other !== undefined) {
-      this.merge.dropFirst();
+      this.#drop(stream);
       return this.#goOnWithOther(other);
     }
     const isLast = stream === first || first === undefined;
@@ -420,7 +478,7 @@ export class WatchSession implements LegOwner {
   }
 
   #turnDown(stream: WatchStream, acceptance: Acceptance, reason: EndReason): void {
-    const isCompared = this.merge.isSentinel && stream === this.merge.other;
+    const isCompared = this.#state === "sentinel" && stream === this.merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
     // A sentinel that is refused for now stands in no hedge's way.
@@ -432,7 +490,7 @@ export class WatchSession implements LegOwner {
 
   /** It shows what it was not asked for, or leaves out what the other has shown. */
   #broken(stream: WatchStream): void {
-    const isCompared = this.merge.isSentinel && stream === this.merge.other;
+    const isCompared = this.#state === "sentinel" && stream === this.merge.other;
     this.#drop(stream);
     // The client was shown nothing of a sentinel's second leg.
     if (isCompared) return;
@@ -463,8 +521,13 @@ export class WatchSession implements LegOwner {
   }
 
   #drop(stream: WatchStream): void {
-    if (stream === this.merge.first) this.merge.dropFirst();
-    else this.merge.dropOther();
+    if (stream !== this.merge.first) return this.dropSecond();
+    if (this.#become("lose")) this.merge.dropFirst();
+  }
+
+  /** The first stream is over: one that is open for a bookmark has no use any more. */
+  #dropRefresh(stream: WatchStream): void {
+    if (stream === this.merge.first && this.#state === "refreshing") this.dropSecond();
   }
 
   // --- what follows when a leg is over ---
@@ -473,7 +536,7 @@ export class WatchSession implements LegOwner {
     const stream = this.merge.of(leg);
     if (stream === undefined) return;
     const isFirst = stream === this.merge.first;
-    this.merge.letGo(stream);
+    this.#dropRefresh(stream);
     this.#drop(stream);
     if (isFirst) return this.#firstOver(stream, over);
     if (this.merge.first !== undefined) return this.#secondOver(over);
@@ -503,8 +566,9 @@ export class WatchSession implements LegOwner {
   }
 
   #endAtDeadline(): void {
+    if (!this.#close()) return;
     this.merge.dropFirst();
-    this.#ending.due();
+    this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
   #firstOver({ leg, reading: { isOurs } }: WatchStream, over: Over): void {
@@ -517,10 +581,10 @@ export class WatchSession implements LegOwner {
       this.#leavePost(moveReason(over, isDraining));
       return this.#goOnWithOther(other);
     }
-    this.merge.dropOther();
+    this.dropSecond();
     this.#retry.begin(moveReason(over, isDraining), leg.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);
-    else if (kind === "relay") this.#ending.due();
+    else if (kind === "relay") this.#endDue();
     else if (kind === "reset") this.#parts.host.breaksOff();
     else this.#end(endReason(ending));
   }
@@ -535,14 +599,56 @@ export class WatchSession implements LegOwner {
   #resume(inMs: number): void {
     if (this.merge.isPastDeadline) return this.#endAtDeadline();
     if (this.#isExpired) return this.#end("refused");
-    if (!this.#retry.mayTry())
+    if (this.#isOver || !this.#retry.mayTry())
       return this.#end(this.#retry.isFruitless ? "no_progress" : this.#retry.endReason);
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
   }
 
-  #end(reason: EndReason): void {
-    this.#ending.early(() =>
-      this.#parts.migrations.ended(this, reason, this.leg?.backend ?? this.#retry.from),
-    );
+  // --- how it ends: between two events, once, and never so soon that client-go lists everything again (D5) ---
+
+  /** Its server's own end, or its client's deadline. */
+  #endDue(): void {
+    if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
+
+  /** An end of ours. If it is about to end already, the reason that came first holds. */
+  #end(reason: EndReason): void {
+    if (this.#isOver || !this.#close()) return;
+    const { host, migrations } = this.#parts;
+    const { refusal } = this.#retry;
+    if (refusal !== undefined && this.merge.first === undefined) {
+      // It is the answer to what the client asked: no end of ours.
+      this.merge.release(refusal);
+      return host.endsHere(true);
+    }
+    this.#whenOld(() => {
+      migrations.ended(this, reason, this.leg?.backend ?? this.#retry.from);
+      host.endsHere(false);
+    });
+  }
+
+  #close(): boolean {
+    if (!this.#become("end")) return false;
+    this.#retry.stop();
+    this.merge.dropOther();
+    return true;
+  }
+
+  #whenOld(end: () => void): void {
+    const { phase, liveEvents } = this.progress;
+    const inMs = endOf({ phase, liveEvents, liveMs: this.merge.times.liveMs });
+    if (inMs > 0) this.#retry.after(inMs, end);
+    else end();
+  }
+}
+
+function inputOf(reason: AskReason): WatchInput {
+  if (reason === "suspect") return "hedge";
+  if (reason === "sentinel") return "compare";
+  return reason === "refreshed" ? "refresh" : "migrate";
+}
+
+function answerState(stream: WatchStream | undefined): "none" | "asked" | "answered" {
+  if (stream === undefined) return "none";
+  return stream.isAccepted ? "answered" : "asked";
 }

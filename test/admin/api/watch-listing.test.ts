@@ -8,13 +8,14 @@ test("a watch is listed with who has it, where it stands and where it has been",
   const { items } = apiScene();
   const [watch, ...rest] = items("watches");
   assert.is(rest.length, 0);
-  const { client, agent, subject, pod, resource, state, resourceVersion, moves, backend, events } =
+  const { client, agent, subject, pod, resource, state, session, resourceVersion, moves, backend, events } =
     watch ?? {};
   assert.equal(
     [client, agent, subject, pod],
     ["10.0.0.9", "manager", "system:serviceaccount:n:web", "n/web-0"],
   );
-  assert.equal([resource, state, resourceVersion, moves, events], ["/configmaps", "live", "9", 1, 2]);
+  assert.equal([resource, state, session], ["/configmaps", "live", "streaming"]);
+  assert.equal([resourceVersion, moves, events], ["9", 1, 2]);
   assert.ok(backend === "a" || backend === "b");
 });
 

@@ -285,8 +285,8 @@ export const watches: readonly Defect[] = [
     "a false alarm takes the sentinel away",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (this.merge.isPosted && this.merge.first !== undefined)",
-      replace: "if (this.merge.isPosted && this.merge.first === undefined)",
+      find: "if (!this.merge.isPosted) return this.dropSecond();",
+      replace: "if (this.merge.isPosted) return this.dropSecond();",
     },
     ["watch/detectors/sentinels", "a false alarm leaves the sentinel where it is"],
   ),

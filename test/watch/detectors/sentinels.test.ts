@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { goAway, lineOf, linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
@@ -67,6 +68,20 @@ test("when the first is lost the second is the watch at once, with all that it h
   watch.advance(limits.waveMs);
   const [moved] = watch.entries("watches.moved");
   assert.equal([moved?.reason, moved?.from, moved?.to, moved?.slowestMs], ["lost", "a", "b", 0]);
+});
+
+test("a second that has not answered when the first is lost is waited for like any other, and asked elsewhere if it stays silent", () => {
+  const watch = new PlayedWatch({ path: twoBackends(), query: bookmarks });
+  watch.serve(watch.from, "=8");
+  watch.advance(establishedMs);
+  assert.is(watch.to.asked.length, 1);
+  watch.from.last.side?.reset(errorCode.INTERNAL_ERROR);
+  watch.advance(limits.resumeAnswerMs - 100);
+  for (let ms = 0; ms < 2 * limits.resumeAnswerMs && watch.from.asked.length < 2; ms += 100)
+    watch.advance(100);
+  assert.is(watch.from.asked.length, 2, "asked where it was before");
+  watch.serve(watch.from, "+9a");
+  watch.has("=8 +9a");
 });
 
 test("half an event of the second is whole when it is the watch", () => {

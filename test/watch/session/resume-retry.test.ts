@@ -123,4 +123,17 @@ test("where that answers the client's own request, the search begins with it, an
   assert.is(retry.refusal, undefined);
 });
 
+test("a wait that is over is none", () => {
+  const clock = manualClock();
+  const retry = new ResumeRetry(clock, clock);
+  retry.after(10, () => {});
+  assert.ok(retry.isWaiting);
+  clock.advance(10);
+  assert.not(retry.isWaiting);
+  retry.waitFor(() => {});
+  assert.ok(retry.isWaiting);
+  retry.stop();
+  assert.not(retry.isWaiting);
+});
+
 test.run();

@@ -13,6 +13,7 @@ import { Reading } from "../../../src/watch/session/reading.ts";
 import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
 import { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
+import type { WatchState } from "../../../src/watch/session/watch-state.ts";
 import { WatchStream } from "../../../src/watch/session/watch-stream.ts";
 import { manualClock } from "../../support/clock.ts";
 import { legOwner, orderOf } from "../../support/leg-owner.ts";
@@ -22,6 +23,7 @@ import { linesOf } from "../../support/watch-path.ts";
 const test = suite("upstream-merge");
 
 type Played = {
+  session: { state: WatchState };
   merge: UpstreamMerge;
   writer: ClientWriter;
   body: () => string;
@@ -44,7 +46,9 @@ function played(): Played {
   const target = "/api/v1/pods?watch=true&resourceVersion=7";
   const asked = watchContextOf(target, classify("GET", target), 0, { origin: ownOrigin });
   const anomalies = new AnomalyLog(clock, new Journal(clock));
+  const session = { state: "streaming" as WatchState, dropSecond() {} };
   const merge = new UpstreamMerge({
+    session,
     clock,
     progress,
     writer,
@@ -59,7 +63,7 @@ function played(): Played {
     stream.open(new Reading(from, isOurs));
     return stream;
   };
-  return { merge, writer, body: () => chunks.join(""), sideOf };
+  return { session, merge, writer, body: () => chunks.join(""), sideOf };
 }
 
 function say(merge: UpstreamMerge, stream: WatchStream, words: string): string {
@@ -68,13 +72,14 @@ function say(merge: UpstreamMerge, stream: WatchStream, words: string): string {
 }
 
 test("two legs are one stream, and each octet is granted once", () => {
-  const { merge, writer, body, sideOf } = played();
+  const { session, merge, writer, body, sideOf } = played();
   merge.first = sideOf("7", false);
   merge.first.accept(new JsonEvents(false), 0);
   say(merge, merge.first, "+8a");
   assert.is(writer.settle(linesOf("+8a").length), linesOf("+8a").length, "of one leg, when they leave");
   const hedge = sideOf("8", true);
   merge.other = hedge;
+  session.state = "hedged";
   assert.not(merge.isMerged, "not answered yet");
   hedge.accept(new JsonEvents(false), 0);
   assert.ok(merge.isMerged);

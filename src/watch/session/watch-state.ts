@@ -1,0 +1,162 @@
+/**
+ * The states of a watch session. A session reads one upstream stream, the first; a second one stands beside it for a while.
+ *
+ *                 ┌─ compare ─▶ sentinel ───┐
+ *                 ├─ refresh ─▶ refreshing ─┤ promote, drop                        end (from any)
+ *     streaming ──┼─ hedge ───▶ hedged ─────┼─────────────▶ streaming      ending ◀──────────────
+ *         ▲  │    └─ migrate ─▶ migrating ──┘                                 │
+ *         │  │ lose                  │ lose                                   │ cancel (from any)
+ *         │  ▼          ask          ▼                                        ▼
+ *         │ parked ◀─────────▶ resuming ── promote ─▶ streaming             ended
+ *                      drop
+ */
+
+export const watchStates = [
+  /** One upstream stream is open. */
+  "streaming",
+  /** The first stream is suspect, so a second one is open elsewhere. Both are merged by version. */
+  "hedged",
+  /** Of all watches of a resource this one keeps a second stream, to compare two caches. The client is sent the first only. */
+  "sentinel",
+  /** A second stream is open for a moment, for the bookmark that it begins with. */
+  "refreshing",
+  /** The first stream still serves, and the second is to replace it. */
+  "migrating",
+  /** The stream is lost, and another backend has been asked to continue it. */
+  "resuming",
+  /** The stream is lost, and the session waits for its turn, for a Retry-After, or for a backend that may be asked. */
+  "parked",
+  /** No backend is asked any more. The client's stream ends as soon as client-go takes that well (D5). */
+  "ending",
+  /** The client's stream is over. */
+  "ended",
+] as const;
+export type WatchState = (typeof watchStates)[number];
+
+export const watchInputs = [
+  /** A second stream is asked for, beside the first. */
+  "hedge",
+  "compare",
+  "refresh",
+  "migrate",
+  /** A stream is asked for, and there is none. */
+  "ask",
+  /** The second stream becomes the first. */
+  "promote",
+  /** The second stream is given up. */
+  "drop",
+  /** The first stream is over. */
+  "lose",
+  /** The client's stream is to end. */
+  "end",
+  /** The client's stream is over. */
+  "cancel",
+] as const;
+export type WatchInput = (typeof watchInputs)[number];
+
+type Row = Partial<Record<WatchInput, WatchState>>;
+
+/** What a second stream can come to, whatever it was opened for. */
+const second: Row = {
+  promote: "streaming",
+  drop: "streaming",
+  lose: "resuming",
+  end: "ending",
+  cancel: "ended",
+};
+
+const table: Record<WatchState, Row> = {
+  streaming: {
+    hedge: "hedged",
+    compare: "sentinel",
+    refresh: "refreshing",
+    migrate: "migrating",
+    lose: "parked",
+    end: "ending",
+    cancel: "ended",
+  },
+  // A false alarm leaves a sentinel as it was.
+  hedged: { ...second, compare: "sentinel" },
+  sentinel: { ...second, hedge: "hedged" },
+  // A stream that is open for a bookmark ends before it could continue the watch: it is dropped before the first is lost.
+  refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
+  migrating: second,
+  resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
+  parked: { ask: "resuming", end: "ending", cancel: "ended" },
+  // The client's deadline may come before the end that is due.
+  ending: { lose: "ending", end: "ending", cancel: "ended" },
+  ended: {},
+};
+
+/** The next state; undefined if the input is impossible in this state, which is a fault of ours. */
+export function next(state: WatchState, input: WatchInput): WatchState | undefined {
+  return table[state][input];
+}
+
+/** True if a second stream may be asked for: what is open for a bookmark or a comparison makes room. */
+export function hasRoom(state: WatchState): boolean {
+  return state === "streaming" || state === "sentinel" || state === "refreshing";
+}
+
+/** True if two streams may be open, of which the client is sent each event once. */
+export function isMerging(state: WatchState): boolean {
+  return state === "hedged" || state === "migrating" || state === "refreshing";
+}
+
+/** What the invariants are of. `answered`: a backend has accepted it with a 200. */
+export type WatchFacts = {
+  readonly state: WatchState;
+  readonly first: "none" | "asked" | "answered";
+  readonly second: "none" | "asked" | "answered";
+  /** Was the second stream asked as a sentinel's? */
+  readonly isPosted: boolean;
+  /** Is there a timer, or a place in a queue of Migrations, that brings the session on? */
+  readonly isWaiting: boolean;
+  readonly heldBytes: number;
+};
+
+const one: readonly WatchState[] = ["streaming"];
+const two: readonly WatchState[] = ["hedged", "sentinel", "refreshing", "migrating"];
+const none: readonly WatchState[] = ["resuming", "parked"];
+
+/** What holds whenever the session is not in the middle of an input. */
+export const invariants: readonly {
+  readonly says: string;
+  readonly holds: (facts: WatchFacts) => boolean;
+}[] = [
+  {
+    says: "a session that streams has an answered first stream",
+    holds: ({ state, first }) => !(one.includes(state) || two.includes(state)) || first === "answered",
+  },
+  {
+    says: "a session that has lost its stream has no first stream",
+    holds: ({ state, first }) => !none.includes(state) || first === "none",
+  },
+  {
+    says: "a second stream is open in the states that name it, and in no other",
+    holds: ({ state, second: it }) => (two.includes(state) || state === "resuming") === (it !== "none"),
+  },
+  {
+    says: "a stream that is answered while there is no other is the first",
+    holds: ({ state, second: it }) => state !== "resuming" || it === "asked",
+  },
+  {
+    says: "a sentinel's second stream compares, or hedges",
+    holds: ({ state, isPosted }) =>
+      isPosted ? state === "sentinel" || state === "hedged" : state !== "sentinel",
+  },
+  {
+    says: "a session without a stream waits for something that brings it on",
+    holds: ({ state, isWaiting }) => !none.includes(state) || isWaiting,
+  },
+  {
+    says: "a session that is over holds nothing",
+    holds: ({ state, first, isWaiting, heldBytes }) =>
+      state !== "ended" || (first === "none" && !isWaiting && heldBytes === 0),
+  },
+];
+
+/** The first invariant that does not hold; undefined if all do. */
+export function violated(facts: WatchFacts): string | undefined {
+  return invariants.find(({ holds }) => !holds(facts))?.says;
+}

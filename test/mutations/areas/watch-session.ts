@@ -1,0 +1,59 @@
+/** Faults in the states of a watch session. */
+import { type Defect, defect } from "../defect.ts";
+
+export const watchSession: readonly Defect[] = [
+  defect(
+    "a sentinel's second stream stays a sentinel's when the first is lost",
+    {
+      file: "watch/session/upstream-merge.ts",
+      find: "is to replace it.\n    this.isPosted = false;",
+      replace: "is to replace it.",
+    },
+    ["watch/detectors/sentinels", "waited for like any other, and asked elsewhere"],
+  ),
+  defect(
+    "an impossible input of a watch session is passed over",
+    {
+      file: "watch/session/watch-session.ts",
+      find: "    this.#parts.host.legFaulted(fault);\n    return false;",
+      replace: "    void fault;\n    return false;",
+    },
+    ["watch/session/session-state", "an input that is impossible is a fault of ours"],
+  ),
+  defect(
+    "no invariant of a watch session is looked at",
+    {
+      file: "watch/session/watch-session.ts",
+      find: "return broken && `${String(this)}: ${broken}`;",
+      replace: "return undefined;",
+    },
+    ["watch/session/session-state", "the invariants are checked on the session itself"],
+  ),
+  defect(
+    "a wait that is over still counts as one",
+    {
+      file: "watch/session/resume-retry.ts",
+      find: "        this.#stopWaiting = undefined;\n        run();",
+      replace: "        run();",
+    },
+    ["watch/session/resume-retry", "a wait that is over is none"],
+  ),
+  defect(
+    "a stream that waits for nothing passes the invariants",
+    {
+      file: "watch/session/watch-state.ts",
+      find: "!none.includes(state) || isWaiting,",
+      replace: "!none.includes(state) || isWaiting || true,",
+    },
+    ["watch/session/watch-state", "a violation is found: a session without a stream waits"],
+  ),
+  defect(
+    "a watch loses the first stream while another is open for a bookmark only, and takes that for its successor",
+    {
+      file: "watch/session/watch-state.ts",
+      find: 'refreshing: { promote: "streaming",',
+      replace: 'refreshing: { lose: "resuming", promote: "streaming",',
+    },
+    ["watch/session/watch-state", "what may follow refreshing"],
+  ),
+];

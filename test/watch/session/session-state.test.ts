@@ -1,0 +1,90 @@
+/** The state of a watch session as others see it, and how it ends. watch-state.test.ts has the table. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
+import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
+import { blackHole, PlayedWatch } from "../../support/watch-path.ts";
+
+const test = suite("watch-session: its state");
+
+/** The session of the only watch. */
+function sessionOf(watch: PlayedWatch): WatchSession {
+  const [exchange] = watch.path.exchanges.live;
+  if (exchange?.watch === undefined) throw new Error("It is answered");
+  return exchange.watch;
+}
+
+test("its state is told with its backends, why, and how far it has come", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  const session = sessionOf(watch);
+  assert.is(String(session), "streaming at a, live at 8");
+  blackHole(watch.from);
+  watch.advance(750);
+  assert.is(String(session), "hedged at a and b (suspect), live at 8");
+  watch.kill(watch.from);
+  assert.is(String(session), "resuming at b (suspect at a), live at 8");
+  watch.kill(watch.to);
+  assert.is(String(session), "parked (suspect at a), live at 8");
+  session.cancel();
+  assert.is(String(session), "ended (suspect at a), live at 8");
+});
+
+test("an input that is impossible is a fault of ours: it is journaled, and the watch ends between two events", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.advance(limits.shortWatchMs);
+  const session = sessionOf(watch);
+  assert.is(session.ask("b", "draining")?.backend, "b");
+  assert.is(session.ask("b", "suspect"), undefined);
+  watch.path.settle();
+  watch.has("+8a", "ended");
+  assert.is(session.state, "ended");
+  assert.equal(
+    watch.entries("internal.error").map(({ message }) => message),
+    ['A watch took "hedge", which is impossible: migrating at a and b (draining), live at 8'],
+  );
+});
+
+test("the invariants are checked on the session itself", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  const session = sessionOf(watch);
+  session.merge.isPosted = true;
+  assert.is(session.check(), "streaming at a, live at 8: a sentinel's second stream compares, or hedges");
+  session.merge.isPosted = false;
+});
+
+test("an end comes when the watch is 1.1 s old, and once, for the reason that came first", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from);
+  const session = sessionOf(watch);
+  watch.advance(100);
+  session.finish();
+  assert.is(session.state, "ending");
+  session.finish();
+  watch.advance(limits.shortWatchMs - 150);
+  watch.has("");
+  assert.equal([...watch.path.migrations.ends], [], "it is counted when it comes");
+  watch.advance(51);
+  watch.has("", "ended");
+  assert.equal([...watch.path.migrations.ends], [["drained", 1]]);
+});
+
+test("an older one ends at once, and a second stream with it", () => {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.advance(limits.shortWatchMs);
+  blackHole(watch.from);
+  watch.advance(750);
+  const session = sessionOf(watch);
+  assert.is(session.state, "hedged");
+  session.finish();
+  watch.path.settle();
+  watch.has("+8a", "ended");
+  assert.equal([session.state, session.check()], ["ended", undefined]);
+  assert.is(watch.to.asked[0]?.resetCode, errorCode.CANCEL);
+});
+
+test.run();
