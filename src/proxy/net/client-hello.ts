@@ -153,3 +153,14 @@ function readServerName(body: Cursor): string {
   if (!/^[!-~]{1,253}$/.test(text)) throw new Malformed("it names a server that can have no such name");
   return text;
 }
+
+/** The entry that has this name, in lower case; else the one with `*.` in place of its first label, which is not empty. */
+export function entryNamed<T>(
+  entries: readonly T[],
+  namesOf: (entry: T) => readonly string[],
+  name: string,
+): T | undefined {
+  const wildcard = name.replace(/^[^.]+/, "*");
+  const named = (wanted: string): T | undefined => entries.find((entry) => namesOf(entry).includes(wanted));
+  return named(name) ?? named(wildcard);
+}

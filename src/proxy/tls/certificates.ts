@@ -5,12 +5,11 @@
 import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
-import { type Clock, timestampOf } from "../../base/clock.ts";
-import { Failure, wordsOf } from "../../base/failure.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { watchFiles } from "../../base/watch-files.ts";
-import type { Journal } from "../../events/journal.ts";
 import { Authority, lastEndOf, readPem, unusable } from "./authority.ts";
+import { type Reloading, ReloadingFile } from "./reloading-file.ts";
 import { serverContext } from "./server-context.ts";
 import { checkPair, type ServingPair } from "./serving-pair.ts";
 
@@ -30,9 +29,7 @@ export type ServingCertificate = {
   stop(): void;
 };
 
-export type CertificateOptions = {
-  /** As the journal names it. */
-  readonly name: string;
+export type CertificateOptions = Reloading & {
   readonly certFile: string;
   readonly keyFile: string;
   /** Whose word counts on clients; undefined: certificates of clients mean nobody. */
@@ -43,9 +40,6 @@ export type CertificateOptions = {
   readonly onSwap?: (isOtherCa: boolean) => void;
   /** Why another pair would not do in the place of `was`, which does; undefined: nothing speaks against it. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
-  readonly reloadIntervalMs: number;
-  readonly clock: Clock;
-  readonly journal: Journal;
 };
 
 /** The first load: without a good certificate there is nothing to serve with, and the Failure says why. */
@@ -73,76 +67,51 @@ type Loaded = {
 
 class ReloadingCertificate implements ServingCertificate {
   readonly #options: CertificateOptions;
-  readonly #stopWatching: () => void;
-  #current: Loaded | undefined;
+  readonly #files: ReloadingFile<Loaded>;
   /** Whose word counts on clients: judged apart, so that a bad one does not keep a new certificate out. */
   #authority: Authority | undefined;
-  /** One load at a time, each reading the files as they are when its turn comes. */
-  #last: Promise<Failure | undefined> = Promise.resolve(undefined);
-  /** The problem that the journal knows of, so that it is written once and not every minute. */
-  #refused = "";
-  #cancelRetry: (() => void) | undefined;
-  #isStopped = false;
 
   constructor(options: CertificateOptions) {
     this.#options = options;
-    const { certFile, keyFile, clientCaFile, clock, reloadIntervalMs } = options;
-    const files = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
-    this.#stopWatching = watchFiles(files, {
-      clock,
-      intervalMs: reloadIntervalMs,
-      onChange: () => void this.reload(),
+    const { certFile, keyFile, clientCaFile, onSwap } = options;
+    this.#files = new ReloadingFile<Loaded>({
+      ...options,
+      files: [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])],
+      load: (was) => this.#load(was),
+      isSame,
+      isNews: ({ pair }, was) => !isSamePair(pair, was.pair),
+      notAfterMs: ({ pair }) => pair.notAfter,
+      onSwap: ({ clientCa }, was) => onSwap?.(was.clientCa !== clientCa),
     });
+    this.#files.watch();
   }
 
   readonly context = (): tls.SecureContext => this.#loaded().context;
-  readonly isGood = (): boolean => this.#current !== undefined;
+  readonly isGood = (): boolean => this.#files.current !== undefined;
   readonly pair = (): ServingPair => this.#loaded().pair;
   readonly notAfter = (): number => this.#loaded().pair.notAfter;
   readonly clientCaNotAfter = (): number | undefined => this.#loaded().clientCaNotAfter;
 
   reload(): Promise<Failure | undefined> {
-    this.#last = this.#last.then(() => this.#reload());
-    return this.#last;
+    return this.#files.reload();
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.#stopWatching();
+    this.#files.stop();
     this.#authority?.stop();
-    this.#cancelRetry?.();
   }
 
   #loaded(): Loaded {
-    assert(this.#current !== undefined, "A certificate is handed out only after its first load");
-    return this.#current;
-  }
-
-  async #reload(): Promise<Failure | undefined> {
-    const { name, journal } = this.#options;
-    this.#cancelRetry?.();
-    const loaded = await this.#load().catch(unforeseen);
-    if (this.#isStopped) return undefined;
-    if (loaded instanceof Failure) return this.#refuse(loaded);
-    const wasRefused = this.#refused !== "";
-    this.#refused = "";
-    const was = this.#current;
-    const isKnown = isSame(loaded, was);
-    // The good one that serves all the time is told once more when it is back in place of the bad one.
-    if (was === undefined || !isSamePair(loaded.pair, was.pair) || wasRefused)
-      journal.write({ kind: "certificate.loaded", name, notAfter: timestampOf(loaded.pair.notAfter) });
-    if (isKnown) return undefined;
-    this.#current = loaded;
-    if (was !== undefined) this.#options.onSwap?.(was.clientCa !== loaded.clientCa);
-    return undefined;
+    const { current } = this.#files;
+    assert(current !== undefined, "A certificate is handed out only after its first load");
+    return current;
   }
 
   /** What is to take the place of something good has to be good for something. */
-  async #load(): Promise<Loaded | Failure> {
+  async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#clientCa();
     if (clientCa instanceof Failure) return clientCa;
     const loaded = await load(this.#options, clientCa);
-    const was = this.#current;
     if (loaded instanceof Failure || was === undefined) return loaded;
     const { certFile, keyFile, prove } = this.#options;
     const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);
@@ -164,30 +133,14 @@ class ReloadingCertificate implements ServingCertificate {
     this.#authority = authority;
     return authority.ca;
   }
-
-  #refuse(failure: Failure): Failure {
-    const { name, clock, journal } = this.#options;
-    // A host that is not served is told of each time.
-    if (failure.message !== this.#refused || this.#current === undefined)
-      journal.write({ kind: "certificate.refused", name, problem: failure.message });
-    this.#refused = failure.message;
-    // Some problems pass without a change of the files: a date that is reached, a disk that answers again.
-    this.#cancelRetry = clock.after(limits.certificateRetryMs, () => void this.reload());
-    return failure;
-  }
 }
 
-function isSame({ pair, clientCa }: Loaded, other: Loaded | undefined): boolean {
-  return other !== undefined && isSamePair(pair, other.pair) && clientCa === other.clientCa;
+function isSame({ pair, clientCa }: Loaded, other: Loaded): boolean {
+  return isSamePair(pair, other.pair) && clientCa === other.clientCa;
 }
 
 function isSamePair(one: ServingPair, other: ServingPair): boolean {
   return one.chain === other.chain && one.key === other.key;
-}
-
-/** Whatever a file has made Node throw: the last good certificate stays (seed 000). */
-function unforeseen(reason: unknown): Failure {
-  return new Failure("bad-file", "proxy", wordsOf(reason), reason);
 }
 
 /** Everything up to the swap. */

@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { HostConfig, IdentityPolicy, ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
+import { entryNamed } from "../net/client-hello.ts";
 import { keepCertificate, type ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
@@ -141,12 +142,7 @@ export class Hosts {
   }
 
   #named(name: string): Host | undefined {
-    const wanted = plain(name);
-    const wildcard = wanted.replace(/^[^.]*/, "*");
-    const hosts = this.#served.map(({ host }) => host);
-    return (
-      hosts.find(({ names }) => names.includes(wanted)) ?? hosts.find(({ names }) => names.includes(wildcard))
-    );
+    return entryNamed(this.#served, ({ host }) => host.names, plain(name))?.host;
   }
 }
 

@@ -1,4 +1,5 @@
 /** Which backends a server's name stands for. Pure; the configuration has checked that no name stands twice. */
+import { entryNamed } from "../net/client-hello.ts";
 
 export type Route = {
   /** In lower case; "*.example.com" is any one label before that. None: every other name, and no name at all. */
@@ -11,8 +12,7 @@ export type Route = {
 
 /** Undefined: nothing stands for this name. */
 export function routeFor(routes: readonly Route[], serverName: string | undefined): Route | undefined {
-  const wildcard = serverName?.replace(/^[^.]+/, "*");
-  const named = (name: string | undefined): Route | undefined =>
-    name === undefined ? undefined : routes.find(({ serverNames }) => serverNames.includes(name));
-  return named(serverName) ?? named(wildcard) ?? routes.find(({ serverNames }) => serverNames.length === 0);
+  const named =
+    serverName === undefined ? undefined : entryNamed(routes, ({ serverNames }) => serverNames, serverName);
+  return named ?? routes.find(({ serverNames }) => serverNames.length === 0);
 }

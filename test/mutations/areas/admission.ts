@@ -139,6 +139,20 @@ export const admission: readonly Defect[] = [
     ["proxy/admission/admission", "is none of the time"],
   ),
   defect(
+    "a refused certificate is not tried again",
+    {
+      file: "proxy/tls/reloading-file.ts",
+      find: "() => void this.reload());\n    return failure;",
+      replace: "() => {});\n    return failure;",
+    },
+    ["proxy/tls/certificates", "only its date keeps out is taken when the date has come"],
+  ),
+  defect(
+    "a wildcard stands for no label at all",
+    { file: "proxy/net/client-hello.ts", find: "name.replace(/^[^.]+/", replace: "name.replace(/^[^.]*/" },
+    ["proxy/tunnel/sni-routes", "a wildcard is one label, and never none"],
+  ),
+  defect(
     "401s of an address are never forgiven",
     {
       file: "proxy/admission/rejections.ts",
