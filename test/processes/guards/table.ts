@@ -336,7 +336,7 @@ export const guards: readonly Guard[] = [
     row: "A50",
     without: "what is wrong is told again at each look",
     removal: {
-      file: "proxy/tls/certificates.ts",
+      file: "proxy/tls/reloading-file.ts",
       find: "if (failure.message !== this.#refused || this.#current === undefined)",
       replace: "if (failure.message !== undefined)",
     },
