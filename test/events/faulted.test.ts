@@ -14,13 +14,13 @@ test("a fault in one exchange costs that exchange: the upstream connection and i
   );
   path.settle();
   const [first, second] = path.backend("a").asked;
-  const original = Exchange.prototype.legHeaders;
-  Exchange.prototype.legHeaders = () => {
+  const original = Exchange.prototype.attemptHeaders;
+  Exchange.prototype.attemptHeaders = () => {
     throw new Error("a bug");
   };
   first?.answer(200, "never seen");
   path.settle();
-  Exchange.prototype.legHeaders = original;
+  Exchange.prototype.attemptHeaders = original;
   second?.answer(200, "fine");
   path.settle();
   assert.is.not(struck?.resetCode ?? struck?.status, undefined);

@@ -225,7 +225,7 @@ const phases: Readonly<Record<string, Phase>> = {
     },
     running: 1,
   },
-  "a watch with one leg": { backends: ["a", "b"], reach: watched, running: 1 },
+  "a watch with one attempt": { backends: ["a", "b"], reach: watched, running: 1 },
   "a watch whose half event waits": {
     backends: ["a"],
     async reach(party, path) {
@@ -235,7 +235,7 @@ const phases: Readonly<Record<string, Phase>> = {
     },
     running: 1,
   },
-  "a watch with a second leg": {
+  "a watch with a second attempt": {
     backends: ["a", "b"],
     async reach(party, path) {
       await watched(party, path);
@@ -314,7 +314,7 @@ const ours: Readonly<Record<string, (party: Party, path: PlayedPath) => void>> =
   },
   "a cluster that goes": (_party, path) => path.close(),
   "a fault of ours": (_party, path) => {
-    for (const exchange of path.exchanges.live) exchange.legFaulted(new Error("bug"));
+    for (const exchange of path.exchanges.live) exchange.attemptFaulted(new Error("bug"));
   },
 };
 

@@ -35,7 +35,7 @@ const callers: Readonly<Record<string, (path: PlayedPath) => void>> = {
     path.buffered.add(2 * 64 * 1024 * 1024);
   },
   "a fault of ours": (path) => {
-    for (const exchange of path.exchanges.live) exchange.legFaulted(new Error("bug"));
+    for (const exchange of path.exchanges.live) exchange.attemptFaulted(new Error("bug"));
   },
 };
 

@@ -1,4 +1,4 @@
-/** Ends of a leg that are not what they seem: proxy/watching has the others. */
+/** Ends of an attempt that are not what they seem: proxy/watching has the others. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
@@ -19,7 +19,7 @@ test("a quiet watch that was moved for another reason still may end early once",
   watch.has("+8a ~9a");
 });
 
-test("of two legs the one that answers keeps the client's deadline", () => {
+test("of two attempts the one that answers keeps the client's deadline", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=2" });
   watch.serve(watch.from, "+8a");
   watch.advance(700);

@@ -178,7 +178,7 @@ test("while a successor is asked, a slow reader is felt by the backend that serv
       first.say(linesOf(`+${version}${"x".repeat(1000)}`));
       watch.advance(1);
     }
-    // Two legs are granted what they send, for as long as it takes to see that the client is slow.
+    // Two attempts are granted what they send, for as long as it takes to see that the client is slow.
     const most = 2 * limits.streamWindowBytes + (isAnswered ? 1200 * limits.slowWatchMs : 0);
     assert.ok(watch.path.buffered.bytes <= most, `${watch.path.buffered.bytes} wait`);
     assert.is(watch.to.last.resetCode, isAnswered ? errorCode.CANCEL : undefined);

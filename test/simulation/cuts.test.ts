@@ -30,7 +30,7 @@ test("whoever cuts them: no write is executed twice, and none that was told to b
 for (const [name, file, find, replace] of [
   [
     "a write that was sent looks as if it was not",
-    "proxy/upstream/leg.ts",
+    "proxy/upstream/attempt.ts",
     "return this.#sentAt >= 0;",
     "return false;",
   ],

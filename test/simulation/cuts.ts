@@ -425,7 +425,7 @@ class CutScene {
       world.after(random.size(500), () => path.reconcile(this.#executors.map(({ name }) => name)));
     } else if (who === "fault") {
       this.#count(who, some);
-      for (const exchange of some) exchange.legFaulted(new Error("planted"));
+      for (const exchange of some) exchange.attemptFaulted(new Error("planted"));
     } else if (who === "sessions") {
       this.#count(who, live);
       for (const downstream of sessions) downstream.cut();

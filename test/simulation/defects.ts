@@ -115,21 +115,21 @@ export const defects: readonly Defect[] = [
   {
     name: "an answer that was cut off looks whole",
     put: () =>
-      wrap(Exchange.prototype, "legGone", (original) => {
-        return function (this: Exchange, leg, code) {
+      wrap(Exchange.prototype, "attemptGone", (original) => {
+        return function (this: Exchange, attempt, code) {
           if (this.isAnswered && !this.isEnded) this.down.sendData(Buffer.alloc(0), 0, 0, true);
-          return original.call(this, leg, code);
+          return original.call(this, attempt, code);
         };
       }),
   },
   {
     name: "a write that was lost is sent again",
     put: () =>
-      wrap(Exchange.prototype, "legGone", (original) => {
-        return function (this: Exchange, leg, code) {
+      wrap(Exchange.prototype, "attemptGone", (original) => {
+        return function (this: Exchange, attempt, code) {
           return original.call(
             this,
-            leg,
+            attempt,
             code === lost && !this.isAnswered ? errorCode.REFUSED_STREAM : code,
           );
         };
@@ -183,7 +183,7 @@ export const defects: readonly Defect[] = [
   {
     name: "credit is given before the client has read",
     put: () =>
-      wrap(Exchange.prototype, "legData", (original) => {
+      wrap(Exchange.prototype, "attemptData", (original) => {
         return function (this: Exchange, ...parameters) {
           const [, , start, end] = parameters;
           original.apply(this, parameters);

@@ -8,14 +8,14 @@ const test = suite("simulation/merge");
 
 test("whichever legs come and go, the client is told the history, each event once", () => {
   const told: string[] = [];
-  let [events, legs] = [0, 0];
+  let [events, attempts] = [0, 0];
   for (let seed = 1; seed <= 200_000; seed += 1) {
     const merged = merge(seed);
     events += merged.events;
-    legs += merged.legs;
+    attempts += merged.attempts;
     if (merged.problem !== undefined) told.push(`seed ${seed}: ${merged.problem}`);
   }
-  figure(`200000 watches over ${legs} legs, ${events} events`);
+  figure(`200000 watches over ${attempts} legs, ${events} events`);
   assert.equal(told.slice(0, 20), []);
 });
 

@@ -13,12 +13,12 @@ import { Random } from "./random.ts";
 type Change = { readonly version: number; readonly key: string };
 
 /** One backend's stream: everything above `from`, in order. */
-type Leg = { readonly reading: Reading; from: number; at: number; bookmarked: number };
+type Attempt = { readonly reading: Reading; from: number; at: number; bookmarked: number };
 
 export type Merged = {
   readonly problem: string | undefined;
   readonly events: number;
-  readonly legs: number;
+  readonly attempts: number;
 };
 
 export function merge(seed: number): Merged {
@@ -33,12 +33,12 @@ class Merge {
   readonly #last: number;
   readonly #start: number;
   readonly #progress: Progress;
-  #legs: Leg[] = [];
+  #attempts: Attempt[] = [];
   /** Index of the change that the client is to be given next. */
   #next: number;
   #version: number;
   #problem: string | undefined;
-  #legCount = 0;
+  #attemptCount = 0;
   #events = 0;
 
   constructor(random: Random) {
@@ -67,17 +67,17 @@ class Merge {
     }
     if (this.#problem === undefined && this.#next < this.#history.length)
       this.#problem = `${this.#history.length - this.#next} events were never told`;
-    return { problem: this.#problem, events: this.#events, legs: this.#legCount };
+    return { problem: this.#problem, events: this.#events, attempts: this.#attemptCount };
   }
 
   #step(): void {
-    const { length } = this.#legs;
+    const { length } = this.#attempts;
     const chance = this.#random.next();
-    if (chance < 0.05) this.#legs.splice(this.#random.whole(0, length - 1), 1);
+    if (chance < 0.05) this.#attempts.splice(this.#random.whole(0, length - 1), 1);
     else if (chance < 0.1 && length < 2) this.#resume();
-    else if (chance < 0.2) this.#bookmark(this.#random.pick(this.#legs));
-    else this.#event(this.#random.pick(this.#legs));
-    if (this.#legs.length === 0) this.#resume();
+    else if (chance < 0.2) this.#bookmark(this.#random.pick(this.#attempts));
+    else this.#event(this.#random.pick(this.#attempts));
+    if (this.#attempts.length === 0) this.#resume();
   }
 
   #resume(): void {
@@ -87,8 +87,8 @@ class Merge {
   }
 
   #open(from: number, isOurs: boolean): void {
-    this.#legCount += 1;
-    this.#legs.push({
+    this.#attemptCount += 1;
+    this.#attempts.push({
       reading: new Reading(String(from), isOurs),
       from,
       at: this.#after(from),
@@ -101,11 +101,11 @@ class Merge {
     return at < 0 ? this.#history.length : at;
   }
 
-  #event(leg: Leg): void {
-    const change = this.#history[leg.at];
+  #event(attempt: Attempt): void {
+    const change = this.#history[attempt.at];
     if (change === undefined) return;
-    const fate = this.#take(leg, "MODIFIED", change);
-    leg.at += 1;
+    const fate = this.#take(attempt, "MODIFIED", change);
+    attempt.at += 1;
     if (fate !== "forward") return;
     this.#events += 1;
     const expected = this.#history[this.#next];
@@ -116,14 +116,14 @@ class Merge {
   }
 
   /** Of any version that this leg has come past, and that is not in the midst of a batch. */
-  #bookmark(leg: Leg): void {
-    const told = this.#history[leg.at - 1]?.version ?? 0;
-    const coming = this.#history[leg.at]?.version ?? this.#last + 1;
-    const least = Math.max(leg.bookmarked, told, leg.from + 1);
+  #bookmark(attempt: Attempt): void {
+    const told = this.#history[attempt.at - 1]?.version ?? 0;
+    const coming = this.#history[attempt.at]?.version ?? this.#last + 1;
+    const least = Math.max(attempt.bookmarked, told, attempt.from + 1);
     if (least >= coming) return;
     const version = this.#random.whole(least, coming - 1);
-    leg.bookmarked = version;
-    const fate = this.#take(leg, "BOOKMARK", { version, key: "" });
+    attempt.bookmarked = version;
+    const fate = this.#take(attempt, "BOOKMARK", { version, key: "" });
     if (fate !== "forward") return;
     const missed = this.#history[this.#next];
     if (version < this.#version) this.#problem ??= `a bookmark of ${version} after ${this.#version}`;
@@ -132,10 +132,10 @@ class Merge {
     this.#version = version;
   }
 
-  #take(leg: Leg, type: WatchEvent["type"], { version, key }: Change): string {
+  #take(attempt: Attempt, type: WatchEvent["type"], { version, key }: Change): string {
     const none = { endsInitialEvents: false, code: 0, reason: "", oldest: "" };
     const event = { ...none, type, version: String(version), key };
-    const fate = this.#progress.take(event, leg.reading, this.#legs.length > 1, 0);
+    const fate = this.#progress.take(event, attempt.reading, this.#attempts.length > 1, 0);
     if (fate === "broken" || fate === "refused")
       this.#problem ??= `an honest leg's ${type} of ${version} was ${fate}`;
     return fate;

@@ -168,7 +168,7 @@ const ofBytes: readonly WatchDefect[] = [
   }),
   defect("what is held is never granted", ["fresh", "progress"], {
     file: stream,
-    find: "    this.leg.up?.grant(end - start);\n",
+    find: "    this.attempt.up?.grant(end - start);\n",
     replace: "",
   }),
   defect("versions of protobuf events are not found", ["ends"], {
@@ -334,7 +334,7 @@ const ofSilences: readonly WatchDefect[] = [
   }),
   defect("attempts that met the silence of all are counted", ["carried"], {
     file: "proxy/request/exchange.ts",
-    find: "if (backends.areAllSilent) this.legs.forgive(Number.POSITIVE_INFINITY);",
+    find: "if (backends.areAllSilent) this.attempts.forgive(Number.POSITIVE_INFINITY);",
     replace: "",
   }),
   defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {
@@ -352,7 +352,7 @@ const ofProgress: readonly WatchDefect[] = [
     mutations: [
       {
         file: "watch/detectors/bookmark-refresh.ts",
-        find: "const version = this.#progress.versionFor(refresh, leg.backend);",
+        find: "const version = this.#progress.versionFor(refresh, attempt.backend);",
         replace: 'const version = "";',
       },
     ],

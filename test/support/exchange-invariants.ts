@@ -2,17 +2,18 @@ import type { Exchange } from "../../src/proxy/request/exchange.ts";
 
 /** What holds between the fields of an exchange, in each state (the doc comment of exchange.ts). */
 const invariants: Readonly<Record<string, (exchange: Exchange) => boolean>> = {
-  "in placing no attempt is under way": ({ state, legs }) =>
-    state !== "placing" || (legs.first === undefined && !legs.hasTwo),
-  "in asking there is an attempt": ({ state, legs }) => state !== "asking" || legs.first !== undefined,
+  "in placing no attempt is under way": ({ state, attempts }) =>
+    state !== "placing" || (attempts.first === undefined && !attempts.hasTwo),
+  "in asking there is an attempt": ({ state, attempts }) =>
+    state !== "asking" || attempts.first !== undefined,
   "before the answer there is no status": ({ state, status }) =>
     (state !== "placing" && state !== "asking") || status === 0,
-  "an answer that is relayed has one attempt": ({ state, legs }) =>
-    state !== "relaying" || (legs.first !== undefined && !legs.hasTwo),
+  "an answer that is relayed has one attempt": ({ state, attempts }) =>
+    state !== "relaying" || (attempts.first !== undefined && !attempts.hasTwo),
   "an answer that is relayed has a status": ({ state, status }) =>
     (state !== "relaying" && state !== "finishing") || status >= 200,
-  "in watching the session has the upstream streams": ({ state, status, legs, watch }) =>
-    state !== "watching" || (watch !== undefined && status === 200 && legs.first === undefined),
+  "in watching the session has the upstream streams": ({ state, status, attempts, watch }) =>
+    state !== "watching" || (watch !== undefined && status === 200 && attempts.first === undefined),
   "before watching there is no session": ({ state, watch }) =>
     state === "watching" || state === "finishing" || state === "ended" || watch === undefined,
 };

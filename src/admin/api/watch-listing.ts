@@ -36,7 +36,7 @@ function stateOf({ watch, isAnswered }: Exchange): string {
   if (!isAnswered) return "pending";
   if (watch === undefined) return "opaque";
   if (watch.merge.isHung) return "hung";
-  if (watch.leg === undefined) return "parked";
+  if (watch.attempt === undefined) return "parked";
   return watch.merge.stalledMs >= 0 ? "stale" : watch.progress.phase;
 }
 

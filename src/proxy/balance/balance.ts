@@ -89,14 +89,15 @@ export class Balance {
     const { client, watches } = seat;
     const { rebound } = client;
     if (rebound === undefined) return;
-    const isThere = client.backend === rebound && watches.every(({ leg }) => leg?.backend === rebound);
+    const isThere =
+      client.backend === rebound && watches.every(({ attempt }) => attempt?.backend === rebound);
     if (isThere || !shares.has(rebound)) client.rebound = undefined;
     else this.#send(seat);
   }
 
   #send({ client, watches }: Seat): void {
     for (const watch of watches)
-      if (watch.leg?.backend !== client.rebound) this.#parts.migrations.leave(watch, "rebalance");
+      if (watch.attempt?.backend !== client.rebound) this.#parts.migrations.leave(watch, "rebalance");
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * HTTP/1.1 heads as octets, for the one leg on which we speak it upstream (splice.ts): the request's is written, the
+ * HTTP/1.1 heads as octets, for the one attempt on which we speak it upstream (splice.ts): the request's is written, the
  * answer's is read. Pure, and stricter than any parser that a client may use: what two parsers could read in two ways
  * is refused (A37).
  */

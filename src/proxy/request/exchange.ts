@@ -45,14 +45,14 @@ import { dropsOf } from "../identity/identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
 import type { Loops, Replay } from "../observe/loops.ts";
 import type { Recall } from "../observe/time-travel.ts";
+import type { Attempt, AttemptOwner } from "../upstream/attempt.ts";
 import { elsewhere } from "../upstream/choose.ts";
 import { growWindow } from "../upstream/grow-window.ts";
-import type { Leg, LegOwner } from "../upstream/leg.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { isRefusal, isShort, isShutdown, Refusal } from "../upstream/refusal.ts";
+import { Attempts } from "./attempts.ts";
 import type { Hold } from "./hold.ts";
-import { Legs } from "./legs.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered } from "./lost-attempt.ts";
 import { RequestBody } from "./request-body.ts";
 import { respond } from "./respond.ts";
@@ -74,8 +74,8 @@ export type ExchangeParts = {
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   /** `Hedges` implements it. */
   readonly hedges: {
-    suspected(exchange: Exchange, leg: Leg): void;
-    answered(exchange: Exchange, status: number, leg: Leg, rest: Leg | undefined): void;
+    suspected(exchange: Exchange, attempt: Attempt): void;
+    answered(exchange: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void;
     otherFor(exchange: Exchange): string | undefined;
   };
   /** `OriginAsks` implements it. */
@@ -109,12 +109,12 @@ const noWait = (): void => {};
 
 const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 
-export class Exchange implements SideOwner, LegOwner, WatchHost {
+export class Exchange implements SideOwner, AttemptOwner, WatchHost {
   readonly #parts: ExchangeParts;
   readonly order: Order;
   readonly down: Side;
   /** Invariant: it has a first attempt exactly in `asking`, `relaying` and `finishing`; the session of a watch has its own. */
-  readonly legs: Legs;
+  readonly attempts: Attempts;
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
@@ -153,7 +153,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.#asked = request.asked;
     this.#recall = request.recall;
     this.headBytes = request.headBytes;
-    this.legs = new Legs(this, request.avoided);
+    this.attempts = new Attempts(this, request.avoided);
     this.#body = request.order.isBodiless ? undefined : new RequestBody(parts.buffered);
   }
 
@@ -186,23 +186,24 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   get queuedBytes(): number {
     const { merge } = this.#watch ?? {};
     return (
-      this.down.queuedBytes + this.legs.queuedBytes + (merge?.heldBytes ?? 0) + (this.#body?.length ?? 0)
+      this.down.queuedBytes + this.attempts.queuedBytes + (merge?.heldBytes ?? 0) + (this.#body?.length ?? 0)
     );
   }
 
   get backend(): string {
-    return this.legs.backend;
+    return this.attempts.backend;
   }
 
   /** True if nothing is answered and every backend that has the request is suspect. */
   get isDoubted(): boolean {
-    return !this.isAnswered && this.legs.isDoubted;
+    return !this.isAnswered && this.attempts.isDoubted;
   }
 
   /** For tests and logs: no path, since a query may hold a token. */
   toString(): string {
     const { verb, auditId } = this.order;
-    const tried = this.legs.tried.length === 0 ? "" : `, asked in vain: ${this.legs.tried.join(", ")}`;
+    const tried =
+      this.attempts.tried.length === 0 ? "" : `, asked in vain: ${this.attempts.tried.join(", ")}`;
     return `${verb} ${auditId} ${this.#state} ${this.#status} ${this.backend}${tried}`;
   }
 
@@ -218,7 +219,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       if (refusal?.code === "unauthenticated") this.order.client.sendAway();
     } catch (error) {
       // An attempt may be under way already, and no stream of the client could end it.
-      this.legFaulted(error);
+      this.attemptFaulted(error);
     }
   }
 
@@ -238,8 +239,8 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
-    const { mayHaveRun } = this.legs;
-    this.legs.cancel(isAnswered);
+    const { mayHaveRun } = this.attempts;
+    this.attempts.cancel(isAnswered);
     // An HTTP/1.1 connection that stays open keeps its last request's head in memory, and memory may be why it is cut.
     if (!isAnswered) this.down.closeAfter?.();
     if (isAnswered) this.#resetDown(lost);
@@ -264,7 +265,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   }
 
   #resetDown(code: number): void {
-    this.down.reset(honestCode(code, this.isAnswered || this.legs.mayHaveRun));
+    this.down.reset(honestCode(code, this.isAnswered || this.attempts.mayHaveRun));
     this.#end("backend-gone");
   }
 
@@ -295,11 +296,11 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     const { client } = this.order;
     if (backends.areAllSilent) return this.#hold(noneAnswers);
     const loads = (name: string): number => pools.weightOf(name);
-    const backend = this.legs.nextBackend({ views: backends.views, loads, bound: client.backend });
+    const backend = this.attempts.nextBackend({ views: backends.views, loads, bound: client.backend });
     if (backend instanceof Failure) return this.#hold(backend);
     client.bind(backend);
     this.#state = "asking";
-    this.legs.ask(backend).dial(pools);
+    this.attempts.ask(backend).dial(pools);
   }
 
   /** False if the request waits for a place among those of unproven bearers and is placed later, or was refused one. */
@@ -345,15 +346,15 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   #replace(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
-    const { legs, order } = this;
+    const { attempts, order } = this;
     // Attempts that met the silence of all backends are not counted, and neither is a GOAWAY: each 401 brings one,
     // for all clients of its connection.
     const since = Math.max(order.at, this.#placedAt);
-    if (isSentAway && legs.isSpent && clock.now() - since < limits.sentAwayMs) legs.forgive(1);
-    if (backends.areAllSilent || !legs.isSpent) return this.#place();
+    if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forgive(1);
+    if (backends.areAllSilent || !attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
     // Its client may send it again: 503 says when, and a watch is not relisted (watch.md §5.1).
-    const message = `Asked ${legs.tried.join(", ")} in vain: ${failure.message}`;
+    const message = `Asked ${attempts.tried.join(", ")} in vain: ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
 
@@ -364,14 +365,14 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     const drops = dropsOf(this.order.client.identity, this.order.vouched);
     const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
     this.#body?.endWith(said);
-    this.legs.first?.up?.sendHeaders(said, true);
+    this.attempts.first?.up?.sendHeaders(said, true);
     this.#endIfOver();
   }
 
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const body = this.#body;
     if (endStream && body !== undefined) body.isOver = true;
-    const up = this.legs.first?.up;
+    const up = this.attempts.first?.up;
     if (this.isEnded) {
       this.down.grant(end - start);
     } else if (up === undefined) {
@@ -386,7 +387,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   /** The client gave up. */
   reset(): void {
     if (this.isEnded) return;
-    this.legs.cancel(this.isAnswered);
+    this.attempts.cancel(this.isAnswered);
     this.#end("client-gone");
   }
 
@@ -394,10 +395,10 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     this.#sentBytes += count;
     if (this.tally !== undefined) this.tally.bytes += count;
     const granted = this.#watch?.settle(count) ?? count;
-    const leg = this.#watch?.leg ?? this.legs.first;
-    if (leg?.up === undefined) return;
-    if (granted > 0) leg.up.grant(granted);
-    this.#delivered = growWindow(leg.up, leg, this.#delivered + count, this.#parts.buffered.isTight);
+    const attempt = this.#watch?.attempt ?? this.attempts.first;
+    if (attempt?.up === undefined) return;
+    if (granted > 0) attempt.up.grant(granted);
+    this.#delivered = growWindow(attempt.up, attempt, this.#delivered + count, this.#parts.buffered.isTight);
   }
 
   // --- what its attempts report ---
@@ -414,70 +415,70 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, order.client);
   }
 
-  legOpened(_leg: Leg, up: Side): void {
+  attemptOpened(_leg: Attempt, up: Side): void {
     this.#body?.sendTo(up);
   }
 
   /** Nothing was sent. */
-  legRefused(leg: Leg, failure: Failure): void {
-    if (!this.#goesOnWithout(leg)) this.#replace(failure);
+  attemptRefused(attempt: Attempt, failure: Failure): void {
+    if (!this.#goesOnWithout(attempt)) this.#replace(failure);
   }
 
-  legHeaders(leg: Leg, fields: Field[], end: boolean): void {
+  attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
     if (this.isEnded) return;
-    if (leg.refusal !== undefined) {
-      leg.refusal.endWith(fields);
-      return this.#relayIfWhole(leg);
+    if (attempt.refusal !== undefined) {
+      attempt.refusal.endWith(fields);
+      return this.#relayIfWhole(attempt);
     }
-    this.#relayHead(leg);
+    this.#relayHead(attempt);
     if (this.isAnswered) this.#sendHead(fields, end);
-    else this.#takeHead(leg, fields, end);
+    else this.#takeHead(attempt, fields, end);
   }
 
-  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+  attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.isEnded) return;
-    if (leg.refusal !== undefined) {
-      leg.refusal.keep(bytes, start, end, endStream);
-      return this.#relayIfWhole(leg);
+    if (attempt.refusal !== undefined) {
+      attempt.refusal.keep(bytes, start, end, endStream);
+      return this.#relayIfWhole(attempt);
     }
-    this.#relayHead(leg);
+    this.#relayHead(attempt);
     if (endStream) this.#state = "finishing";
     this.down.sendData(bytes, start, end, endStream);
     if (endStream) this.#endIfOver();
   }
 
-  legSent(_leg: Leg, count: number): void {
+  attemptSent(_leg: Attempt, count: number): void {
     this.down.grant(count);
   }
 
-  legSuspected(leg: Leg): void {
+  attemptSuspected(attempt: Attempt): void {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
     // Attempts that met the silence of all backends prove nothing about any of them (D14).
-    if (backends.areAllSilent) this.legs.forgive(Number.POSITIVE_INFINITY);
-    hedges.suspected(this, leg);
+    if (backends.areAllSilent) this.attempts.forgive(Number.POSITIVE_INFINITY);
+    hedges.suspected(this, attempt);
   }
 
-  legPassed(leg: Leg): void {
-    if (!this.isEnded) this.#relayHead(leg);
+  attemptPassed(attempt: Attempt): void {
+    if (!this.isEnded) this.#relayHead(attempt);
   }
 
-  legFaulted(error: unknown): void {
+  attemptFaulted(error: unknown): void {
     faulted(this.#parts.journal, error);
     this.cut();
   }
 
-  legGone(leg: Leg, code: number): void {
+  attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
     // The backend ended the stream itself: what it had sent is the answer.
-    if (code !== lost) this.#relayHead(leg);
+    if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
-    if (this.#goesOnWithout(leg)) return;
-    if (!leg.isMalformed && this.#maySendAgain(code)) {
-      const isSentAway = code === errorCode.REFUSED_STREAM && leg.isConnectionRetiring;
-      return this.#replace(lostUnanswered(leg.backend), isSentAway);
+    if (this.#goesOnWithout(attempt)) return;
+    if (!attempt.isMalformed && this.#maySendAgain(code)) {
+      const isSentAway = code === errorCode.REFUSED_STREAM && attempt.isConnectionRetiring;
+      return this.#replace(lostUnanswered(attempt.backend), isSentAway);
     }
-    const failure = failureOfLost(leg, code, isRepeatable(this.order) || !this.legs.mayHaveRun);
+    const failure = failureOfLost(attempt, code, isRepeatable(this.order) || !this.attempts.mayHaveRun);
     if (failure === undefined) this.#resetDown(code);
     else this.#failed(failure);
   }
@@ -501,49 +502,49 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
 
   // --- the answer's head ---
 
-  #takeHead(leg: Leg, fields: Field[], end: boolean): void {
+  #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
       // The hedge's would be the second of its kind.
-      if (leg === this.legs.first) this.down.sendHeaders(fields, false);
-    } else if (!isRefusal(status) || !this.#holdsBack(leg, fields, end)) {
+      if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
+    } else if (!isRefusal(status) || !this.#holdsBack(attempt, fields, end)) {
       if (end || this.order.kind !== "plain" || !isRepeatable(this.order))
-        return this.#answer(leg, status, fields, end);
-      leg.keepHead(fields);
+        return this.#answer(attempt, status, fields, end);
+      attempt.keepHead(fields);
     }
   }
 
   /** Relays a head that was kept back, if there is one. */
-  #relayHead(leg: Leg): void {
-    const head = leg.takeHead();
-    if (head !== undefined) this.#answer(leg, Number(head[0]?.value), head, false);
+  #relayHead(attempt: Attempt): void {
+    const head = attempt.takeHead();
+    if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
   }
 
-  #answer(leg: Leg, status: number, fields: Field[], end: boolean): void {
-    const rest = this.legs.prefer(leg);
+  #answer(attempt: Attempt, status: number, fields: Field[], end: boolean): void {
+    const rest = this.attempts.prefer(attempt);
     this.#stopWaiting();
     this.#stopWaiting = noWait;
     this.#status = status;
     this.#state = "relaying";
     this.#body?.forget();
-    this.#account(leg, rest);
+    this.#account(attempt, rest);
     this.#sendHead(fields, end);
     if (this.order.kind !== "watch" || status !== 200 || end) return;
-    this.#watch = this.#watchOf(fields, leg);
+    this.#watch = this.#watchOf(fields, attempt);
     if (this.#watch === undefined) return;
     this.#state = "watching";
-    this.legs.handOver();
+    this.attempts.handOver();
     if (this.tally !== undefined) this.#watch.progress.countIn(this.tally);
   }
 
   /** What the answer says of the credential, of the client and of the backends that have the request. */
-  #account(leg: Leg, rest: Leg | undefined): void {
+  #account(attempt: Attempt, rest: Attempt | undefined): void {
     const status = this.#status;
     const { admission, hedges } = this.#parts;
     this.learnt(status);
     this.order.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
-    hedges.answered(this, status, leg, rest);
+    hedges.answered(this, status, attempt, rest);
     const recall = this.#recall;
     if (recall === undefined) return;
     recall.backend = this.backend;
@@ -567,67 +568,68 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   // --- an answer that is held, since another one may be better ---
 
   /** Keeps a refusal while the other attempt may do better; asks another backend if this one is shutting down. */
-  #holdsBack(leg: Leg, fields: Field[], end: boolean): boolean {
-    const rest = this.legs.otherThan(leg);
+  #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
+    const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && rest.refusal === undefined) {
-      leg.keepRefusal(new Refusal(fields, end, this.#parts.buffered));
+      attempt.keepRefusal(new Refusal(fields, end, this.#parts.buffered));
       this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => {
-        this.legs.settle();
+        this.attempts.settle();
         this.#relayRefusal();
       });
       return true;
     }
     if (this.#body?.isRepeatable === false) return false;
-    if (!this.#mayLeave(leg, fields)) return rest === undefined && this.#waitsForRest(leg, fields, end);
-    leg.cancel(true);
-    const message = `Backend ${leg.backend} is shutting down`;
-    if (!this.#goesOnWithout(leg)) this.#replace(new Failure("backend-refused", "backend", message));
+    if (!this.#mayLeave(attempt, fields))
+      return rest === undefined && this.#waitsForRest(attempt, fields, end);
+    attempt.cancel(true);
+    const message = `Backend ${attempt.backend} is shutting down`;
+    if (!this.#goesOnWithout(attempt)) this.#replace(new Failure("backend-refused", "backend", message));
     return true;
   }
 
   /** True if this is the refusal of a backend that is shutting down, and another one can be asked. */
-  #mayLeave(leg: Leg, refusal: readonly Field[]): boolean {
+  #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
     const { backends, hedges } = this.#parts;
-    const view = backends.views.find(({ name }) => name === leg.backend);
-    if (!isShutdown(refusal, leg.isConnectionRetiring || view?.state === "draining")) return false;
-    return this.legs.tried.length + 1 < limits.attempts && hedges.otherFor(this) !== undefined;
+    const view = backends.views.find(({ name }) => name === attempt.backend);
+    if (!isShutdown(refusal, attempt.isConnectionRetiring || view?.state === "draining")) return false;
+    return this.attempts.tried.length + 1 < limits.attempts && hedges.otherFor(this) !== undefined;
   }
 
   /** If the backend is lost in the middle of a short refusal, another one can be asked, since the client has seen nothing. */
-  #waitsForRest(leg: Leg, fields: Field[], end: boolean): boolean {
+  #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.order)) return false;
-    leg.keepRefusal(new Refusal(fields, false, this.#parts.buffered));
+    attempt.keepRefusal(new Refusal(fields, false, this.#parts.buffered));
     return true;
   }
 
-  #relayIfWhole(leg: Leg): void {
-    if (!this.legs.hasTwo && leg.refusal?.isWhole === true) this.#relayRefusal();
+  #relayIfWhole(attempt: Attempt): void {
+    if (!this.attempts.hasTwo && attempt.refusal?.isWhole === true) this.#relayRefusal();
   }
 
   /** One attempt is over. True if another one goes on in its place. */
-  #goesOnWithout(leg: Leg): boolean {
-    if (!this.legs.goesOnWithout(leg)) return false;
+  #goesOnWithout(attempt: Attempt): boolean {
+    if (!this.attempts.goesOnWithout(attempt)) return false;
     this.#relayRefusal();
     return true;
   }
 
   #relayRefusal(): void {
-    const leg = this.legs.first;
-    const refusal = leg?.takeRefusal();
-    if (leg === undefined || refusal === undefined) return;
+    const attempt = this.attempts.first;
+    const refusal = attempt?.takeRefusal();
+    if (attempt === undefined || refusal === undefined) return;
     refusal.tell({
       headers: (fields, end) =>
         this.isAnswered
           ? this.#sendHead(fields, end)
-          : this.#answer(leg, Number(fields[0]?.value), fields, end),
-      data: (body, end) => this.legData(leg, body, 0, body.length, end),
+          : this.#answer(attempt, Number(fields[0]?.value), fields, end),
+      data: (body, end) => this.attemptData(attempt, body, 0, body.length, end),
     });
   }
 
   // --- as a watch ---
 
   /** The session that carries the watch from here on; undefined if its events cannot be read. */
-  #watchOf(head: readonly Field[], leg: Leg): WatchSession | undefined {
+  #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originAsks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
@@ -637,7 +639,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
       return undefined;
     this.#replay = replays.answered(asked, this.order);
     asked.origin = originAsks.answered(this.#info, head);
-    const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, leg);
+    const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, attempt);
     originAsks.ask(this.#info, asked.origin, watch);
     return watch;
   }
@@ -649,7 +651,7 @@ export class Exchange implements SideOwner, LegOwner, WatchHost {
   /** All later requests of its client go there, so that the client never sees two caches in turn (k/k 59848). */
   goesOn(backend: string): void {
     this.order.client.follow(this.backend, backend);
-    this.legs.movedTo(backend);
+    this.attempts.movedTo(backend);
   }
 
   endsHere(isWhole: boolean): void {

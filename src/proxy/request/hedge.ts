@@ -10,8 +10,8 @@ import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { isFreshRead, isRepeatable } from "../context/order.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import { elsewhere } from "../upstream/choose.ts";
-import type { Leg } from "../upstream/leg.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -38,24 +38,24 @@ export class Hedges {
     this.#slowBudget = new TokenBucket(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
   }
 
-  /** One leg of an unanswered exchange waits for long, or is on an upstream connection or a backend that does not answer. */
-  suspected(exchange: Exchange, leg: Leg): void {
-    if (leg.up === undefined) this.#goElsewhere(exchange, leg);
-    else if (leg.isSlow && !leg.isSuspect) this.#askSlow(exchange, leg);
-    else if (isRepeatable(exchange.order) && exchange.isDoubted) this.#askTwice(exchange, leg);
+  /** One attempt of an unanswered exchange waits for long, or is on an upstream connection or a backend that does not answer. */
+  suspected(exchange: Exchange, attempt: Attempt): void {
+    if (attempt.up === undefined) this.#goElsewhere(exchange, attempt);
+    else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(exchange, attempt);
+    else if (isRepeatable(exchange.order) && exchange.isDoubted) this.#askTwice(exchange, attempt);
   }
 
   /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
-  answered({ order }: Exchange, status: number, leg: Leg, rest: Leg | undefined): void {
+  answered({ order }: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void {
     if (!order.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
     const now = clock.now();
-    const tookMs = leg.sinceSent(now);
-    pools.poolOf(leg.backend)?.reads.answered(tookMs);
+    const tookMs = attempt.sinceSent(now);
+    pools.poolOf(attempt.backend)?.reads.answered(tookMs);
     this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
     // Who may not read is told so without a look at what is there.
     if ((status >= 300 && status !== 404) || !isFreshRead(order)) return;
-    this.#proven(leg.backend);
+    this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#outdone(rest, now);
   }
 
@@ -65,12 +65,12 @@ export class Hedges {
   }
 
   /** Before its upstream connection's PING is missed it may lie in a hole of that upstream connection's own, which says nothing of its backend. */
-  #outdone(leg: Leg, now: number): void {
-    if (!leg.isOnAnsweringConnection) return;
-    const connections = this.#parts.pools.poolOf(leg.backend);
+  #outdone(attempt: Attempt, now: number): void {
+    if (!attempt.isOnAnsweringConnection) return;
+    const connections = this.#parts.pools.poolOf(attempt.backend);
     if (connections === undefined) return;
     const limitMs = connections.reads.patienceMs(connections.deadlines.suspectAfterMs);
-    this.#learn(leg.backend, connections.reads.outdone(leg.sinceSent(now), limitMs));
+    this.#learn(attempt.backend, connections.reads.outdone(attempt.sinceSent(now), limitMs));
   }
 
   #learn(backend: string, evidence: Evidence | undefined): void {
@@ -80,13 +80,13 @@ export class Hedges {
   /** Who is known to answer, and has not been asked yet. */
   otherFor(exchange: Exchange): string | undefined {
     const { backends, pools } = this.#parts;
-    return elsewhere(backends.views, (name) => pools.weightOf(name), exchange.legs.asked);
+    return elsewhere(backends.views, (name) => pools.weightOf(name), exchange.attempts.asked);
   }
 
   /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */
-  #goElsewhere(exchange: Exchange, leg: Leg): void {
-    const other = exchange.legs.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
-    if (other !== undefined) exchange.legs.move(leg, other).dial(this.#parts.pools);
+  #goElsewhere(exchange: Exchange, attempt: Attempt): void {
+    const other = exchange.attempts.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
+    if (other !== undefined) exchange.attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
   /**
@@ -94,31 +94,31 @@ export class Hedges {
    * of one object is asked elsewhere on the mere suspicion, and only one that no cache may answer: a large LIST is slow and
    * well, and costs whoever is asked as much.
    */
-  #askSlow(exchange: Exchange, leg: Leg): void {
+  #askSlow(exchange: Exchange, attempt: Attempt): void {
     if (!exchange.order.isOwn) return;
-    this.#parts.hasten(leg.backend);
-    if (exchange.legs.hasTwo || !isFreshRead(exchange.order)) return;
+    this.#parts.hasten(attempt.backend);
+    if (exchange.attempts.hasTwo || !isFreshRead(exchange.order)) return;
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;
-    exchange.legs.hedge(other).dial(this.#parts.pools);
+    exchange.attempts.hedge(other).dial(this.#parts.pools);
   }
 
   /**
    * On another upstream connection of the same backend first. Two upstream connections that fell silent are no accident (path MTU: each swallows the same
    * answer), so then another backend is asked, if there is one.
    */
-  #askTwice(exchange: Exchange, leg: Leg): void {
-    const isSuspect = this.#isSuspect(leg.backend);
+  #askTwice(exchange: Exchange, attempt: Attempt): void {
+    const isSuspect = this.#isSuspect(attempt.backend);
     // The hole may be under this upstream connection only; its client is used to this backend's cache (k/k 59848).
-    const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(leg.backend, leg.key);
-    const another = prompt === undefined || exchange.legs.hasTwo ? this.otherFor(exchange) : undefined;
+    const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
+    const another = prompt === undefined || exchange.attempts.hasTwo ? this.otherFor(exchange) : undefined;
     const own = another === undefined ? prompt : undefined;
     // With nobody else there: only its upstream connections are silent, and a fresh socket may not be.
-    const backend = another ?? (isSuspect ? undefined : leg.backend);
+    const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;
-    const hedge = exchange.legs.hedge(backend);
+    const hedge = exchange.attempts.hedge(backend);
     if (own === undefined) hedge.dial(this.#parts.pools);
     else hedge.ready(own);
   }

@@ -12,7 +12,7 @@ import { ListVersion } from "../../kube/list-version.ts";
 import { answerOf } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Order } from "../context/order.ts";
-import { Leg, type LegOwner } from "../upstream/leg.ts";
+import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 
@@ -36,16 +36,16 @@ export function listAs(
   question: ListQuestion,
   parts: ListAskParts & { readonly pools: PoolSet },
 ): void {
-  new ListAsk(watch, question, parts).leg.dial(parts.pools);
+  new ListAsk(watch, question, parts).attempt.dial(parts.pools);
 }
 
-export class ListAsk implements LegOwner {
+export class ListAsk implements AttemptOwner {
   readonly #watch: Asker;
   readonly #question: ListQuestion;
   readonly #parts: ListAskParts;
   readonly #at: number;
   readonly #stopWaiting: () => void;
-  readonly leg: Leg;
+  readonly attempt: Attempt;
   #status = 0;
   #reading: Pick<ListVersion, "feed" | "version"> | undefined;
   #isOver = false;
@@ -55,7 +55,7 @@ export class ListAsk implements LegOwner {
     this.#question = question;
     this.#parts = parts;
     this.#at = parts.clock.now();
-    this.leg = new Leg(question.backend, this);
+    this.attempt = new Attempt(question.backend, this);
     this.#stopWaiting = parts.clock.after(limits.progressAnswerMs, () => this.#end());
   }
 
@@ -67,7 +67,7 @@ export class ListAsk implements LegOwner {
     return this.#watch.poolKey();
   }
 
-  legHeaders(_leg: Leg, fields: Field[], end: boolean): void {
+  attemptHeaders(_leg: Attempt, fields: Field[], end: boolean): void {
     const { status, contentType, contentEncoding } = answerOf(fields);
     if (status < 200) return;
     this.#status = status;
@@ -76,27 +76,27 @@ export class ListAsk implements LegOwner {
     if (end || status !== 200) this.#end();
   }
 
-  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+  attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#isOver) return;
-    leg.up?.grant(end - start);
+    attempt.up?.grant(end - start);
     this.#reading?.feed(bytes, start, end, endStream);
     if (endStream || this.#reading?.version !== "") this.#end();
   }
 
-  legRefused(): void {
+  attemptRefused(): void {
     this.#end();
   }
 
-  legGone(): void {
+  attemptGone(): void {
     this.#end();
   }
 
   /** Its backend is in doubt: nothing is worth waiting for there. */
-  legSuspected(): void {
+  attemptSuspected(): void {
     this.#end();
   }
 
-  legFaulted(error: unknown): void {
+  attemptFaulted(error: unknown): void {
     faulted(this.#parts.journal, error);
     this.#end();
   }
@@ -105,7 +105,7 @@ export class ListAsk implements LegOwner {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopWaiting();
-    this.leg.cancel(this.#status > 0);
+    this.attempt.cancel(this.#status > 0);
     if (this.#status > 0) this.#watch.learnt(this.#status);
     const ms = this.#parts.clock.now() - this.#at;
     this.#question.tell({ status: this.#status, version: this.#reading?.version ?? "", ms });

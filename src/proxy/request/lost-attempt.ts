@@ -1,7 +1,7 @@
 /** What a client gets for an attempt that was lost. "Not processed" only if that is certain (D17): clients repeat writes after it. */
 import { Failure } from "../../base/failure.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
-import type { Leg } from "../upstream/leg.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 
 /** Node's client takes NO_ERROR and CANCEL for an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
@@ -37,7 +37,7 @@ export function lostUnanswered(backend: string): Failure {
 
 /** Undefined if the reset itself is relayed. `mayRunTwice`: the request is safe, or no backend has begun with it. */
 export function failureOfLost(
-  { backend, isMalformed }: Leg,
+  { backend, isMalformed }: Attempt,
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {

@@ -62,7 +62,7 @@ export class OriginAsks {
 
   #send({ group, version }: Api, origin: Origin, { watch, pauseMs }: Asker): void {
     const { clock } = this.#parts;
-    const backend = watch.leg?.backend;
+    const backend = watch.attempt?.backend;
     if (backend === undefined) return;
     this.#askedAt.set(origin, clock.now());
     const { merge } = watch;

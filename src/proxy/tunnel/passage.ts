@@ -39,7 +39,7 @@ export class Passage {
   }
 
   /**
-   * Both legs break off: TLS' own end is not ours to say, and a plain FIN might pass for the end of an answer. client-go
+   * Both attempts break off: TLS' own end is not ours to say, and a plain FIN might pass for the end of an answer. client-go
    * takes a reset for the end of its watch and asks again at once (apimachinery net.IsProbableEOF).
    */
   cut(reason: string): void {

@@ -1,7 +1,7 @@
 /**
  * Connections whose TLS is left to the backend: chosen once, by the server's name and by how many each backend has, and
  * joined until one side ends. They have no PING of their own, so they share their backend's verdict (D6): proven dead,
- * both legs are reset, and client-go is back elsewhere at once instead of after its own 45 s. A hole under one of them
+ * both attempts are reset, and client-go is back elsewhere at once instead of after its own 45 s. A hole under one of them
  * alone shows in the kernel's table (hung-tunnels.ts). Nobody is cut for being silent (D7).
  */
 import type { Socket } from "node:net";

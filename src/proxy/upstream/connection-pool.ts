@@ -87,7 +87,7 @@ export class ConnectionPool implements ConnectionOwner {
         connection.fail(
           new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`),
         ),
-      looked: () => this.#witness.tellLegs(),
+      looked: () => this.#witness.tellAttempts(),
       isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
       answersAgainAt: () => options.known().answersAgainAt,
       othersAnsweredAt: options.othersAnsweredAt,
@@ -153,7 +153,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** The backend as a whole was judged: its legs hear when that makes it suspect, and when it is so no more. */
+  /** The backend as a whole was judged: its attempts hear when that makes it suspect, and when it is so no more. */
   judged(isSuspect: boolean): void {
     this.#witness.judged(isSuspect);
     if (!isSuspect) return;

@@ -82,7 +82,7 @@ export class Connection implements WireOwner {
   #dialledAt: number;
   #isOpened = false;
   #isClosed = false;
-  /** Do its legs know that it takes nobody any more? */
+  /** Do its attempts know that it takes nobody any more? */
   #isLeft = false;
   /** We have sent GOAWAY before the backend did. */
   #hasYielded = false;
@@ -229,13 +229,13 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Tells legs that have waited for so long, and not for so much longer that they know. */
+  /** Tells attempts that have waited for so long, and not for so much longer that they know. */
   tellSlow(ms: number): void {
     const now = this.#options.clock.now();
-    for (const leg of this.#legs) {
-      leg.passed(this.#answeredPingAt);
-      const waitedMs = leg.sinceSent(now);
-      if (waitedMs >= ms && waitedMs < ms + limits.slowToldMs) leg.slowed();
+    for (const attempt of this.#attempts) {
+      attempt.passed(this.#answeredPingAt);
+      const waitedMs = attempt.sinceSent(now);
+      if (waitedMs >= ms && waitedMs < ms + limits.slowToldMs) attempt.slowed();
     }
   }
 
@@ -275,23 +275,23 @@ export class Connection implements WireOwner {
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
     this.#heardAt = Math.min(now, this.#heardAt + ms);
     if (this.isOpening) this.#dialledAt = Math.min(now, this.#dialledAt + ms);
-    for (const leg of this.#legs) leg.forgive(ms);
+    for (const attempt of this.#attempts) attempt.forgive(ms);
   }
 
-  /** Tells its legs that it does not answer, or that it answers again (D6). */
+  /** Tells its attempts that it does not answer, or that it answers again (D6). */
   doubt(isSuspect: boolean): void {
-    for (const leg of this.#legs) {
-      if (isSuspect) leg.suspected();
-      else leg.cleared();
+    for (const attempt of this.#attempts) {
+      if (isSuspect) attempt.suspected();
+      else attempt.cleared();
     }
   }
 
-  /** Tells its legs that they may go elsewhere while there is time. */
+  /** Tells its attempts that they may go elsewhere while there is time. */
   leave(): void {
-    for (const leg of this.#legs) leg.leaving();
+    for (const attempt of this.#attempts) attempt.leaving();
   }
 
-  get #legs(): readonly ConnectionUser[] {
+  get #attempts(): readonly ConnectionUser[] {
     return this.#session.streams.map(({ owner }) => owner).filter(isConnectionUser);
   }
 

@@ -1,5 +1,5 @@
 /**
- * What one backend's upstream connections say about it, all of them together: to health as evidence, and to the legs on them, which may
+ * What one backend's upstream connections say about it, all of them together: to health as evidence, and to the attempts on them, which may
  * ask elsewhere meanwhile. One upstream connection's silence may be that upstream connection's own; one that answers speaks for its backend (D6).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -51,7 +51,7 @@ export class Witness {
     this.#isDismissed = true;
   }
 
-  /** The backend as a whole was judged: its legs hear when that makes it suspect, and when it is so no more. */
+  /** The backend as a whole was judged: its attempts hear when that makes it suspect, and when it is so no more. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isSuspect) return;
     this.#isSuspect = isSuspect;
@@ -116,7 +116,7 @@ export class Witness {
   }
 
   /** Only now is it known which upstream connections are silent: none of those is to be asked instead. */
-  tellLegs(): void {
+  tellAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());
     const slowMs = reads.patienceMs(deadlines().suspectAfterMs);

@@ -94,7 +94,7 @@ export class BookmarkRefresher {
     const { clock, exchanges } = this.#parts;
     const watches: WatchSession[] = [];
     const look = ({ watch, isEnded }: Exchange): void => {
-      if (watch === undefined || isEnded || watch.leg?.backend === backend) return;
+      if (watch === undefined || isEnded || watch.attempt?.backend === backend) return;
       if (isMeant(watch)) watches.push(watch);
     };
     inSlices(clock, exchanges.live, look, () => found(watches));
@@ -135,12 +135,12 @@ export class BookmarkRefresher {
 
   #refresh(refresh: BookmarkRefresh): boolean {
     const { watch, since } = refresh;
-    const { leg, merge } = watch;
-    if (leg === undefined || !watch.mayHedge || !merge.isOlderThan(since, undefined)) return false;
-    const version = this.#progress.versionFor(refresh, leg.backend);
+    const { attempt, merge } = watch;
+    if (attempt === undefined || !watch.mayHedge || !merge.isOlderThan(since, undefined)) return false;
+    const version = this.#progress.versionFor(refresh, attempt.backend);
     if (version === undefined || !merge.isOlderThan(since, version)) return false;
     this.#parts.migrations.refresh(watch);
-    this.#progress.refreshed(watch, leg.backend);
+    this.#progress.refreshed(watch, attempt.backend);
     return true;
   }
 }

@@ -15,7 +15,7 @@ function look({ watch, isEnded }: Exchange): void {
   try {
     watch.look();
   } catch (error) {
-    watch.legFaulted(error);
+    watch.attemptFaulted(error);
   }
 }
 

@@ -87,7 +87,7 @@ export class LaggingCacheDetector {
     const names = others.filter(({ resource }) => resource === cache.resource).map(({ backend }) => backend);
     const hedge = (): void =>
       this.#walk(cache, (watch) => {
-        if (watch.leg?.backend === cache.backend) migrations.hedgeElsewhere(watch, names);
+        if (watch.attempt?.backend === cache.backend) migrations.hedgeElsewhere(watch, names);
       });
     if (this.#hedged.has(name)) return hedge();
     // Is there a watch that would have shown it?
@@ -122,8 +122,8 @@ export class LaggingCacheDetector {
     // Suspect by now: it did not lag for a moment only, and the loss of its connections decides what its watches do.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < limits.lagMomentMs) this.#pauses.set(name, now + limits.lagPauseMs);
-    inSlices(clock, migrations.watches.of(hedged.resource), ({ leg }) => {
-      if (leg?.backend === backend && !leg.isSuspect) leg.cleared();
+    inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {
+      if (attempt?.backend === backend && !attempt.isSuspect) attempt.cleared();
     });
   }
 }

@@ -189,8 +189,8 @@ export class ProgressRequests {
       this.#parts.clock,
       refreshed,
       (watch) => {
-        const { leg, merge, mayHedge } = watch;
-        if (leg?.backend === backend && mayHedge && merge.isBehind(version)) left.push(watch);
+        const { attempt, merge, mayHedge } = watch;
+        if (attempt?.backend === backend && mayHedge && merge.isBehind(version)) left.push(watch);
       },
       () => this.#askFor(fact, left, version),
     );

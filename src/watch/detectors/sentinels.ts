@@ -117,7 +117,7 @@ export class Sentinels {
 
   #stands(post: Post, watch: WatchSession, now: number): boolean {
     const { merge } = watch;
-    if (!merge.isPosted || merge.other?.leg.backend !== post.backend) return false;
+    if (!merge.isPosted || merge.other?.attempt.backend !== post.backend) return false;
     if (merge.other.isAccepted && !post.isTaken) this.#taken(post, merge.resource);
     // One that does not answer is asked elsewhere, like any other that waits for its next leg.
     const isWaitedFor = post.isTaken || now - post.askedAt < limits.resumeAnswerMs;
@@ -175,13 +175,13 @@ export class Sentinels {
   }
 
   #backendFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
-    const { leg, merge, mayHedge } = watch;
-    if (leg === undefined || merge.other !== undefined || !mayHedge || !ready.includes(leg.backend))
+    const { attempt, merge, mayHedge } = watch;
+    if (attempt === undefined || merge.other !== undefined || !mayHedge || !ready.includes(attempt.backend))
       return undefined;
     const cold = this.#coldFor(watch, post, ready);
     if (cold !== undefined) return cold;
     const { targets } = this.#parts.migrations;
-    const except = [leg.backend, ...post.pauses.keys(), ...targets.refusing(watch)];
+    const except = [attempt.backend, ...post.pauses.keys(), ...targets.refusing(watch)];
     const others = ready.filter((name) => !except.includes(name));
     const stalled = targets.stalled(watch);
     return others.find((name) => !stalled.includes(name)) ?? others[0];
@@ -190,14 +190,14 @@ export class Sentinels {
   /** A ready backend that has not been asked for this resource since it came back. */
   #coldFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
-    const { leg, merge } = watch;
+    const { attempt, merge } = watch;
     const refusing = migrations.targets.refusing(watch);
     // Of more resources than are compared nothing is remembered.
-    if (leg === undefined || !caches.knows(leg.backend, merge.resource)) return undefined;
+    if (attempt === undefined || !caches.knows(attempt.backend, merge.resource)) return undefined;
     return ready.find(
       (name) =>
-        name !== leg.backend &&
-        name !== merge.other?.leg.backend &&
+        name !== attempt.backend &&
+        name !== merge.other?.attempt.backend &&
         !post.pauses.has(name) &&
         !refusing.includes(name) &&
         !caches.knows(name, merge.resource),

@@ -9,8 +9,8 @@ import { inSlices, stop } from "../../base/slices.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
-import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
 import { AnomalyLog } from "../session/anomaly-log.ts";
@@ -80,7 +80,7 @@ export class Migrations {
 
   /** From now on the leg shows how far its backend has come: not of another server's resource. */
   follow(stream: WatchStream, { origin, resource, isWhole, scope }: WatchContext): void {
-    const { backend } = stream.leg;
+    const { backend } = stream.attempt;
     if (origin.isForeign) return;
     const shown = scope === "" ? undefined : this.caches.ofScope(backend, scope);
     stream.join(this.caches.of(backend, resource), isWhole, shown);
@@ -106,18 +106,20 @@ export class Migrations {
   }
 
   /** Its leg is on an upstream connection, or a backend, that does not answer. Told again at every tick. */
-  hedge(watch: WatchSession, leg: Leg): void {
+  hedge(watch: WatchSession, attempt: Attempt): void {
     // Most of a mass wait for their turn, and are told again: to find out where they would go costs more than that.
     if (!this.#pace.isOpen) return;
     if (!watch.mayHedge) return;
-    const isDoubtful = this.targets.isDoubtful(leg.backend);
+    const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
-      : this.#parts.pools.promptConnection(leg.backend, watch.poolKey());
+      : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
     // The hole may be under this upstream connection only: where nobody else answers, a new one to the same backend is dialled.
-    const last = isDoubtful ? undefined : leg.backend;
+    const last = isDoubtful ? undefined : attempt.backend;
     const backend =
-      connection === undefined ? (this.targets.elsewhereFor(watch, [leg.backend]) ?? last) : leg.backend;
+      connection === undefined
+        ? (this.targets.elsewhereFor(watch, [attempt.backend]) ?? last)
+        : attempt.backend;
     if (backend === undefined || !this.#pace.take()) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), connection);
@@ -125,10 +127,10 @@ export class Migrations {
 
   /** Its leg's upstream connection answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
-    const { leg } = watch;
+    const { attempt } = watch;
     if (watch.heeds(others)) return;
-    if (!this.#pace.isOpen || leg === undefined || !watch.mayHedge) return;
-    const backend = this.targets.elsewhereFor(watch, [leg.backend, ...others]);
+    if (!this.#pace.isOpen || attempt === undefined || !watch.mayHedge) return;
+    const backend = this.targets.elsewhereFor(watch, [attempt.backend, ...others]);
     if (backend === undefined || !this.#pace.take()) return;
     this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), undefined);
@@ -154,11 +156,11 @@ export class Migrations {
 
   /** It is asked for once more where it is, for a bookmark; bookmark-refresh.ts says when. */
   refresh(watch: WatchSession): void {
-    const { leg, merge } = watch;
-    if (leg === undefined || merge.other !== undefined || !watch.mayHedge) return;
-    if (this.targets.isDoubtful(leg.backend) || !merge.mayBeRefreshed) return;
+    const { attempt, merge } = watch;
+    if (attempt === undefined || merge.other !== undefined || !watch.mayHedge) return;
+    if (this.targets.isDoubtful(attempt.backend) || !merge.mayBeRefreshed) return;
     this.refreshes += 1;
-    this.#send(watch.ask(leg.backend, "refreshed"), undefined);
+    this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
   }
 
   /** The watch is the sentinel of its resource: `backend` is asked for it as well, for as long as it answers (sentinels.ts). */
@@ -245,7 +247,7 @@ export class Migrations {
     try {
       run();
     } catch (error) {
-      watch.legFaulted(error);
+      watch.attemptFaulted(error);
     }
   }
 
@@ -254,10 +256,10 @@ export class Migrations {
   }
 
   #migrateNow(watch: WatchSession): void {
-    const { leg, mayHedge, merge } = watch;
-    if (leg === undefined || merge.stalledMs < 0) return;
+    const { attempt, mayHedge, merge } = watch;
+    if (attempt === undefined || merge.stalledMs < 0) return;
     if (merge.hasCompany) return watch.promote("stale");
-    const backend = mayHedge ? this.targets.better(watch, leg.backend) : undefined;
+    const backend = mayHedge ? this.targets.better(watch, attempt.backend) : undefined;
     if (backend !== undefined) this.#send(watch.ask(backend, "stale"), undefined);
   }
 
@@ -308,24 +310,24 @@ export class Migrations {
     if (next === undefined) return;
     const [watch, reason] = next;
     this.#leaving.delete(watch);
-    const { leg } = watch;
+    const { attempt } = watch;
     // One that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
-    if (leg === undefined || !(watch.mayHedge || watch.merge.isSentinel)) return;
+    if (attempt === undefined || !(watch.mayHedge || watch.merge.isSentinel)) return;
     this.#contain(watch, () => {
-      if (!this.#mayLeave(watch, leg, reason)) return;
+      if (!this.#mayLeave(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
-      else if (watch.mayHedge) this.#leave(watch, leg.backend, reason);
+      else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });
   }
 
   /** Is it still so? */
-  #mayLeave(watch: WatchSession, leg: Leg, reason: LeaveReason): boolean {
+  #mayLeave(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
     const { rebound } = watch.client;
     const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
     if (reason === "rebalance")
-      return rebound !== leg.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
+      return rebound !== attempt.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
     if (reason === "operator") return true;
-    return reason === "draining" ? this.targets.isLeaving(leg) : watch.merge.isHung;
+    return reason === "draining" ? this.targets.isLeaving(attempt) : watch.merge.isHung;
   }
 
   #leave(watch: WatchSession, from: string, reason: LeaveReason): void {
@@ -343,9 +345,9 @@ export class Migrations {
   #isPostedWell({ merge, client }: WatchSession, reason: LeaveReason): boolean {
     const { other, isSentinel, isOtherSettled } = merge;
     if (!isSentinel || !isOtherSettled || other === undefined || !merge.hasCompany) return false;
-    const { backend } = other.leg;
+    const { backend } = other.attempt;
     if (reason === "rebalance") return backend === client.rebound;
-    return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(other.leg);
+    return this.targets.stateOf(backend) === "ready" && !this.targets.isLeaving(other.attempt);
   }
 
   #stayForNow(watch: WatchSession): void {
@@ -353,9 +355,9 @@ export class Migrations {
     this.leaveLater(watch);
   }
 
-  #send(leg: Leg | undefined, connection: Connection | undefined): void {
-    if (leg === undefined) return;
-    if (connection === undefined) leg.dial(this.#parts.pools);
-    else leg.ready(connection);
+  #send(attempt: Attempt | undefined, connection: Connection | undefined): void {
+    if (attempt === undefined) return;
+    if (connection === undefined) attempt.dial(this.#parts.pools);
+    else attempt.ready(connection);
   }
 }

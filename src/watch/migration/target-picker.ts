@@ -4,8 +4,8 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
-import type { Leg } from "../../proxy/upstream/leg.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
@@ -20,7 +20,7 @@ export type TargetPickerParts = {
 /** What is looked at of a watch: whose it is, what it has, and from which version it would go on. */
 export type Seeker = {
   readonly client: { readonly backend: string | undefined };
-  readonly leg: Leg | undefined;
+  readonly attempt: Attempt | undefined;
   readonly merge: { readonly resource: string; readonly isRepeating: boolean };
   readonly progress: { readonly resumeVersion: string | undefined };
   poolKey(): PoolKey;
@@ -61,23 +61,25 @@ export class TargetPicker {
 
   /** Its backend stands still. Does another one go on, to which its client would come? */
   mayEnd(seeker: Seeker): boolean {
-    return this.better(seeker, seeker.leg?.backend ?? "") !== undefined;
+    return this.better(seeker, seeker.attempt?.backend ?? "") !== undefined;
   }
 
   /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
-  isInVain(seeker: Seeker, leg: Leg): boolean {
+  isInVain(seeker: Seeker, attempt: Attempt): boolean {
     // One that waits for an upstream connection, as all do in a mass move, is better off nowhere else while its backend is well.
-    if (leg.up === undefined && !this.isDoubtful(leg.backend)) return false;
-    if (seeker.leg !== undefined || this.elsewhereFor(seeker, [leg.backend]) !== undefined) return true;
+    if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
+    if (seeker.attempt !== undefined || this.elsewhereFor(seeker, [attempt.backend]) !== undefined)
+      return true;
     // The only one left is waited for, unless another of its upstream connections answers.
     const { pools } = this.#parts;
     return (
-      !this.isDoubtful(leg.backend) && pools.promptConnection(leg.backend, seeker.poolKey()) !== undefined
+      !this.isDoubtful(attempt.backend) &&
+      pools.promptConnection(attempt.backend, seeker.poolKey()) !== undefined
     );
   }
 
   /** It was asked, and nobody else can be. */
-  isAlone(seeker: Seeker, { backend, up }: Leg): boolean {
+  isAlone(seeker: Seeker, { backend, up }: Attempt): boolean {
     return up !== undefined && this.elsewhereFor(seeker, [backend]) === undefined;
   }
 
@@ -88,9 +90,9 @@ export class TargetPicker {
   }
 
   /** Is it known why this leg's backend ends its streams? */
-  isLeaving(leg: Leg): boolean {
-    const state = this.stateOf(leg.backend);
-    return leg.isConnectionRetiring || state === "draining" || state === undefined;
+  isLeaving(attempt: Attempt): boolean {
+    const state = this.stateOf(attempt.backend);
+    return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
   /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */

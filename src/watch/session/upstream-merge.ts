@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Order } from "../../proxy/context/order.ts";
-import type { Leg } from "../../proxy/upstream/leg.ts";
+import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { LagSuspicion } from "../progress/cache-progress.ts";
 import { isHung, isRewound, wouldShow } from "../progress/coverage.ts";
@@ -47,9 +47,9 @@ export class UpstreamMerge implements EventTaker {
     this.#parts = parts;
   }
 
-  of(leg: Leg): WatchStream | undefined {
-    if (this.first?.leg === leg) return this.first;
-    return this.other?.leg === leg ? this.other : undefined;
+  of(attempt: Attempt): WatchStream | undefined {
+    if (this.first?.attempt === attempt) return this.first;
+    return this.other?.attempt === attempt ? this.other : undefined;
   }
 
   get heldBytes(): number {
@@ -108,9 +108,9 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /** What is known when a leg is over. */
-  ending(leg: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
+  ending(attempt: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
     const { progress, retry, writer } = this.#parts;
-    const how = { ...leg, isRepeated: retry.hasEndedInVain, isBlocked: writer.isBlocked };
+    const how = { ...attempt, isRepeated: retry.hasEndedInVain, isBlocked: writer.isBlocked };
     return endingOf(progress, this.times, how);
   }
 
@@ -169,9 +169,9 @@ export class UpstreamMerge implements EventTaker {
       anomalies.hung(this.#sourceOf(this.first), clock.now() - progress.lastEventAt);
   }
 
-  #sourceOf({ leg }: WatchStream): AnomalySource {
+  #sourceOf({ attempt }: WatchStream): AnomalySource {
     const { order, asked } = this.#parts;
-    return { order, resource: asked.resource, backend: leg.backend };
+    return { order, resource: asked.resource, backend: attempt.backend };
   }
 
   /** The version that its client asked from. */
@@ -218,28 +218,33 @@ export class UpstreamMerge implements EventTaker {
     const { progress, writer, clock, asked } = this.#parts;
     const hasState =
       progress.phase === "live" || (progress.phase === "opening" && asked.request.start === "exact");
-    const leg = this.#witnesses.find(({ scopeCache }) => scopeCache === suspicion.cache);
-    if (leg === undefined || !hasState || writer.isBlocked) return false;
-    const coverage = { from: leg.reading.from, since: leg.acceptedAt, isWhole: true, hasBookmarks: false };
+    const attempt = this.#witnesses.find(({ scopeCache }) => scopeCache === suspicion.cache);
+    if (attempt === undefined || !hasState || writer.isBlocked) return false;
+    const coverage = {
+      from: attempt.reading.from,
+      since: attempt.acceptedAt,
+      isWhole: true,
+      hasBookmarks: false,
+    };
     return wouldShow(coverage, suspicion, clock.now(), afterMs);
   }
 
   /** Does a leg show that its backend has not what others have shown? */
   testifies(suspicion: LagSuspicion): boolean {
     const { asked, progress, writer } = this.#parts;
-    const leg = this.#witnesses.find(({ cache }) => cache === suspicion.cache);
-    if (leg === undefined || progress.phase === "opaque" || writer.isBlocked) return false;
+    const attempt = this.#witnesses.find(({ cache }) => cache === suspicion.cache);
+    if (attempt === undefined || progress.phase === "opaque" || writer.isBlocked) return false;
     const { isWhole, isInjected, isRepeating, request } = asked;
     // Those that its client did not want it has since it moved, or if they could be asked for at once.
-    const hasOurs = isInjected && (leg.reading.isOurs || request.start === "exact");
+    const hasOurs = isInjected && (attempt.reading.isOurs || request.start === "exact");
     const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
-    const coverage = { from: leg.reading.from, since: leg.acceptedAt, isWhole, hasBookmarks };
+    const coverage = { from: attempt.reading.from, since: attempt.acceptedAt, isWhole, hasBookmarks };
     return wouldShow(coverage, suspicion, this.#parts.clock.now());
   }
 
   /** The legs by which a backend's cache is judged: the first, and a sentinel's second. */
   get #witnesses(): readonly WatchStream[] {
-    return [this.first, this.isSentinel ? this.other : undefined].filter((leg) => leg !== undefined);
+    return [this.first, this.isSentinel ? this.other : undefined].filter((attempt) => attempt !== undefined);
   }
 
   /** The other is the first from now on. What it has shown that the first had not goes on; false if that does not fit. */
@@ -354,7 +359,7 @@ export class UpstreamMerge implements EventTaker {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
     if (isProof && this.first !== undefined && this.other !== undefined)
-      anomalies.unlike(this.#sourceOf(this.first), this.other.leg.backend, version);
+      anomalies.unlike(this.#sourceOf(this.first), this.other.attempt.backend, version);
   }
 
   /** A bookmark that only we asked for is news as well: it proves more than was known (watch.md §5.2). */
@@ -380,7 +385,7 @@ export class UpstreamMerge implements EventTaker {
     // Of two legs nobody knows whose octets leave, so theirs are granted at once: who reads slowly has no two for long.
     if (this.isMerged) {
       this.#parts.writer.prepaid(end - start);
-      this.#read?.leg.up?.grant(end - start);
+      this.#read?.attempt.up?.grant(end - start);
     }
     this.#parts.writer.send(bytes, start, end);
   }

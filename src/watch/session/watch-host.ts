@@ -16,5 +16,5 @@ export type WatchHost = {
   /** Bytes that nobody understood broke off. */
   breaksOff(): void;
   /** A fault of ours, in telling one of its legs. */
-  legFaulted(error: unknown): void;
+  attemptFaulted(error: unknown): void;
 };

@@ -19,7 +19,7 @@ import {
 import type { Client } from "../../proxy/context/client.ts";
 import type { Order } from "../../proxy/context/order.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
-import { Leg, type LegOwner } from "../../proxy/upstream/leg.ts";
+import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
@@ -37,13 +37,13 @@ import { WatchStream } from "./watch-stream.ts";
 
 /** Which backends a watch may go to: `TargetPicker` implements it. */
 export type WatchTargets = {
-  isLeaving(leg: Leg): boolean;
+  isLeaving(attempt: Attempt): boolean;
   isDoubtful(backend: string): boolean;
   isServedNowhere(notServing: readonly string[]): boolean;
   isForgotten(watch: WatchSession): boolean;
   mayEnd(watch: WatchSession): boolean;
-  isInVain(watch: WatchSession, leg: Leg): boolean;
-  isAlone(watch: WatchSession, leg: Leg): boolean;
+  isInVain(watch: WatchSession, attempt: Attempt): boolean;
+  isAlone(watch: WatchSession, attempt: Attempt): boolean;
 };
 
 /** What decides when a watch moves, and counts it: `Migrations` implements it. */
@@ -60,7 +60,7 @@ export type WatchMigrations = {
   follow(stream: WatchStream, asked: WatchContext): void;
   /** Asks for the watch elsewhere, at the latest after `inMs`; the function that it returns cancels that. */
   resume(watch: WatchSession, inMs: number): () => void;
-  hedge(watch: WatchSession, leg: Leg): void;
+  hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
@@ -78,7 +78,7 @@ export type WatchParts = {
   readonly contentType: string;
 };
 
-export class WatchSession implements LegOwner {
+export class WatchSession implements AttemptOwner {
   readonly #parts: WatchParts;
   readonly progress: Progress;
   readonly #writer: ClientWriter;
@@ -87,7 +87,7 @@ export class WatchSession implements LegOwner {
   /** Invariants: `invariants` in watch-state.ts. Only `#become` writes it. */
   #state: WatchState = "streaming";
 
-  constructor(parts: WatchParts, leg: Leg) {
+  constructor(parts: WatchParts, attempt: Attempt) {
     const { host, migrations, buffered, asked } = parts;
     const { clock } = migrations;
     this.#parts = parts;
@@ -97,14 +97,14 @@ export class WatchSession implements LegOwner {
     const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
     const { anomalies } = migrations;
     this.merge = new UpstreamMerge({ ...shared, anomalies, order: host.order, session: this });
-    const first = new WatchStream(leg, this.merge, buffered);
+    const first = new WatchStream(attempt, this.merge, buffered);
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
     this.merge.first = first;
-    leg.owner = this;
+    attempt.owner = this;
     migrations.watches.add(this, asked);
     // It may have been told to go before it had an answer.
-    if (migrations.targets.isLeaving(leg)) migrations.leave(this, "draining");
+    if (migrations.targets.isLeaving(attempt)) migrations.leave(this, "draining");
   }
 
   // --- its state ---
@@ -116,7 +116,9 @@ export class WatchSession implements LegOwner {
   /** As logs, errors and the admin API show it: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
   toString(): string {
     const { first, other } = this.merge;
-    const backends = [first, other].flatMap((stream) => (stream === undefined ? [] : [stream.leg.backend]));
+    const backends = [first, other].flatMap((stream) =>
+      stream === undefined ? [] : [stream.attempt.backend],
+    );
     const { reason, from } = this.#retry;
     const at = backends.length > 0 ? ` at ${backends.join(" and ")}` : "";
     const why =
@@ -153,7 +155,7 @@ export class WatchSession implements LegOwner {
     if (this.#state !== "ended") this.#state = "ending";
     this.#retry.stop();
     this.merge.dropOther();
-    this.#parts.host.legFaulted(fault);
+    this.#parts.host.attemptFaulted(fault);
     return false;
   }
 
@@ -169,8 +171,8 @@ export class WatchSession implements LegOwner {
   // --- what its exchange asks of it ---
 
   /** Where its events come from. */
-  get leg(): Leg | undefined {
-    return this.merge.first?.leg;
+  get attempt(): Attempt | undefined {
+    return this.merge.first?.attempt;
   }
 
   /** `count` octets have left for the client; returns how many of them are to be granted. */
@@ -188,7 +190,7 @@ export class WatchSession implements LegOwner {
     const { migrations } = this.#parts;
     const { leftMs } = this.merge.times;
     if (leftMs !== undefined && leftMs < -limits.overdueMs) {
-      migrations.ended(this, "deadline_missed", this.leg?.backend ?? this.#retry.from);
+      migrations.ended(this, "deadline_missed", this.attempt?.backend ?? this.#retry.from);
       this.#endAtDeadline();
     } else if (this.merge.stalledMs >= 0) this.#leaveStalled();
     else if (this.merge.isRewound) this.#end("version_rollback");
@@ -231,8 +233,8 @@ export class WatchSession implements LegOwner {
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.merge;
-    if (other?.leg.backend === backend) this.#giveUp(other);
-    if (first?.leg.backend !== backend) return;
+    if (other?.attempt.backend === backend) this.#giveUp(other);
+    if (first?.attempt.backend !== backend) return;
     if (first.isOfHistory(version)) this.#parts.host.breaksOff();
     else this.#giveUp(first);
   }
@@ -283,17 +285,17 @@ export class WatchSession implements LegOwner {
   }
 
   /** The next leg, to be dialled. */
-  ask(backend: string, reason: AskReason): Leg | undefined {
+  ask(backend: string, reason: AskReason): Attempt | undefined {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
-    const leg = new Leg(backend, this);
-    const other = new WatchStream(leg, this.merge, this.#parts.buffered);
+    const attempt = new Attempt(backend, this);
+    const other = new WatchStream(attempt, this.merge, this.#parts.buffered);
     const { first } = this.merge;
     this.merge.other = other;
     this.merge.isPosted = reason === "sentinel";
     if (first === undefined) this.#await(other);
-    else this.#retry.begin(reason, first.leg.backend);
-    return leg;
+    else this.#retry.begin(reason, first.attempt.backend);
+    return attempt;
   }
 
   /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
@@ -316,66 +318,66 @@ export class WatchSession implements LegOwner {
     return this.#parts.host.poolKey();
   }
 
-  legOpened(leg: Leg): void {
-    this.merge.of(leg)?.open(new Reading(this.progress.resumeVersion ?? "", true));
+  attemptOpened(attempt: Attempt): void {
+    this.merge.of(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true));
   }
 
-  legRefused(leg: Leg): void {
-    this.#over(leg, "unanswered");
+  attemptRefused(attempt: Attempt): void {
+    this.#over(attempt, "unanswered");
   }
 
-  legHeaders(leg: Leg, fields: Field[], end: boolean): void {
-    const stream = this.merge.of(leg);
-    if (stream?.isAccepted === true) this.#over(leg, "ended");
+  attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
+    const stream = this.merge.of(attempt);
+    if (stream?.isAccepted === true) this.#over(attempt, "ended");
     else if (stream !== undefined && Number(fields[0]?.value) >= 200) this.#judge(stream, fields, end);
   }
 
-  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    const stream = this.merge.of(leg);
+  attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    const stream = this.merge.of(attempt);
     if (stream === undefined) return;
     const passed = end > start ? this.merge.read(stream, bytes, start, end) : "all";
     if (passed === "all") this.#advanced(stream);
     else if (passed === "refused") this.#refused(stream, stream.errorCode);
     else if (passed === "opaque" && stream === this.merge.first) this.#lose();
     else this.#broken(stream);
-    if (endStream) this.#over(leg, "ended");
+    if (endStream) this.#over(attempt, "ended");
   }
 
-  legSent(): void {}
+  attemptSent(): void {}
 
-  legGone(leg: Leg, code: number): void {
-    if (code === lost) this.#lostUnanswered(this.merge.of(leg));
-    this.#over(leg, "broken");
+  attemptGone(attempt: Attempt, code: number): void {
+    if (code === lost) this.#lostUnanswered(this.merge.of(attempt));
+    this.#over(attempt, "broken");
   }
 
-  legSuspected(leg: Leg): void {
-    const stream = this.merge.of(leg);
+  attemptSuspected(attempt: Attempt): void {
+    const stream = this.merge.of(attempt);
     if (stream === undefined || this.#endIfPastDeadline(stream)) return;
-    if (stream === this.merge.other && !this.#parts.migrations.targets.isInVain(this, leg)) return;
+    if (stream === this.merge.other && !this.#parts.migrations.targets.isInVain(this, attempt)) return;
     if (stream === this.merge.other) {
       this.#lostUnanswered(stream);
       this.#giveUp(stream);
     } else if (this.heeds([])) return;
     else if (this.merge.isMerged && this.#retry.ms >= limits.hedgedMs) this.promote();
-    else this.#parts.migrations.hedge(this, leg);
+    else this.#parts.migrations.hedge(this, attempt);
   }
 
-  legPassed(): void {}
+  attemptPassed(): void {}
 
-  legCleared(leg: Leg): void {
-    if (leg !== this.leg) return;
+  attemptCleared(attempt: Attempt): void {
+    if (attempt !== this.attempt) return;
     this.#retry.declined(0);
     if (this.#state !== "hedged") return;
     if (!this.merge.isPosted) return this.dropSecond();
-    if (this.#become("compare")) this.#retry.begin("sentinel", leg.backend);
+    if (this.#become("compare")) this.#retry.begin("sentinel", attempt.backend);
   }
 
-  legLeaving(leg: Leg): void {
-    if (leg === this.leg) this.#parts.migrations.leave(this, "draining");
+  attemptLeaving(attempt: Attempt): void {
+    if (attempt === this.attempt) this.#parts.migrations.leave(this, "draining");
   }
 
-  legFaulted(error: unknown): void {
-    this.#parts.host.legFaulted(error);
+  attemptFaulted(error: unknown): void {
+    this.#parts.host.attemptFaulted(error);
   }
 
   // --- what a second leg comes to ---
@@ -385,7 +387,7 @@ export class WatchSession implements LegOwner {
     const answer = answerOf(fields);
     host.learnt(answer.status);
     if (answer.status === 429) this.#busy(answer);
-    if (answer.status === 404 && this.merge.first === undefined && this.#isGone(stream.leg.backend))
+    if (answer.status === 404 && this.merge.first === undefined && this.#isGone(stream.attempt.backend))
       return this.#turnDown(stream, { kind: "end" }, "not_found");
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
@@ -427,10 +429,10 @@ export class WatchSession implements LegOwner {
   heeds(except: readonly string[]): boolean {
     const { first, other } = this.merge;
     if (this.#state !== "sentinel" || first === undefined || other?.isAccepted !== true) return false;
-    const { backend } = other.leg;
+    const { backend } = other.attempt;
     if (except.includes(backend) || this.#parts.migrations.targets.isDoubtful(backend)) return false;
     if (!this.#become("hedge")) return false;
-    this.#retry.begin("suspect", first.leg.backend);
+    this.#retry.begin("suspect", first.attempt.backend);
     if (!this.merge.releaseAhead(other)) this.dropSecond();
     return true;
   }
@@ -446,7 +448,7 @@ export class WatchSession implements LegOwner {
     // The new leg has had no bookmark yet, and may have none for long.
     this.progress.lastBookmarkAt = -1;
     this.#retry.found();
-    const backend = this.leg?.backend ?? "";
+    const backend = this.attempt?.backend ?? "";
     host.goesOn(backend);
     if (reason !== "refreshed") migrations.moved(reason, from, backend, ms);
     if (!isFit && this.merge.first !== undefined) this.#broken(this.merge.first);
@@ -454,7 +456,8 @@ export class WatchSession implements LegOwner {
 
   /** A sentinel's first leg is lost, or left: the search for the next begins now, and not when the second was asked. */
   #leavePost(reason: AskReason): void {
-    if (this.#retry.reason === "sentinel") this.#retry.begin(reason, this.leg?.backend ?? this.#retry.from);
+    if (this.#retry.reason === "sentinel")
+      this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from);
   }
 
   /** The bytes of the first leg are not what they claimed to be: they go on as they come, from here and nowhere else. */
@@ -472,7 +475,7 @@ export class WatchSession implements LegOwner {
       return this.#goOnWithOther(other);
     }
     const isLast = stream === first || first === undefined;
-    if (code === 410 && isLast) this.#retry.expired(stream.leg.backend, stream.refusal);
+    if (code === 410 && isLast) this.#retry.expired(stream.attempt.backend, stream.refusal);
     const isForgotten = isLast && this.#parts.migrations.targets.isForgotten(this);
     this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === 410 ? "expired" : "refused");
   }
@@ -483,7 +486,7 @@ export class WatchSession implements LegOwner {
     this.#drop(stream);
     // A sentinel that is refused for now stands in no hedge's way.
     if (this.merge.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);
-    this.#retry.inVain(stream.leg.backend);
+    this.#retry.inVain(stream.attempt.backend);
     if (isPassing) this.#resume(acceptance.inMs);
     else this.#end(reason);
   }
@@ -505,7 +508,7 @@ export class WatchSession implements LegOwner {
   }
 
   #await(stream: WatchStream): void {
-    const isAlone = (): boolean => this.#parts.migrations.targets.isAlone(this, stream.leg);
+    const isAlone = (): boolean => this.#parts.migrations.targets.isAlone(this, stream.attempt);
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
@@ -517,7 +520,7 @@ export class WatchSession implements LegOwner {
 
   #giveUp(stream: WatchStream): void {
     stream.cancel();
-    this.#over(stream.leg, "broken");
+    this.#over(stream.attempt, "broken");
   }
 
   #drop(stream: WatchStream): void {
@@ -532,15 +535,15 @@ export class WatchSession implements LegOwner {
 
   // --- what follows when a leg is over ---
 
-  #over(leg: Leg, over: Over): void {
-    const stream = this.merge.of(leg);
+  #over(attempt: Attempt, over: Over): void {
+    const stream = this.merge.of(attempt);
     if (stream === undefined) return;
     const isFirst = stream === this.merge.first;
     this.#dropRefresh(stream);
     this.#drop(stream);
     if (isFirst) return this.#firstOver(stream, over);
     if (this.merge.first !== undefined) return this.#secondOver(over);
-    this.#retry.inVain(leg.backend);
+    this.#retry.inVain(attempt.backend);
     this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
   }
 
@@ -571,18 +574,18 @@ export class WatchSession implements LegOwner {
     this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
-  #firstOver({ leg, reading: { isOurs } }: WatchStream, over: Over): void {
-    const isDraining = over === "ended" && this.#parts.migrations.targets.isLeaving(leg);
+  #firstOver({ attempt, reading: { isOurs } }: WatchStream, over: Over): void {
+    const isDraining = over === "ended" && this.#parts.migrations.targets.isLeaving(attempt);
     const ending = this.merge.ending({ over, isDraining, isOurs });
     const { kind } = verdictOn(ending);
-    if (over === "broken" || isDraining) this.#retry.inVain(leg.backend);
+    if (over === "broken" || isDraining) this.#retry.inVain(attempt.backend);
     const { other } = this.merge;
     if (kind === "resume" && other !== undefined) {
       this.#leavePost(moveReason(over, isDraining));
       return this.#goOnWithOther(other);
     }
     this.dropSecond();
-    this.#retry.begin(moveReason(over, isDraining), leg.backend);
+    this.#retry.begin(moveReason(over, isDraining), attempt.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);
     else if (kind === "relay") this.#endDue();
     else if (kind === "reset") this.#parts.host.breaksOff();
@@ -622,7 +625,7 @@ export class WatchSession implements LegOwner {
       return host.endsHere(true);
     }
     this.#whenOld(() => {
-      migrations.ended(this, reason, this.leg?.backend ?? this.#retry.from);
+      migrations.ended(this, reason, this.attempt?.backend ?? this.#retry.from);
       host.endsHere(false);
     });
   }

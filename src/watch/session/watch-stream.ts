@@ -7,7 +7,7 @@ import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { Held } from "../../h2/core/held.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
-import type { Leg } from "../../proxy/upstream/leg.ts";
+import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
 import type { CacheProgress } from "../progress/cache-progress.ts";
 import { Ahead, type Waiting } from "./ahead.ts";
@@ -32,7 +32,7 @@ export type Passed = "all" | "opaque" | "refused" | "broken";
 const unread = new Reading("", true);
 
 export class WatchStream {
-  readonly leg: Leg;
+  readonly attempt: Attempt;
   readonly #taker: EventTaker;
   readonly #held: Held;
   readonly #buffered: Buffered;
@@ -51,8 +51,8 @@ export class WatchStream {
   /** The ERROR that answers the client's own request, as it came, when another backend may know better. */
   refusal: Buffer | undefined;
 
-  constructor(leg: Leg, taker: EventTaker, buffered: Buffered) {
-    this.leg = leg;
+  constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
+    this.attempt = attempt;
     this.#taker = taker;
     this.#held = new Held(buffered);
     this.#buffered = buffered;
@@ -184,7 +184,7 @@ export class WatchStream {
   }
 
   cancel(): void {
-    this.leg.cancel(this.isAccepted);
+    this.attempt.cancel(this.isAccepted);
     this.cache?.leave(this.#isWhole);
     this.scopeCache?.leave(true);
     this.cache = undefined;
@@ -203,14 +203,14 @@ export class WatchStream {
   /** Its half is of no use either, and was granted when it was held. */
   #drop(count: number): void {
     this.forget();
-    this.leg.up?.grant(count);
+    this.attempt.up?.grant(count);
   }
 
   /** An event may be larger than the stream's window: what is held is granted now, not when it leaves. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
-    this.leg.up?.grant(end - start);
+    this.attempt.up?.grant(end - start);
   }
 
   #giveUp(bytes: Buffer, start: number, end: number): Passed {

@@ -43,7 +43,7 @@ export const admission: readonly Defect[] = [
     "a GOAWAY counts as an attempt",
     {
       file: "proxy/request/exchange.ts",
-      find: "if (isSentAway && legs.isSpent && ",
+      find: "if (isSentAway && attempts.isSpent && ",
       replace: "if (isSentAway && !isSentAway && ",
     },
     ["proxy/admission/admission", "is asked until it is answered"],

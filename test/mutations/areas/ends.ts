@@ -27,13 +27,13 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "an earlier attempt that may have run is forgotten",
-    { file: "proxy/request/legs.ts", find: "    this.#hasLeft ||= leg.mayHaveRun;\n", replace: "" },
+    { file: "proxy/request/attempts.ts", find: "    this.#hasLeft ||= attempt.mayHaveRun;\n", replace: "" },
     ["flows/cut", "what an earlier one may have begun with has"],
   ),
   defect(
     "what a backend has refused unprocessed counts as sent",
     {
-      file: "proxy/upstream/leg.ts",
+      file: "proxy/upstream/attempt.ts",
       find: "if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;",
       replace: "",
     },
@@ -52,7 +52,7 @@ export const ends: readonly Defect[] = [
     "a fault while a request is placed leaves it as it is",
     {
       file: "proxy/request/exchange.ts",
-      find: "      this.legFaulted(error);",
+      find: "      this.attemptFaulted(error);",
       replace: "      void error;",
     },
     ["flows/cut", "a fault while a request is placed"],
@@ -100,7 +100,7 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "an exchange that is a watch keeps the attempt that its session has",
-    { file: "proxy/request/exchange.ts", find: "    this.legs.handOver();\n", replace: "" },
+    { file: "proxy/request/exchange.ts", find: "    this.attempts.handOver();\n", replace: "" },
     ["proxy/request/exchange-states", "a watch is handed to its session"],
   ),
   defect(
@@ -111,21 +111,21 @@ export const ends: readonly Defect[] = [
   defect(
     "a watch that is over is not cancelled",
     { file: "proxy/request/exchange.ts", find: "this.#watch?.cancel();", replace: "" },
-    ["flows/cancellation", "a watch with one leg: RST_STREAM"],
+    ["flows/cancellation", "a watch with one attempt: RST_STREAM"],
   ),
   defect(
-    "the second of two legs runs on",
+    "the second of two attempts runs on",
     {
       file: "watch/session/watch-session.ts",
       find: "    this.merge.dropFirst();\n    this.merge.dropOther();\n  }",
       replace: "    this.merge.dropFirst();\n  }",
     },
-    ["flows/cancellation", "a watch with a second leg: RST_STREAM"],
+    ["flows/cancellation", "a watch with a second attempt: RST_STREAM"],
   ),
   defect(
     "a hedge runs on",
     {
-      file: "proxy/request/legs.ts",
+      file: "proxy/request/attempts.ts",
       find: "    this.#other?.cancel(false);\n    this.#other = undefined;\n  }\n\n  #swap",
       replace: "    this.#other = undefined;\n  }\n\n  #swap",
     },
@@ -133,7 +133,7 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "who waits for an upstream connection is not forgotten",
-    { file: "proxy/upstream/leg.ts", find: "    this.#waitsIn?.forget(this);\n", replace: "" },
+    { file: "proxy/upstream/attempt.ts", find: "    this.#waitsIn?.forget(this);\n", replace: "" },
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
 ];

@@ -122,8 +122,8 @@ export const connections: readonly Defect[] = [
     "a head goes to its client before its body has begun",
     {
       file: "proxy/request/exchange.ts",
-      find: "leg.keepHead(fields);",
-      replace: "this.#answer(leg, status, fields, end);",
+      find: "attempt.keepHead(fields);",
+      replace: "this.#answer(attempt, status, fields, end);",
     },
     ["flows/large-packets", "handshakes come through"],
   ),
@@ -131,7 +131,7 @@ export const connections: readonly Defect[] = [
     "a head without a body is kept for ever",
     {
       file: "proxy/upstream/connection.ts",
-      find: "      leg.passed(this.#answeredPingAt);\n",
+      find: "      attempt.passed(this.#answeredPingAt);\n",
       replace: "",
     },
     ["flows/large-packets", "a head without a body is shown"],
@@ -325,7 +325,7 @@ export const connections: readonly Defect[] = [
     "a LIST that two upstream connections of a backend swallow is asked at a third of them",
     {
       file: "proxy/request/hedge.ts",
-      find: "prompt === undefined || exchange.legs.hasTwo ?",
+      find: "prompt === undefined || exchange.attempts.hasTwo ?",
       replace: "prompt === undefined ?",
     },
     ["proxy/request/hedge", "two upstream connections of one backend swallow the same LIST"],

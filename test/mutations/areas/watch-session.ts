@@ -15,7 +15,7 @@ export const watchSession: readonly Defect[] = [
     "an impossible input of a watch session is passed over",
     {
       file: "watch/session/watch-session.ts",
-      find: "    this.#parts.host.legFaulted(fault);\n    return false;",
+      find: "    this.#parts.host.attemptFaulted(fault);\n    return false;",
       replace: "    void fault;\n    return false;",
     },
     ["watch/session/session-state", "an input that is impossible is a fault of ours"],

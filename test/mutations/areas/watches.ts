@@ -15,7 +15,7 @@ export const watches: readonly Defect[] = [
     "watches are refreshed without asking etcd for progress",
     {
       file: "watch/detectors/bookmark-refresh.ts",
-      find: "const version = this.#progress.versionFor(refresh, leg.backend);",
+      find: "const version = this.#progress.versionFor(refresh, attempt.backend);",
       replace: 'const version = "";',
     },
     [
@@ -113,7 +113,7 @@ export const watches: readonly Defect[] = [
       find: "if (ahead > 0) return this.#advance(event);",
       replace: "if (ahead !== 0) return this.#advance(event);",
     },
-    ["watch/session/progress", "of two legs the first to advance wins"],
+    ["watch/session/progress", "of two attempts the first to advance wins"],
   ),
   defect(
     "the whole state is asked for again",
@@ -126,7 +126,7 @@ export const watches: readonly Defect[] = [
     ["kube/resume-request", "it ends when the client wanted"],
   ),
   defect(
-    "a second leg's end is taken for the client's deadline",
+    "a second attempt's end is taken for the client's deadline",
     {
       file: "watch/session/watch-session.ts",
       find: 'if (over === "ended" && isDeadline(this.merge.times.leftMs)) this',
@@ -135,7 +135,7 @@ export const watches: readonly Defect[] = [
     ["watch/detectors/bookmark-refresh", "no end of a watch that is older than half an hour"],
   ),
   defect(
-    "a watch on a silent leg outlives its client's deadline",
+    "a watch on a silent attempt outlives its client's deadline",
     {
       file: "watch/session/watch-session.ts",
       find: "|| !this.progress.isReadable) return false;",
@@ -264,7 +264,7 @@ export const watches: readonly Defect[] = [
     ["watch/codec/framing", "a compressed answer is opaque"],
   ),
   defect(
-    "a sentinel's second leg goes on to the client before the first has shown it",
+    "a sentinel's second attempt goes on to the client before the first has shown it",
     {
       file: "watch/session/upstream-merge.ts",
       find: 'else if (!from.isTooFarAhead) return "hold";',
@@ -273,7 +273,7 @@ export const watches: readonly Defect[] = [
     ["watch/detectors/sentinels", "what both show goes on once"],
   ),
   defect(
-    "what a sentinel's second leg has shown is lost with the first",
+    "what a sentinel's second attempt has shown is lost with the first",
     {
       file: "watch/session/upstream-merge.ts",
       find: "return this.first === undefined || this.releaseAhead(this.first);",

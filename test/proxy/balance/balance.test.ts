@@ -99,7 +99,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
       isEnded: false,
       get watch() {
         perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);
-        return { mayHedge: true, leg: { backend: "a" }, client };
+        return { mayHedge: true, attempt: { backend: "a" }, client };
       },
     };
   });

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { isFreshRead, isRepeatable, longHeadBytes } from "../../../src/proxy/context/order.ts";
-import { orderOf } from "../../support/leg-owner.ts";
+import { orderOf } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/order");
 

@@ -185,7 +185,7 @@ test("where only one upstream connection is silent, another upstream connection 
   assert.ok(ears.every(({ body }) => body === "by another lane"));
 });
 
-test("where one of two legs dies the other goes on, whichever it is", () => {
+test("where one of two attempts dies the other goes on, whichever it is", () => {
   for (const dying of ["silent", "other"] as const) {
     const asked = asking("GET", "/api");
     const { path, ear, silent, other } = asked;
@@ -233,7 +233,7 @@ test("a client that hangs up ends both", () => {
   assert.equal([path.exchanges.size, path.buffered.bytes], [0, 0]);
 });
 
-test("interim heads come from one leg only", () => {
+test("interim heads come from one attempt only", () => {
   const { path, ear, silent, other } = asking("GET", "/api");
   const letGo = hold(silent);
   path.clock.advance(750);
@@ -243,7 +243,7 @@ test("interim heads come from one leg only", () => {
   assert.is(ear.heads.length, 1);
 });
 
-test("a refusal of one leg waits for the other, whose answer is taken", () => {
+test("a refusal of one attempt waits for the other, whose answer is taken", () => {
   for (const status of [429, 500, 503]) {
     const { path, ear, silent, other } = asking("GET", "/api");
     const letGo = hold(silent);
@@ -281,7 +281,7 @@ test("a refusal is relayed whole when nothing better comes: in time, or at all",
 /** How far each asked one has come. */
 const said = new WeakMap<Asked, "answered" | "over">();
 
-/** One leg's next word, out of what a backend may say: heads, tagged octets, an end, a reset, or nothing for a while. */
+/** One attempt's next word, out of what a backend may say: heads, tagged octets, an end, a reset, or nothing for a while. */
 function act(asked: Asked, tag: string, random: Random): void {
   const choices: readonly (() => void)[] = [
     () => asked.side?.sendHeaders([new Field(":status", "103")], false),
@@ -298,19 +298,19 @@ function act(asked: Asked, tag: string, random: Random): void {
   if (choice === 1) said.set(asked, "answered");
   if (choice > 2) said.set(asked, "over");
 }
-test("whatever two legs say in whatever order, the client is given one answer of one of them, and nothing is left", () => {
+test("whatever two attempts say in whatever order, the client is given one answer of one of them, and nothing is left", () => {
   const random = seeded(7);
   const ends = { whole: 0, cut: 0, refused: 0 };
   for (let run = 0; run < 400; run += 1) {
     const { path, ear, silent, other } = asking("GET", "/api");
     const letGo = hold(silent);
     path.clock.advance(750);
-    const legs: [[Asked, string], [Asked, string]] = [
+    const attempts: [[Asked, string], [Asked, string]] = [
       [silent.last, "s"],
       [other.last, "o"],
     ];
     for (let step = 0; step < 12; step += 1) {
-      const [asked, tag] = random.pick(legs);
+      const [asked, tag] = random.pick(attempts);
       act(asked, tag, random);
       if (step === 3) letGo();
       path.clock.advance(random.below(300));
@@ -325,7 +325,7 @@ test("whatever two legs say in whatever order, the client is given one answer of
     if (ear.body.startsWith("{")) ends.refused += 1;
     else ends[ear.isEnded ? "whole" : "cut"] += 1;
   }
-  figure(`two legs at random: ${JSON.stringify(ends)}`);
+  figure(`two attempts at random: ${JSON.stringify(ends)}`);
   assert.ok(Math.min(ends.whole, ends.cut, ends.refused) > 10);
 });
 

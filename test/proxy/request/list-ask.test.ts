@@ -5,8 +5,8 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { ListAsk, type ListQuestion } from "../../../src/proxy/request/list-ask.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import { orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";
-import { orderOf } from "../../support/leg-owner.ts";
 import { json, listOf, ok } from "../../support/watch-path.ts";
 
 const test = suite("proxy/list-ask");
@@ -27,7 +27,7 @@ function asked() {
   const tell = (answer: Answer): void => void told.push(answer);
   const ask = new ListAsk(watching, { backend: "a", order: orderOf(), tell }, { clock, journal });
   const feed = (text: string, end = false): void =>
-    ask.legData(ask.leg, Buffer.from(text), 0, text.length, end);
+    ask.attemptData(ask.attempt, Buffer.from(text), 0, text.length, end);
   return { clock, told, faults, learnt, ask, feed };
 }
 
@@ -36,25 +36,25 @@ const status = (code: number): Field[] => [new Field(":status", String(code)), j
 test("its answer is the version of the list, however it is cut, and is told once", () => {
   const { clock, told, ask, feed } = asked();
   clock.advance(30);
-  ask.legHeaders(ask.leg, status(103), false);
-  ask.legHeaders(ask.leg, ok, false);
+  ask.attemptHeaders(ask.attempt, status(103), false);
+  ask.attemptHeaders(ask.attempt, ok, false);
   for (const octet of listOf("20")) feed(octet);
   assert.equal(told, []);
   feed("", true);
   assert.equal(told, [{ status: 200, version: "20", ms: 30 }]);
-  ask.legGone();
+  ask.attemptGone();
   clock.advance(limits.progressAnswerMs);
   assert.is(told.length, 1);
 });
 
 test("a refusal is told by its status, an end without an answer as 0", () => {
   const refused = asked();
-  refused.ask.legHeaders(refused.ask.leg, status(403), false);
+  refused.ask.attemptHeaders(refused.ask.attempt, status(403), false);
   assert.equal([refused.told, refused.learnt], [[{ status: 403, version: "", ms: 0 }], [403]]);
   const empty = asked();
-  empty.ask.legHeaders(empty.ask.leg, ok, true);
+  empty.ask.attemptHeaders(empty.ask.attempt, ok, true);
   assert.equal(empty.told, [{ status: 200, version: "", ms: 0 }]);
-  for (const end of ["legGone", "legRefused", "legSuspected"] as const) {
+  for (const end of ["attemptGone", "attemptRefused", "attemptSuspected"] as const) {
     const gone = asked();
     gone.ask[end]();
     assert.equal([gone.told, gone.learnt], [[{ status: 0, version: "", ms: 0 }], []]);
@@ -66,11 +66,11 @@ test("a refusal is told by its status, an end without an answer as 0", () => {
 
 test("a body that is no list has no version; a fault of ours ends it", () => {
   const { told, ask, feed } = asked();
-  ask.legHeaders(ask.leg, ok, false);
+  ask.attemptHeaders(ask.attempt, ok, false);
   feed('{"kind":"Status"}', true);
   assert.equal(told, [{ status: 200, version: "", ms: 0 }]);
   const faulty = asked();
-  faulty.ask.legFaulted(new Error("played"));
+  faulty.ask.attemptFaulted(new Error("played"));
   assert.equal([faulty.told.length, faulty.faults.length], [1, 1]);
 });
 

@@ -39,7 +39,7 @@ function play(): Played {
   return played;
 }
 
-test("a tunnel whose socket gets nothing through ends, by either leg, and the others go on", async () => {
+test("a tunnel whose socket gets nothing through ends, by either attempt, and the others go on", async () => {
   const { hung, counts, look } = play();
   const ended: string[] = [];
   for (const name of ["a", "b", "c"])

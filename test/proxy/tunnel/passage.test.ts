@@ -80,7 +80,7 @@ test("a reset is passed on as a reset", async () => {
   }
 });
 
-test("cut, both legs are reset at once, once", async () => {
+test("cut, both attempts are reset at once, once", async () => {
   const { client, backend, passage, ends } = await join();
   client.send("question");
   await backend.expect("question");

@@ -99,7 +99,7 @@ test("a backend that is suspect or goes gets none while another is ready, and ke
   }
 });
 
-test("proven dead, both legs are reset; those of other backends, and of one that only refuses, are not", async () => {
+test("proven dead, both attempts are reset; those of other backends, and of one that only refuses, are not", async () => {
   scene = await startPassthrough(["a", "b"]);
   const dying = await join("a");
   const other = await join("b");

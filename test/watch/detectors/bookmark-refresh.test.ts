@@ -247,7 +247,7 @@ test("of 50,000 watches elsewhere the one that was shown something last is the f
     return {
       isEnded: false,
       watch: {
-        leg: { backend: index % 2 === 0 ? "a" : "b" },
+        attempt: { backend: index % 2 === 0 ? "a" : "b" },
         mayHedge: true,
         progress: { lastEventAt },
         merge: {

@@ -13,7 +13,7 @@ function played(names = ["a", "b", "c"]) {
   watch.serve(watch.from, "+8a");
   const [exchange] = path.exchanges.live;
   const session = exchange?.watch as WatchSession;
-  const from = session.leg?.backend ?? "";
+  const from = session.attempt?.backend ?? "";
   return {
     path,
     watch,
@@ -45,23 +45,23 @@ test("one who is silent is no better than the one it has", () => {
 
 test("who has said GOAWAY is being left; so is who is none of ours any more", () => {
   const { watch, to, session } = played();
-  const { leg } = session;
-  if (leg === undefined) throw new Error("A live watch has a leg");
-  assert.not(to.isLeaving(leg));
+  const { attempt } = session;
+  if (attempt === undefined) throw new Error("A live watch has a leg");
+  assert.not(to.isLeaving(attempt));
   goAway(watch.from);
   watch.advance(10);
-  assert.ok(to.isLeaving(leg));
+  assert.ok(to.isLeaving(attempt));
   assert.is(to.stateOf("nobody"), undefined);
 });
 
 test("it is alone where nobody else can be asked", () => {
   const { path, watch, to, session, others } = played();
-  const { leg } = session;
-  if (leg === undefined) throw new Error("A live watch has a leg");
-  assert.not(to.isAlone(session, leg));
+  const { attempt } = session;
+  if (attempt === undefined) throw new Error("A live watch has a leg");
+  assert.not(to.isAlone(session, attempt));
   for (const name of others) path.backend(name).kill();
   watch.advance(3_000);
-  assert.ok(to.isAlone(session, leg));
+  assert.ok(to.isAlone(session, attempt));
 });
 
 test("a version before which all caches begin is forgotten; so is one that only a lost process knew", () => {

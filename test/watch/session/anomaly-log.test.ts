@@ -3,8 +3,8 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { AnomalyLog, type AnomalySource } from "../../../src/watch/session/anomaly-log.ts";
+import { orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";
-import { orderOf } from "../../support/leg-owner.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("anomaly-log");

@@ -39,17 +39,17 @@ const now: ProgressOptions = {
 function fed(
   options: ProgressOptions,
   words: string,
-): { progress: Progress; fate: Fate | undefined; leg: Reading } {
+): { progress: Progress; fate: Fate | undefined; attempt: Reading } {
   const progress = new Progress(options);
-  const leg = new Reading(options.version, false);
-  return { progress, leg, fate: feed(progress, leg, words) };
+  const attempt = new Reading(options.version, false);
+  return { progress, attempt, fate: feed(progress, attempt, words) };
 }
 
-function feed(progress: Progress, leg: Reading, words: string, isMerged = false): Fate | undefined {
+function feed(progress: Progress, attempt: Reading, words: string, isMerged = false): Fate | undefined {
   return words
     .split(" ")
     .filter((word) => word !== "")
-    .map((word) => progress.take(eventFrom(word), leg, isMerged, 0))
+    .map((word) => progress.take(eventFrom(word), attempt, isMerged, 0))
     .at(-1);
 }
 
@@ -239,41 +239,41 @@ test("an ERROR later on is the client's, as it would be on one leg", () => {
 // --- two legs (§5.6) ---
 
 test("of two legs the first to advance wins, and each event goes on once", () => {
-  const { progress, leg } = fed(exact, "~9");
+  const { progress, attempt } = fed(exact, "~9");
   const hedge = new Reading("9", true);
   const order: readonly (readonly [Reading, string, Fate])[] = [
     [hedge, "~10", "forward"],
     [hedge, "=11", "forward"],
-    [leg, "~10", "drop"],
-    [leg, "=11", "drop"],
-    [leg, "~12", "forward"],
+    [attempt, "~10", "drop"],
+    [attempt, "=11", "drop"],
+    [attempt, "~12", "forward"],
     [hedge, "~12", "drop"],
     [hedge, "~14", "forward"],
   ];
   for (const [reading, word, fate] of order) assert.is(feed(progress, reading, word, true), fate, word);
   assert.is(progress.cursor, "14");
-  assert.is(feed(progress, leg, "~14 =15"), "forward", "and either can go on alone");
+  assert.is(feed(progress, attempt, "~14 =15"), "forward", "and either can go on alone");
 });
 
 test("a leg that passes what the other delivered without showing it has a gap", () => {
-  const { progress, leg } = fed(exact, "~9");
+  const { progress, attempt } = fed(exact, "~9");
   const hedge = new Reading("9", true);
-  feed(progress, leg, "~10", true);
+  feed(progress, attempt, "~10", true);
   assert.is(feed(progress, hedge, "~12", true), "broken");
   const other = new Reading("9", true);
   assert.is(feed(progress, other, "=12", true), "broken");
-  assert.is(feed(progress, leg, "~12", true), "forward");
+  assert.is(feed(progress, attempt, "~12", true), "forward");
 });
 
 test("a batch that comes on two legs goes on once, whoever is ahead", () => {
-  const { progress, leg } = fed(events, "+9a");
+  const { progress, attempt } = fed(events, "+9a");
   const hedge = new Reading("7", true);
   assert.is(feed(progress, hedge, "+9a", true), "drop");
   const order: readonly (readonly [Reading, string, Fate])[] = [
     [hedge, "-12a", "forward"],
-    [leg, "-12a", "drop"],
-    [leg, "-12b", "forward"],
-    [leg, "-12c", "forward"],
+    [attempt, "-12a", "drop"],
+    [attempt, "-12b", "forward"],
+    [attempt, "-12c", "forward"],
     [hedge, "-12b", "drop"],
     [hedge, "-12c", "drop"],
     [hedge, "-12d", "forward"],
@@ -320,27 +320,28 @@ test("cut anywhere, any number of times, with hedges or without: every event arr
         const history = historyOf(gaps, hasBatches);
         const progress = new Progress(hasBatches ? events : exact);
         const seen: string[] = [];
-        const legOf = (version: string, isOurs: boolean) => ({
+        const attemptOf = (version: string, isOurs: boolean) => ({
           reading: new Reading(version, isOurs),
           words: answerTo(version, history),
         });
-        let legs = [legOf("7", false)];
-        const resumed = () => legOf(progress.resumeVersion ?? "", true);
+        let attempts = [attemptOf("7", false)];
+        const resumed = () => attemptOf(progress.resumeVersion ?? "", true);
         const read = (index: number): void => {
-          const leg = legs[index];
-          const word = leg?.words.shift();
-          if (leg === undefined || word === undefined) return;
-          const fate = progress.take(eventFrom(word), leg.reading, legs.length > 1, 0);
+          const attempt = attempts[index];
+          const word = attempt?.words.shift();
+          if (attempt === undefined || word === undefined) return;
+          const fate = progress.take(eventFrom(word), attempt.reading, attempts.length > 1, 0);
           assert.ok(fate === "forward" || fate === "drop", `${fate}: ${word}`);
           if (fate === "forward" && !word.startsWith("=")) seen.push(word);
         };
         for (const name of steps) {
           if (name === "first" || name === "second") read(name === "first" ? 0 : 1);
-          else if (name === "cut") legs = legs.length > 1 ? legs.slice(1) : [resumed()];
-          else if (name === "hedge" && legs.length === 1) legs.push(resumed());
-          else if (name === "clear") legs = legs.slice(0, 1);
+          else if (name === "cut") attempts = attempts.length > 1 ? attempts.slice(1) : [resumed()];
+          else if (name === "hedge" && attempts.length === 1) attempts.push(resumed());
+          else if (name === "clear") attempts = attempts.slice(0, 1);
         }
-        while (legs.some(({ words }) => words.length > 0)) for (const index of legs.keys()) read(index);
+        while (attempts.some(({ words }) => words.length > 0))
+          for (const index of attempts.keys()) read(index);
         assert.equal(
           seen,
           history.filter((word) => !word.startsWith("=")),
@@ -352,9 +353,9 @@ test("cut anywhere, any number of times, with hedges or without: every event arr
 });
 
 test("where a marker is awaited nothing else ends the initial events", () => {
-  const { progress, leg } = fed({ ...state, awaitsMarker: true }, "+3a ~12b -13c =14");
+  const { progress, attempt } = fed({ ...state, awaitsMarker: true }, "+3a ~12b -13c =14");
   assert.equal([progress.phase, progress.resumeVersion], ["listing", undefined]);
-  assert.is(feed(progress, leg, "=15$"), "forward");
+  assert.is(feed(progress, attempt, "=15$"), "forward");
   assert.equal([progress.phase, progress.resumeVersion], ["live", "15"]);
 });
 
@@ -364,10 +365,10 @@ test("counted among others: what it had before counts too, and its phase only un
     violations: 2,
     phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
   };
-  const { progress, leg } = fed(state, "+5a +6b");
+  const { progress, attempt } = fed(state, "+5a +6b");
   progress.countIn(tally);
   assert.equal([tally.events, tally.phases.listing], [3, 1]);
-  feed(progress, leg, "~9a ~8b");
+  feed(progress, attempt, "~9a ~8b");
   assert.equal([tally.events, tally.violations], [1 + progress.events, 2 + progress.violations]);
   assert.equal(tally.phases, { opening: 1, listing: 0, live: 4, opaque: 0, ended: 0 });
   progress.countOut();

@@ -4,7 +4,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
-import { Leg } from "../../../src/proxy/upstream/leg.ts";
+import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { AnomalyLog } from "../../../src/watch/session/anomaly-log.ts";
@@ -15,8 +15,8 @@ import { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
 import type { WatchState } from "../../../src/watch/session/watch-state.ts";
 import { WatchStream } from "../../../src/watch/session/watch-stream.ts";
+import { attemptOwner, orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";
-import { legOwner, orderOf } from "../../support/leg-owner.ts";
 import { exactProgress } from "../../support/progress.ts";
 import { linesOf } from "../../support/watch-path.ts";
 
@@ -57,9 +57,9 @@ function played(): Played {
     anomalies,
     order: orderOf(),
   });
-  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
+  const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const sideOf = (from: string, isOurs: boolean): WatchStream => {
-    const stream = new WatchStream(new Leg("a", owner), merge, new Buffered(1e9));
+    const stream = new WatchStream(new Attempt("a", owner), merge, new Buffered(1e9));
     stream.open(new Reading(from, isOurs));
     return stream;
   };
@@ -94,12 +94,12 @@ test("a leg is found by what was asked, until it is let go", () => {
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
   merge.first = first;
   merge.other = other;
-  assert.is(merge.of(first.leg), first);
-  assert.is(merge.of(other.leg), other);
+  assert.is(merge.of(first.attempt), first);
+  assert.is(merge.of(other.attempt), other);
   merge.promote();
-  assert.equal([merge.of(first.leg), merge.first, merge.other], [undefined, other, undefined]);
+  assert.equal([merge.of(first.attempt), merge.first, merge.other], [undefined, other, undefined]);
   merge.dropFirst();
-  assert.is(merge.of(other.leg), undefined);
+  assert.is(merge.of(other.attempt), undefined);
 });
 
 test("only the first leg's unreadable bytes are its client's", () => {

@@ -18,7 +18,7 @@ import {
   watchContextOf,
   withBookmarks,
 } from "../../../src/watch/session/watch-context.ts";
-import { orderOf } from "../../support/leg-owner.ts";
+import { orderOf } from "../../support/attempt-owner.ts";
 
 const test = suite("watch-context");
 

@@ -1,12 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
-import { Leg } from "../../../src/proxy/upstream/leg.ts";
+import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import type { Fate } from "../../../src/watch/session/progress.ts";
 import { type Passed, WatchStream } from "../../../src/watch/session/watch-stream.ts";
-import { legOwner } from "../../support/leg-owner.ts";
+import { attemptOwner } from "../../support/attempt-owner.ts";
 import { lineOf, linesOf } from "../../support/watch-path.ts";
 
 const test = suite("watch-stream");
@@ -16,7 +16,7 @@ type Played = { side: WatchStream; sent: string[]; say(text: string): Passed };
 /** A leg whose events have these fates, by version; what goes on is noted. */
 function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Played {
   const sent: string[] = [];
-  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
+  const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const taker = {
     take: ({ version }: { version: string }): Fate => fates[version] ?? "forward",
     mayGoOn: () => mayGoOn,
@@ -25,7 +25,7 @@ function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Pla
     },
     release: (held: Buffer) => void sent.push(held.toString("latin1")),
   };
-  const side = new WatchStream(new Leg("a", owner), taker, new Buffered(1e9));
+  const side = new WatchStream(new Attempt("a", owner), taker, new Buffered(1e9));
   side.accept(new JsonEvents(false), 0);
   const say = (text: string): Passed => side.pass(Buffer.from(text), 0, text.length);
   return { side, sent, say };
@@ -78,14 +78,14 @@ test("half an event is held, counted, and forgotten with its leg", () => {
 
 test("before its answer is taken nothing of it goes on", () => {
   const sent: string[] = [];
-  const owner = legOwner({ poolKey: () => poolKey("proven", "long") });
+  const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const taker = {
     take: (): Fate => "forward",
     mayGoOn: () => true,
     forward: () => void sent.push("x"),
     release() {},
   };
-  const side = new WatchStream(new Leg("a", owner), taker, new Buffered(1e9));
+  const side = new WatchStream(new Attempt("a", owner), taker, new Buffered(1e9));
   assert.is(side.pass(Buffer.from("x"), 0, 1), "all");
   assert.equal([sent, side.isAccepted], [[], false]);
 });

@@ -14,38 +14,38 @@ import type { PoolSet } from "./pool-set.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Waiter } from "./shard.ts";
 
-/** What a leg tells the exchange that it belongs to. */
-export type LegOwner = {
+/** What an attempt tells the exchange that it belongs to. */
+export type AttemptOwner = {
   readonly order: Order;
   /** Which upstream connections the request may use by now. */
   poolKey(): PoolKey;
   /** Its head has gone up: the body may follow. */
-  legOpened?(leg: Leg, up: Side): void;
+  attemptOpened?(attempt: Attempt, up: Side): void;
   /** No upstream connection could be had. Nothing was sent. */
-  legRefused(leg: Leg, failure: Failure): void;
-  legHeaders(leg: Leg, fields: Field[], end: boolean): void;
+  attemptRefused(attempt: Attempt, failure: Failure): void;
+  attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
   /** `bytes[start, end)` of the answer's body, as a SideOwner hears it. */
-  legData(leg: Leg, bytes: Buffer, start: number, end: number, endStream: boolean): void;
+  attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** `count` octets of the request's body have left. */
-  legSent?(leg: Leg, count: number): void;
-  /** Its stream was reset, or its upstream connection is lost; the leg is over. */
-  legGone(leg: Leg, code: number): void;
+  attemptSent?(attempt: Attempt, count: number): void;
+  /** Its stream was reset, or its upstream connection is lost; the attempt is over. */
+  attemptGone(attempt: Attempt, code: number): void;
   /** Its upstream connection or its backend does not answer, or it alone waits for long. Told again at every tick while it does (D6). */
-  legSuspected(leg: Leg): void;
+  attemptSuspected(attempt: Attempt): void;
   /** What was suspected answers again. */
-  legCleared?(leg: Leg): void;
+  attemptCleared?(attempt: Attempt): void;
   /** Its upstream connection is whole since the head came that is kept back. */
-  legPassed?(leg: Leg): void;
+  attemptPassed?(attempt: Attempt): void;
   /** Its upstream connection takes nobody any more, or its backend is going: what is there lives on for a while. */
-  legLeaving?(leg: Leg): void;
+  attemptLeaving?(attempt: Attempt): void;
   /** A fault of ours: it costs the exchange, and nobody whom the upstream connections tell after it. */
-  legFaulted(error: unknown): void;
+  attemptFaulted(error: unknown): void;
 };
 
-export class Leg implements ConnectionUser, Waiter {
+export class Attempt implements ConnectionUser, Waiter {
   readonly backend: string;
   /** Another one from the time that the answer is known to be a watch. */
-  owner: LegOwner;
+  owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
   /** When its head went up, in whole ms of the clock: a number that needs no memory of its own. Below 0: see `mayHaveRun`. */
@@ -67,7 +67,7 @@ export class Leg implements ConnectionUser, Waiter {
   #headAt = 0;
   #refusal: Refusal | undefined;
 
-  constructor(backend: string, owner: LegOwner) {
+  constructor(backend: string, owner: AttemptOwner) {
     this.backend = backend;
     this.owner = owner;
     this.key = owner.poolKey();
@@ -85,7 +85,7 @@ export class Leg implements ConnectionUser, Waiter {
     return now - this.#sentAt;
   }
 
-  /** Where the request is going: undefined while the leg waits, and when its stream is over. */
+  /** Where the request is going: undefined while the attempt waits, and when its stream is over. */
   get up(): Stream | undefined {
     return this.#stream;
   }
@@ -145,7 +145,7 @@ export class Leg implements ConnectionUser, Waiter {
   /** The upstream connection's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
-      this.#contain(() => this.owner.legPassed?.(this));
+      this.#contain(() => this.owner.attemptPassed?.(this));
   }
 
   /** Its upstream connection takes nobody any more: the backend has said GOAWAY. */
@@ -188,23 +188,23 @@ export class Leg implements ConnectionUser, Waiter {
     const stream = connection.open(fields, isBodiless, this);
     stream.isHead = method === "HEAD";
     this.#stream = stream;
-    this.owner.legOpened?.(this, stream);
+    this.owner.attemptOpened?.(this, stream);
   }
 
   refused(failure: Failure): void {
     this.#waitsIn = undefined;
-    this.#contain(() => this.owner.legRefused(this, failure));
+    this.#contain(() => this.owner.attemptRefused(this, failure));
   }
 
   suspected(): void {
     this.#isSuspect = true;
-    this.#contain(() => this.owner.legSuspected(this));
+    this.#contain(() => this.owner.attemptSuspected(this));
   }
 
   /** Whoever has waited so long may be asked of another; told again at every look, for a while. */
   slowed(): void {
     this.isSlow = true;
-    this.#contain(() => this.owner.legSuspected(this));
+    this.#contain(() => this.owner.attemptSuspected(this));
   }
 
   /** Our own loop stood still for so long: that is not its backend's. */
@@ -214,29 +214,29 @@ export class Leg implements ConnectionUser, Waiter {
 
   cleared(): void {
     this.#isSuspect = false;
-    this.#contain(() => this.owner.legCleared?.(this));
+    this.#contain(() => this.owner.attemptCleared?.(this));
   }
 
   leaving(): void {
-    this.#contain(() => this.owner.legLeaving?.(this));
+    this.#contain(() => this.owner.attemptLeaving?.(this));
   }
 
   #contain(run: () => void): void {
     try {
       run();
     } catch (error) {
-      this.owner.legFaulted(error);
+      this.owner.attemptFaulted(error);
     }
   }
 
   // --- what the stream tells ---
 
   headers(fields: Field[], end: boolean): void {
-    this.owner.legHeaders(this, fields, end);
+    this.owner.attemptHeaders(this, fields, end);
   }
 
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    this.owner.legData(this, bytes, start, end, endStream);
+    this.owner.attemptData(this, bytes, start, end, endStream);
   }
 
   reset(code: number): void {
@@ -244,10 +244,10 @@ export class Leg implements ConnectionUser, Waiter {
     this.#stream = undefined;
     // REFUSED_STREAM, or GOAWAY with a last stream id below this one (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
-    this.owner.legGone(this, code);
+    this.owner.attemptGone(this, code);
   }
 
   sent(count: number): void {
-    this.owner.legSent?.(this, count);
+    this.owner.attemptSent?.(this, count);
   }
 }

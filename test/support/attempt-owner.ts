@@ -3,7 +3,7 @@ import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
 import { Client } from "../../src/proxy/context/client.ts";
 import type { Order } from "../../src/proxy/context/order.ts";
-import type { LegOwner } from "../../src/proxy/upstream/leg.ts";
+import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
 
 /** What is asked for by the legs of tests: a plain GET, unless said otherwise. */
@@ -40,21 +40,21 @@ export function orderOf(more: Partial<Order> = {}): Order {
 }
 
 /** An owner of legs that hears what the test wants to know, and nothing else. */
-export function legOwner(hears: Partial<LegOwner>): LegOwner {
+export function attemptOwner(hears: Partial<AttemptOwner>): AttemptOwner {
   return {
     order: orderOf(),
     poolKey: () => poolKey("proven", "plain"),
-    legOpened() {},
-    legRefused() {},
-    legHeaders() {},
-    legData() {},
-    legSent() {},
-    legGone() {},
-    legSuspected() {},
-    legCleared() {},
-    legPassed() {},
-    legLeaving() {},
-    legFaulted(error) {
+    attemptOpened() {},
+    attemptRefused() {},
+    attemptHeaders() {},
+    attemptData() {},
+    attemptSent() {},
+    attemptGone() {},
+    attemptSuspected() {},
+    attemptCleared() {},
+    attemptPassed() {},
+    attemptLeaving() {},
+    attemptFaulted(error) {
       throw error;
     },
     ...hears,

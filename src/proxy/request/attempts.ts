@@ -1,27 +1,28 @@
 /** Whom one exchange was asked of: of one backend, or of two while nothing is answered. The first head wins. */
-import { Candidates } from "../upstream/choose.ts";
-import { Leg, type LegOwner } from "../upstream/leg.ts";
 
-export class Legs extends Candidates {
-  readonly #owner: LegOwner;
-  #first: Leg | undefined;
-  #other: Leg | undefined;
+import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
+import { Candidates } from "../upstream/choose.ts";
+
+export class Attempts extends Candidates {
+  readonly #owner: AttemptOwner;
+  #first: Attempt | undefined;
+  #other: Attempt | undefined;
   #backend = "";
-  /** A leg that is over may have been executed. */
+  /** An attempt that is over may have been executed. */
   #hasLeft = false;
 
-  constructor(owner: LegOwner, avoided?: readonly string[]) {
+  constructor(owner: AttemptOwner, avoided?: readonly string[]) {
     super(avoided);
     this.#owner = owner;
   }
 
   /** Its answer is relayed, or will be if it is the first. */
-  get first(): Leg | undefined {
+  get first(): Attempt | undefined {
     return this.#first;
   }
 
   /** A hedge: the same request, asked once more. */
-  get other(): Leg | undefined {
+  get other(): Attempt | undefined {
     return this.#other;
   }
 
@@ -40,26 +41,26 @@ export class Legs extends Candidates {
     this.#backend = backend;
   }
 
-  /** Gives it to a backend: the leg is to be dialled. */
-  ask(backend: string): Leg {
+  /** Gives it to a backend: the attempt is to be dialled. */
+  ask(backend: string): Attempt {
     this.#backend = backend;
-    this.#first = new Leg(backend, this.#owner);
+    this.#first = new Attempt(backend, this.#owner);
     return this.#first;
   }
 
   /** Asks once more; never of more than two at a time, so a hedge in doubt makes room for a better one. */
-  hedge(backend: string): Leg {
+  hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#other?.cancel(false);
-    this.#other = new Leg(backend, this.#owner);
+    this.#other = new Attempt(backend, this.#owner);
     return this.#other;
   }
 
-  /** Takes the place of a leg that waits for an upstream connection: nothing of it was sent. */
-  move(leg: Leg, backend: string): Leg {
-    leg.cancel(false);
-    this.inVain(leg.backend);
-    return leg === this.#other ? this.hedge(backend) : this.ask(backend);
+  /** Takes the place of an attempt that waits for an upstream connection: nothing of it was sent. */
+  move(attempt: Attempt, backend: string): Attempt {
+    attempt.cancel(false);
+    this.inVain(attempt.backend);
+    return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
   /** The backends that have it, or had it in vain. */
@@ -87,17 +88,17 @@ export class Legs extends Candidates {
     return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0);
   }
 
-  otherThan(leg: Leg): Leg | undefined {
-    return leg === this.#first ? this.#other : this.#first;
+  otherThan(attempt: Attempt): Attempt | undefined {
+    return attempt === this.#first ? this.#other : this.#first;
   }
 
   /** This one answers: it goes on alone. Returns the one that nobody wants any more. */
-  prefer(leg: Leg): Leg | undefined {
-    if (leg === this.#other) this.#swap();
+  prefer(attempt: Attempt): Attempt | undefined {
+    if (attempt === this.#other) this.#swap();
     const rest = this.#other;
     rest?.cancel(false);
     this.#other = undefined;
-    this.#backend = leg.backend;
+    this.#backend = attempt.backend;
     return rest;
   }
 
@@ -107,11 +108,11 @@ export class Legs extends Candidates {
   }
 
   /** This one is over. Is there another, whose answer is as good? */
-  goesOnWithout(leg: Leg): boolean {
-    this.inVain(leg.backend);
-    this.#hasLeft ||= leg.mayHaveRun;
-    leg.refusal?.forget();
-    if (leg !== this.#other) this.#first = this.#other;
+  goesOnWithout(attempt: Attempt): boolean {
+    this.inVain(attempt.backend);
+    this.#hasLeft ||= attempt.mayHaveRun;
+    attempt.refusal?.forget();
+    if (attempt !== this.#other) this.#first = this.#other;
     this.#other = undefined;
     if (this.#first === undefined) return false;
     this.#backend = this.#first.backend;

@@ -1,0 +1,73 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Buffered } from "../../../src/h2/core/buffered.ts";
+import { Attempts } from "../../../src/proxy/request/attempts.ts";
+import { Refusal } from "../../../src/proxy/upstream/refusal.ts";
+import { attemptOwner } from "../../support/attempt-owner.ts";
+
+const test = suite("proxy/legs");
+
+const refusal = (): Refusal => new Refusal([], true, new Buffered(1_000));
+
+test("of two that are asked the one that answers goes on, and the other is let go", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  const first = attempts.ask("a");
+  const hedge = attempts.hedge("b");
+  assert.equal([attempts.hasTwo, attempts.backend, attempts.asked], [true, "a", ["a", "b"]]);
+  assert.equal([attempts.otherThan(first), attempts.otherThan(hedge)], [hedge, first]);
+  assert.is(attempts.prefer(hedge), first);
+  assert.equal([attempts.first, attempts.hasTwo, attempts.backend], [hedge, false, "b"]);
+});
+
+test("never of more than two at a time", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  attempts.ask("a");
+  attempts.hedge("b");
+  assert.is(attempts.hedge("c"), attempts.other);
+  assert.equal(attempts.asked, ["a", "c"]);
+});
+
+test("without the one the other goes on; without both nobody does, and both were asked in vain", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  const first = attempts.ask("a");
+  const hedge = attempts.hedge("b");
+  assert.ok(attempts.goesOnWithout(first));
+  assert.equal([attempts.first, attempts.backend], [hedge, "b"]);
+  assert.not(attempts.goesOnWithout(hedge));
+  assert.equal(attempts.tried, ["a", "b"]);
+});
+
+test("whoever waits for an upstream connection may give its place to another, and was asked in vain", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  attempts.move(attempts.ask("a"), "b");
+  attempts.move(attempts.hedge("c"), "d");
+  assert.equal([attempts.first?.backend, attempts.other?.backend, attempts.tried], ["b", "d", ["a", "c"]]);
+});
+
+test("they are doubted when each is silent and none has refused", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  const first = attempts.ask("a");
+  assert.not(attempts.isDoubted);
+  first.suspected();
+  assert.ok(attempts.isDoubted);
+  const hedge = attempts.hedge("b");
+  assert.not(attempts.isDoubted);
+  hedge.suspected();
+  assert.ok(attempts.isDoubted);
+  hedge.keepRefusal(refusal());
+  assert.not(attempts.isDoubted);
+});
+
+test("when nobody does better the one that refused is heard", () => {
+  const attempts = new Attempts(attemptOwner({}));
+  const first = attempts.ask("a");
+  const hedge = attempts.hedge("b");
+  hedge.keepRefusal(refusal());
+  attempts.settle();
+  assert.is(attempts.first, hedge);
+  first.keepRefusal(refusal());
+  attempts.settle();
+  assert.is(attempts.first, hedge);
+});
+
+test.run();

@@ -1,0 +1,115 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { Field } from "../../../src/h2/core/field.ts";
+import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
+import { attemptOwner } from "../../support/attempt-owner.ts";
+import { PlayedPath } from "../../support/path.ts";
+
+const test = suite("proxy/leg");
+
+/** An attempt to backend a, and the words that its exchange heard. */
+function attemptOn(path: PlayedPath): { attempt: Attempt; heard: string[] } {
+  const heard: string[] = [];
+  const owner = attemptOwner({
+    attemptOpened: () => heard.push("opened"),
+    attemptRefused: (_leg, { code }) => heard.push(`refused: ${code}`),
+    attemptHeaders: (_leg, fields) => heard.push(`headers ${fields[0]?.value}`),
+    attemptData: (_leg, bytes, start, end) => heard.push(bytes.toString("latin1", start, end)),
+    attemptGone: (_leg, code) => heard.push(`gone ${code}`),
+    attemptSuspected: () => heard.push("suspect"),
+    attemptFaulted: (error) => heard.push(`faulted: ${String(error)}`),
+  });
+  const attempt = new Attempt("a", owner);
+  attempt.dial(path.pools);
+  path.settle();
+  return { attempt, heard };
+}
+
+test("an attempt opens a stream on its upstream connection and tells what that says, until it is cancelled", () => {
+  const path = new PlayedPath(["a"]);
+  const { attempt, heard } = attemptOn(path);
+  const { last } = path.backend("a");
+  last.side?.sendHeaders([new Field(":status", "200")], false);
+  last.say("one");
+  path.settle();
+  attempt.cancel(true);
+  last.say("two");
+  path.settle();
+  assert.equal(heard, ["opened", "headers 200", "one"]);
+  assert.equal([attempt.up, last.resetCode], [undefined, 8]);
+});
+
+test("an attempt that is cancelled while it waits for an upstream connection is never sent", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  path.backend("a").isMute = true;
+  const { attempt, heard } = attemptOn(path);
+  attempt.cancel(false);
+  path.clock.advance(5_000);
+  assert.equal(heard, []);
+});
+
+test("an attempt that gets no upstream connection says so", () => {
+  const { heard } = attemptOn(new PlayedPath(["a"], { warm: 0, down: ["a"] }));
+  assert.equal(heard, ["refused: backend-refused"]);
+});
+
+test("an attempt is told at every tick that it waits for long, or that its upstream connection is silent, and knows when it answers again (D6)", () => {
+  const path = new PlayedPath(["a"], { warm: 2 });
+  const { attempt, heard } = attemptOn(path);
+  const connection = path.backend("a").sessions.find(({ session }) => session.openCount > 0);
+  const letGo = connection?.cable.hold();
+  path.clock.advance(600);
+  assert.equal([heard, attempt.isSlow, attempt.isSuspect], [["opened", "suspect"], true, false]);
+  path.clock.advance(500);
+  assert.is(path.backends.views[0]?.state, "ready");
+  assert.equal(heard, ["opened", "suspect", "suspect", "suspect"]);
+  assert.ok(attempt.isSuspect);
+  letGo?.();
+  path.clock.advance(100);
+  assert.equal([heard.length, attempt.isSuspect], [4, false]);
+});
+
+test("an attempt whose upstream connection answers hears that its backend is suspected for another reason", () => {
+  const path = new PlayedPath(["a"]);
+  const { attempt, heard } = attemptOn(path);
+  path.backends.learn("a", { kind: "connections-silent", ms: 900, limitMs: 500 });
+  assert.equal([heard, attempt.isSuspect], [["opened", "suspect"], true]);
+  path.backends.learn("a", { kind: "connections-answer" });
+  assert.is(attempt.isSuspect, false);
+});
+
+test("an attempt that waits hears when that takes too long, or is in vain", () => {
+  const path = new PlayedPath(["a"], { warm: 0 });
+  path.backend("a").isMute = true;
+  const { attempt, heard } = attemptOn(path);
+  path.clock.advance(limits.connectionDoubtMs);
+  assert.equal([heard, attempt.up], [[], undefined]);
+  path.clock.advance(250);
+  assert.equal(heard, ["suspect"]);
+  path.backends.learn("a", { kind: "connections-silent", ms: 900, limitMs: 500 });
+  assert.is(heard.length, 2);
+});
+
+test("a fault of ours while an attempt is told is its exchange's: whoever told it is not touched", () => {
+  const faults: unknown[] = [];
+  const fail = (): never => {
+    throw new Error("a bug");
+  };
+  const owner = attemptOwner({
+    attemptRefused: fail,
+    attemptSuspected: fail,
+    attemptOpened: fail,
+    attemptFaulted: (error) => faults.push(error),
+  });
+  const path = new PlayedPath(["a"]);
+  const attempt = new Attempt("a", owner);
+  attempt.refused(new Failure("overload", "proxy", "x"));
+  attempt.suspected();
+  path.settle();
+  attempt.dial(path.pools);
+  assert.is(faults.length, 3);
+});
+
+test.run();
