@@ -222,13 +222,13 @@ const ofRequests: readonly WatchDefect[] = [
   }),
   defect("a watch moves without its client's credential", ["identity"], {
     file: order,
-    find: "fields: withPath(order.fields, path)",
-    replace: 'fields: withPath(order.fields, path).filter(({ name }) => name !== "authorization")',
+    find: "fields: withPath(context.fields, path)",
+    replace: 'fields: withPath(context.fields, path).filter(({ name }) => name !== "authorization")',
   }),
   defect("a watch moves without its form", ["identity"], {
     file: order,
-    find: "fields: withPath(order.fields, path)",
-    replace: 'fields: withPath(order.fields, path).filter(({ name }) => name !== "accept")',
+    find: "fields: withPath(context.fields, path)",
+    replace: 'fields: withPath(context.fields, path).filter(({ name }) => name !== "accept")',
   }),
 ];
 
@@ -310,7 +310,7 @@ const ofEndings: readonly WatchDefect[] = [
   }),
   defect("a write that was lost is sent again", ["once"], {
     file: "proxy/request/exchange.ts",
-    find: "(code === lost && isRepeatable(this.order))",
+    find: "(code === lost && isRepeatable(this.context))",
     replace: "code === lost",
   }),
   defect("an exchange that is over is not forgotten", ["tidy"], {

@@ -2,12 +2,12 @@ import { Field } from "../../src/h2/core/field.ts";
 import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
 import { Client } from "../../src/proxy/context/client.ts";
-import type { Order } from "../../src/proxy/context/order.ts";
+import type { RequestContext } from "../../src/proxy/context/request-context.ts";
 import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
 
 /** What is asked for by the legs of tests: a plain GET, unless said otherwise. */
-export function orderOf(more: Partial<Order> = {}): Order {
+export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
   const client = new Client({
     address: "10.0.0.9",
     port: 40_000,
@@ -42,7 +42,7 @@ export function orderOf(more: Partial<Order> = {}): Order {
 /** An owner of legs that hears what the test wants to know, and nothing else. */
 export function attemptOwner(hears: Partial<AttemptOwner>): AttemptOwner {
   return {
-    order: orderOf(),
+    context: orderOf(),
     poolKey: () => poolKey("proven", "plain"),
     attemptOpened() {},
     attemptRefused() {},

@@ -43,10 +43,10 @@ export function backendListing(sources: BackendSources, times: Times): Listing<R
 /** One way through all that is open, for all of them. */
 function rowsOf({ backends, live }: BackendSources): readonly Row[] {
   const loads = new Map<string, Load>();
-  for (const { backend, order } of live()) {
+  for (const { backend, context } of live()) {
     const load = loads.get(backend) ?? { watches: 0, plain: 0, longRunning: 0 };
-    if (order.kind === "watch") load.watches += 1;
-    else if (order.kind === "plain") load.plain += 1;
+    if (context.kind === "watch") load.watches += 1;
+    else if (context.kind === "plain") load.plain += 1;
     else load.longRunning += 1;
     loads.set(backend, load);
   }

@@ -9,17 +9,17 @@ import { callerView } from "./caller-view.ts";
 export function watchListing(live: () => readonly Exchange[], times: Times): Listing<Exchange> {
   return {
     kind: "WatchList",
-    rows: () => live().filter(({ order }) => order.kind === "watch"),
+    rows: () => live().filter(({ context }) => context.kind === "watch"),
     sort: "-ageMs",
     columns: {
-      resource: ({ order }) => order.resource,
+      resource: ({ context }) => context.resource,
       backend: ({ backend }) => backend,
       state: stateOf,
-      client: ({ order }) => order.client.address,
-      agent: ({ order }) => order.caller.agent,
-      subject: ({ order }) => order.caller.subject.name,
-      auditId: ({ order }) => order.auditId,
-      ageMs: ({ order }) => times.now() - order.at,
+      client: ({ context }) => context.client.address,
+      agent: ({ context }) => context.caller.agent,
+      subject: ({ context }) => context.caller.subject.name,
+      auditId: ({ context }) => context.auditId,
+      ageMs: ({ context }) => times.now() - context.at,
       idleMs: (exchange) => times.now() - lastAt(exchange),
       events: ({ watch }) => watch?.progress.events ?? 0,
       bytes: ({ sentBytes }) => sentBytes,
@@ -40,24 +40,24 @@ function stateOf({ watch, isAnswered }: Exchange): string {
   return watch.merge.stalledMs >= 0 ? "stale" : watch.progress.phase;
 }
 
-function lastAt({ order, watch }: Exchange): number {
-  return Math.max(order.at, watch?.progress.lastEventAt ?? -1);
+function lastAt({ context, watch }: Exchange): number {
+  return Math.max(context.at, watch?.progress.lastEventAt ?? -1);
 }
 
 function viewOf(exchange: Exchange, times: Times): Json {
   const { timeOf, ageOf } = times;
-  const { order, watch, backend, sentBytes, queuedBytes } = exchange;
+  const { context, watch, backend, sentBytes, queuedBytes } = exchange;
   return {
-    auditId: order.auditId,
-    ...callerView(order.caller),
-    port: order.client.port,
-    protocol: order.client.alpn,
-    resource: order.resource,
+    auditId: context.auditId,
+    ...callerView(context.caller),
+    port: context.client.port,
+    protocol: context.client.alpn,
+    resource: context.resource,
     path: pathOf(exchange),
     backend,
     state: stateOf(exchange),
-    startedAt: timeOf(order.at),
-    ageMs: ageOf(order.at),
+    startedAt: timeOf(context.at),
+    ageMs: ageOf(context.at),
     bytes: sentBytes,
     queuedBytes,
     ...(watch === undefined ? unread : progressView(watch, times)),
@@ -93,7 +93,7 @@ function progressView(session: WatchSession, { ageOf }: Times): JsonObject {
 }
 
 /** A watch by websocket carries its token in a field, never in its path; a query may hold one all the same (A55). */
-function pathOf({ order }: Exchange): string {
-  const path = order.fields.find(({ name }) => name === ":path")?.value ?? "";
+function pathOf({ context }: Exchange): string {
+  const path = context.fields.find(({ name }) => name === ":path")?.value ?? "";
   return path.replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]").slice(0, limits.apiTextChars);
 }

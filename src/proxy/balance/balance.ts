@@ -101,9 +101,9 @@ export class Balance {
   }
 }
 
-function addTo(seats: Map<Client, Seat>, { order, watch, isEnded }: Exchange): void {
-  if (isEnded || order.kind === "plain") return;
-  const { client } = order;
+function addTo(seats: Map<Client, Seat>, { context, watch, isEnded }: Exchange): void {
+  if (isEnded || context.kind === "plain") return;
+  const { client } = context;
   const own = seats.get(client) ?? { client, watches: [], load: 0, isMovable: true };
   seats.set(client, own);
   own.load += 1;

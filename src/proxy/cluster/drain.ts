@@ -69,7 +69,7 @@ class Farewell {
   async look(clock: Clock): Promise<void> {
     const left: Exchange[] = [];
     await walk(clock, this.#exchanges.live, (one) => {
-      if (one.order.kind === "watch" && !this.#told.has(one)) left.push(one);
+      if (one.context.kind === "watch" && !this.#told.has(one)) left.push(one);
     });
     let due = Math.ceil(left.length / Math.max(1, this.#looks));
     this.#looks -= 1;

@@ -96,7 +96,7 @@ export class Operations {
       .paths()
       .flatMap(({ exchanges, migrations }) =>
         exchanges.live
-          .filter(({ order }) => order.kind === "watch" && order.auditId === auditId)
+          .filter(({ context }) => context.kind === "watch" && context.auditId === auditId)
           .map(({ watch }) => ({ watch, migrations })),
       );
     if (found.length === 0) return new Failure("misdirected", "client", "There is no such watch");

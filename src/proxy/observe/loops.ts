@@ -10,7 +10,7 @@ import type { Journal } from "../../events/journal.ts";
 import { identityOf } from "../../kube/resume-request.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import { clientKey, userAgentOf } from "../context/client-key.ts";
-import type { Order } from "../context/order.ts";
+import type { RequestContext } from "../context/request-context.ts";
 
 /** One watch of one client, from one version on. */
 export class Replay {
@@ -55,7 +55,7 @@ export class Loops {
   /** A backend has answered the watch. Undefined when it does not go on from a version; else it wants to hear of its end. */
   answered(
     { request, target, resource }: WatchContext,
-    { client, fields }: Pick<Order, "client" | "fields">,
+    { client, fields }: Pick<RequestContext, "client" | "fields">,
   ): Replay | undefined {
     if (request.start !== "exact") return undefined;
     // Hashed, so that what is remembered has one size whatever clients send.

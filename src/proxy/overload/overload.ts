@@ -14,7 +14,7 @@ export type Load = "normal" | "full" | "crowded" | "critical";
 /** What may end, and whose it is. */
 export type Sheddable = {
   /** `at`: when it began, a clock reading. */
-  readonly order: {
+  readonly context: {
     readonly kind: Kind;
     readonly at: number;
     readonly auditId: string;
@@ -92,7 +92,7 @@ export class Overload {
     inSlices(
       this.#parts.clock,
       this.#parts.exchanges(),
-      (exchange) => byKind[exchange.order.kind].push(exchange),
+      (exchange) => byKind[exchange.context.kind].push(exchange),
       () => this.#endYoungest(kinds.map((kind) => byKind[kind]).find(({ length }) => length > 0) ?? []),
     );
   }
@@ -101,7 +101,7 @@ export class Overload {
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);
-    for (const [index, { order }] of all.entries()) times[index] = order.at;
+    for (const [index, { context }] of all.entries()) times[index] = context.at;
     // To sort 50,000 numbers takes 4 ms, and to sort what began then five times as long.
     const oldest = times.toSorted()[Math.max(0, all.length - left)] ?? 0;
     inSlices(
@@ -109,7 +109,7 @@ export class Overload {
       all,
       (exchange) => {
         if (left === 0) return stop;
-        if (exchange.order.at < oldest || exchange.isEnded) return undefined;
+        if (exchange.context.at < oldest || exchange.isEnded) return undefined;
         left -= 1;
         this.#end(exchange);
         return undefined;
@@ -121,7 +121,7 @@ export class Overload {
   }
 
   #end(exchange: Sheddable): void {
-    const { auditId } = exchange.order;
+    const { auditId } = exchange.context;
     const message = "Memory is short: this request ends";
     this.#parts.journal.write({
       kind: "request.failed",

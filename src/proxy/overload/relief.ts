@@ -41,7 +41,7 @@ export class Relief {
         if (!this.buffered.isOver) return;
         const heldBytes = heldBytesOf(exchange);
         const message = `Too much waits in this process: ${heldBytes} bytes of it for one exchange`;
-        const { auditId } = exchange.order;
+        const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
         // A watch was ended between two events, behind what its slow reader has not taken: that is what waits.

@@ -23,7 +23,7 @@ export function accessTeller(level: AccessLevel, journal: Journal): AccessTeller
   };
 }
 
-const isLong = ({ order }: Exchange): boolean => order.kind !== "plain";
+const isLong = ({ context }: Exchange): boolean => context.kind !== "plain";
 
 /** What we refuse ourselves is told as "request.failed". */
 const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
@@ -37,11 +37,11 @@ const wanted: Readonly<Record<AccessLevel, ((exchange: Exchange, end: ExchangeEn
   };
 
 function entryOf(
-  { order, status, backend, sentBytes, watch }: Exchange,
+  { context, status, backend, sentBytes, watch }: Exchange,
   end: ExchangeEnd,
   now: number,
 ): Entry {
-  const { client, caller, verb, resource, fields, auditId, at } = order;
+  const { client, caller, verb, resource, fields, auditId, at } = context;
   return {
     kind: "request.ended",
     client: client.address,
@@ -63,7 +63,7 @@ function entryOf(
 }
 
 /** A query may hold a token, and what is told is kept for a while: without the rest of a long one. */
-function pathOf(fields: Exchange["order"]["fields"]): string {
+function pathOf(fields: Exchange["context"]["fields"]): string {
   const target = fields.find(({ name }) => name === ":path")?.value ?? "";
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
   return target.length > limits.apiTextChars ? ownText(path) : path;

@@ -40,7 +40,7 @@ import type { WatchHost } from "../../watch/session/watch-host.ts";
 import { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission, Entry } from "../admission/admission.ts";
 import { userAgentOf } from "../context/client-key.ts";
-import { isRepeatable, type Order } from "../context/order.ts";
+import { isRepeatable, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
 import type { Loops, Replay } from "../observe/loops.ts";
@@ -87,7 +87,7 @@ export type ExchangeParts = {
 
 /** One request, as the handler has read it. */
 export type ExchangeRequest = {
-  readonly order: Order;
+  readonly context: RequestContext;
   readonly down: Side;
   readonly credential: Credential;
   readonly info: RequestInfo;
@@ -111,7 +111,7 @@ const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 
 export class Exchange implements SideOwner, AttemptOwner, WatchHost {
   readonly #parts: ExchangeParts;
-  readonly order: Order;
+  readonly context: RequestContext;
   readonly down: Side;
   /** Invariant: it has a first attempt exactly in `asking`, `relaying` and `finishing`; the session of a watch has its own. */
   readonly attempts: Attempts;
@@ -146,7 +146,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
     this.#parts = parts;
-    this.order = request.order;
+    this.context = request.context;
     this.down = request.down;
     this.#credential = request.credential;
     this.#info = request.info;
@@ -154,7 +154,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     this.#recall = request.recall;
     this.headBytes = request.headBytes;
     this.attempts = new Attempts(this, request.avoided);
-    this.#body = request.order.isBodiless ? undefined : new RequestBody(parts.buffered);
+    this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
   }
 
   get state(): ExchangeState {
@@ -201,7 +201,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** For tests and logs: no path, since a query may hold a token. */
   toString(): string {
-    const { verb, auditId } = this.order;
+    const { verb, auditId } = this.context;
     const tried =
       this.attempts.tried.length === 0 ? "" : `, asked in vain: ${this.attempts.tried.join(", ")}`;
     return `${verb} ${auditId} ${this.#state} ${this.#status} ${this.backend}${tried}`;
@@ -216,7 +216,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
       // As an apiserver does (GOAWAY behind each 401): only another connection can show another certificate.
-      if (refusal?.code === "unauthenticated") this.order.client.sendAway();
+      if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
       // An attempt may be under way already, and no stream of the client could end it.
       this.attemptFaulted(error);
@@ -244,13 +244,13 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     // An HTTP/1.1 connection that stays open keeps its last request's head in memory, and memory may be why it is cut.
     if (!isAnswered) this.down.closeAfter?.();
     if (isAnswered) this.#resetDown(lost);
-    else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.order)));
+    else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
   }
 
   #failed(failure: Failure): void {
     const { code, origin, message } = failure;
-    const { auditId, client, fields } = this.order;
+    const { auditId, client, fields } = this.context;
     const of = { auditId, client: client.address, userAgent: userAgentOf(fields), backend: this.backend };
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...of });
     this.#reply(failure);
@@ -258,7 +258,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** Answers the client with a Status; nothing more is relayed. */
   #reply(failure: Failure): void {
-    this.#status = respond(this.down, this.order.method, failure);
+    this.#status = respond(this.down, this.context.method, failure);
     // What came of the body will never be granted back: a client that went on sending would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
@@ -293,7 +293,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
   #place(): void {
     if (!this.#isAdmitted()) return;
     const { backends, pools } = this.#parts;
-    const { client } = this.order;
+    const { client } = this.context;
     if (backends.areAllSilent) return this.#hold(noneAnswers);
     const loads = (name: string): number => pools.weightOf(name);
     const backend = this.attempts.nextBackend({ views: backends.views, loads, bound: client.backend });
@@ -305,13 +305,13 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** False if the request waits for a place among those of unproven bearers and is placed later, or was refused one. */
   #isAdmitted(): boolean {
-    const { order } = this;
+    const { context } = this;
     // Nearly every request is decided here.
-    if (order.vouched !== undefined || isProvenAt(this.#credential, order.at)) return true;
+    if (context.vouched !== undefined || isProvenAt(this.#credential, context.at)) return true;
     if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
     const { admission, clock } = this.#parts;
     this.#entry = admission.enter({
-      address: order.client.address,
+      address: context.client.address,
       bearer: this.#credential?.key ?? "",
       place: () => {
         this.#placedAt = clock.now();
@@ -346,10 +346,10 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
   #replace(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
-    const { attempts, order } = this;
+    const { attempts, context } = this;
     // Attempts that met the silence of all backends are not counted, and neither is a GOAWAY: each 401 brings one,
     // for all clients of its connection.
-    const since = Math.max(order.at, this.#placedAt);
+    const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forgive(1);
     if (backends.areAllSilent || !attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
@@ -362,7 +362,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** The request's trailers. */
   headers(fields: Field[]): void {
-    const drops = dropsOf(this.order.client.identity, this.order.vouched);
+    const drops = dropsOf(this.context.client.identity, this.context.vouched);
     const said = drops === undefined ? fields : fields.filter((field) => !drops(field));
     this.#body?.endWith(said);
     this.attempts.first?.up?.sendHeaders(said, true);
@@ -405,14 +405,14 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** Which connections it may use by now. */
   poolKey(): PoolKey {
-    const { order } = this;
+    const { context } = this;
     const { pools, trust, admission } = this.#parts;
-    const kind = order.kind === "plain" ? "plain" : "long";
-    const of = order.vouched?.trust ?? trust.classOf(this.#credential);
+    const kind = context.kind === "plain" ? "plain" : "long";
+    const of = context.vouched?.trust ?? trust.classOf(this.#credential);
     // Their answers bring GOAWAYs, which would send newcomers with a good bearer away from a connection that they share.
     const isApart =
-      of === "unproven" && (this.#credential === undefined || admission.isRejected(order.client.address));
-    return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, order.client);
+      of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
+    return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
   }
 
   attemptOpened(_leg: Attempt, up: Side): void {
@@ -478,7 +478,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
       const isSentAway = code === errorCode.REFUSED_STREAM && attempt.isConnectionRetiring;
       return this.#replace(lostUnanswered(attempt.backend), isSentAway);
     }
-    const failure = failureOfLost(attempt, code, isRepeatable(this.order) || !this.attempts.mayHaveRun);
+    const failure = failureOfLost(attempt, code, isRepeatable(this.context) || !this.attempts.mayHaveRun);
     if (failure === undefined) this.#resetDown(code);
     else this.#failed(failure);
   }
@@ -489,7 +489,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
    */
   #maySendAgain(code: number): boolean {
     if (this.#body?.isRepeatable === false) return false;
-    return code === errorCode.REFUSED_STREAM || (code === lost && isRepeatable(this.order));
+    return code === errorCode.REFUSED_STREAM || (code === lost && isRepeatable(this.context));
   }
 
   #lostAnswered(code: number): void {
@@ -508,7 +508,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
       // The hedge's would be the second of its kind.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
     } else if (!isRefusal(status) || !this.#holdsBack(attempt, fields, end)) {
-      if (end || this.order.kind !== "plain" || !isRepeatable(this.order))
+      if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
         return this.#answer(attempt, status, fields, end);
       attempt.keepHead(fields);
     }
@@ -529,7 +529,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     this.#body?.forget();
     this.#account(attempt, rest);
     this.#sendHead(fields, end);
-    if (this.order.kind !== "watch" || status !== 200 || end) return;
+    if (this.context.kind !== "watch" || status !== 200 || end) return;
     this.#watch = this.#watchOf(fields, attempt);
     if (this.#watch === undefined) return;
     this.#state = "watching";
@@ -542,7 +542,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     const status = this.#status;
     const { admission, hedges } = this.#parts;
     this.learnt(status);
-    this.order.client.answered();
+    this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this, status, attempt, rest);
     const recall = this.#recall;
@@ -556,7 +556,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     const { backends, pools } = this.#parts;
     recall.refused();
     const other = elsewhere(backends.views, (name) => pools.weightOf(name), [this.backend]);
-    if (other !== undefined) this.order.client.follow(this.backend, other);
+    if (other !== undefined) this.context.client.follow(this.backend, other);
   }
 
   #sendHead(fields: Field[], end: boolean): void {
@@ -597,7 +597,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** If the backend is lost in the middle of a short refusal, another one can be asked, since the client has seen nothing. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    if (end || !isShort(fields) || !isRepeatable(this.order)) return false;
+    if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
     attempt.keepRefusal(new Refusal(fields, false, this.#parts.buffered));
     return true;
   }
@@ -637,7 +637,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
-    this.#replay = replays.answered(asked, this.order);
+    this.#replay = replays.answered(asked, this.context);
     asked.origin = originAsks.answered(this.#info, head);
     const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, attempt);
     originAsks.ask(this.#info, asked.origin, watch);
@@ -650,7 +650,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** All later requests of its client go there, so that the client never sees two caches in turn (k/k 59848). */
   goesOn(backend: string): void {
-    this.order.client.follow(this.backend, backend);
+    this.context.client.follow(this.backend, backend);
     this.attempts.movedTo(backend);
   }
 

@@ -2,7 +2,7 @@
 import { Histogram, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/progress.ts";
-import type { Order } from "../context/order.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { AccessTeller } from "./access.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
@@ -75,18 +75,18 @@ export class Exchanges {
   }
 
   add(exchange: Exchange): void {
-    const { caller, at } = exchange.order;
+    const { caller, at } = exchange.context;
     caller.requests += 1;
     caller.active += 1;
     caller.lastAt = at;
     exchange.liveAt = this.#live.push(exchange) - 1;
-    this.#active[exchange.order.kind] += 1;
-    if (exchange.order.kind === "watch") exchange.tally = this.#watches;
+    this.#active[exchange.context.kind] += 1;
+    if (exchange.context.kind === "watch") exchange.tally = this.#watches;
   }
 
   /** `now`: the present clock reading. */
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
-    if (exchange.order.kind === "plain") this.#took(exchange.order, now);
+    if (exchange.context.kind === "plain") this.#took(exchange.context, now);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -96,19 +96,19 @@ export class Exchanges {
     exchange.watch?.progress.countOut();
     const last = this.#lastCount;
     const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
-    if (isAlike && last.verb === exchange.order.verb) last.count += 1;
+    if (isAlike && last.verb === exchange.context.verb) last.count += 1;
     else this.#count(exchange);
   }
 
   /** To whoever asked; one that gave up has not met an error. */
-  #charge({ order: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
+  #charge({ context: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     caller.active -= 1;
     caller.bytes += sentBytes;
     if (status >= 400 || (status === 0 && end !== "client-gone")) caller.errors += 1;
   }
 
   /** Long-running ones last as long as their clients like. */
-  #took({ verb, at }: Order, now: number): void {
+  #took({ verb, at }: RequestContext, now: number): void {
     const known = verbs.has(verb) ? verb : "other";
     let histogram = this.durations.get(known);
     if (histogram === undefined) {
@@ -120,7 +120,7 @@ export class Exchanges {
 
   /** The last one takes its place. */
   #forget(exchange: Exchange): void {
-    this.#active[exchange.order.kind] -= 1;
+    this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
     if (last === undefined || last === exchange) return;
     this.#live[exchange.liveAt] = last;
@@ -128,7 +128,7 @@ export class Exchanges {
   }
 
   #count(exchange: Exchange): void {
-    const verb = verbs.has(exchange.order.verb) ? exchange.order.verb : "other";
+    const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
     // A backend may answer any code of three digits: beyond the usual ones only the class is kept.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;

@@ -22,7 +22,7 @@ import {
 } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
 import { identify } from "../context/identify.ts";
-import { longHeadBytes, type Order } from "../context/order.ts";
+import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
 import type { Vouched } from "../identity/identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import { ListSide } from "../observe/list-side.ts";
@@ -57,7 +57,7 @@ export function createServe(parts: HandlerParts): Serve {
     const asking = { info, target: request.path, client, caller, fields };
     const recall = isRefused || !end ? undefined : parts.timeTravel.recall(asking);
     const asked = end ? watchAsked(parts, asking, recall) : undefined;
-    const order: Order = {
+    const context: RequestContext = {
       client,
       caller,
       at: parts.clock.now(),
@@ -73,9 +73,9 @@ export function createServe(parts: HandlerParts): Serve {
       vouched,
     };
     const down = readSide(side, recall, asked);
-    const copy = isRefused ? undefined : talkOf(parts, order, asking, asked);
+    const copy = isRefused ? undefined : talkOf(parts, context, asking, asked);
     const exchange = new Exchange(parts, {
-      order,
+      context,
       down: heard(down, copy),
       credential,
       info,
@@ -107,7 +107,7 @@ function credentialOf(
 }
 
 /** Of somebody who is refused: nothing goes up. */
-function unknown({ fields }: RequestHead): Pick<Order, "fields" | "auditId" | "vouched"> {
+function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "vouched"> {
   return { fields, auditId: "", vouched: undefined };
 }
 
@@ -140,7 +140,7 @@ const none: readonly string[] = [];
 /** What the request shows of who talks and who holds the locks; the copy that is to be made of its body. */
 function talkOf(
   { talk }: HandlerParts,
-  { caller, auditId, client }: Order,
+  { caller, auditId, client }: RequestContext,
   { info, target }: Asking,
   watch: WatchContext | undefined,
 ): BodyCopy | undefined {

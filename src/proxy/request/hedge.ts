@@ -9,7 +9,7 @@ import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
-import { isFreshRead, isRepeatable } from "../context/order.ts";
+import { isFreshRead, isRepeatable } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { elsewhere } from "../upstream/choose.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
@@ -42,19 +42,19 @@ export class Hedges {
   suspected(exchange: Exchange, attempt: Attempt): void {
     if (attempt.up === undefined) this.#goElsewhere(exchange, attempt);
     else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(exchange, attempt);
-    else if (isRepeatable(exchange.order) && exchange.isDoubted) this.#askTwice(exchange, attempt);
+    else if (isRepeatable(exchange.context) && exchange.isDoubted) this.#askTwice(exchange, attempt);
   }
 
   /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
-  answered({ order }: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void {
-    if (!order.isObjectRead || status >= 500) return;
+  answered({ context }: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void {
+    if (!context.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
     const now = clock.now();
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.answered(tookMs);
     this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
     // Who may not read is told so without a look at what is there.
-    if ((status >= 300 && status !== 404) || !isFreshRead(order)) return;
+    if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#outdone(rest, now);
   }
@@ -95,9 +95,9 @@ export class Hedges {
    * well, and costs whoever is asked as much.
    */
   #askSlow(exchange: Exchange, attempt: Attempt): void {
-    if (!exchange.order.isOwn) return;
+    if (!exchange.context.isOwn) return;
     this.#parts.hasten(attempt.backend);
-    if (exchange.attempts.hasTwo || !isFreshRead(exchange.order)) return;
+    if (exchange.attempts.hasTwo || !isFreshRead(exchange.context)) return;
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.count += 1;

@@ -11,7 +11,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";
 import { answerOf } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
-import type { Order } from "../context/order.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
@@ -19,7 +19,7 @@ import type { PoolSet } from "../upstream/pool-set.ts";
 /** What one list asks for, of which backend. */
 export type ListQuestion = {
   readonly backend: string;
-  readonly order: Order;
+  readonly context: RequestContext;
   /** Reads its body; default: a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
   /** Called once. `status` 0: no answer within `limits.progressAnswerMs`. `version` "" unless the list has one. */
@@ -59,8 +59,8 @@ export class ListAsk implements AttemptOwner {
     this.#stopWaiting = parts.clock.after(limits.progressAnswerMs, () => this.#end());
   }
 
-  get order(): Order {
-    return this.#question.order;
+  get context(): RequestContext {
+    return this.#question.context;
   }
 
   poolKey(): PoolKey {

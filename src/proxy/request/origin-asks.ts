@@ -70,7 +70,7 @@ export class OriginAsks {
       watch,
       {
         backend,
-        order: barePath(watch.order, `/openapi/v3/apis/${group}/${version}`),
+        context: barePath(watch.context, `/openapi/v3/apis/${group}/${version}`),
         reading: () => new OpenApiTitle(),
         tell: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");

@@ -53,7 +53,7 @@ export type SpliceParts = {
 export class Splices {
   readonly #parts: SpliceParts;
   /** With the backend that each is on, and what was asked for. */
-  readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly order: Sheddable["order"] }>();
+  readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly context: Sheddable["context"] }>();
 
   constructor(parts: SpliceParts) {
     this.#parts = parts;
@@ -73,8 +73,8 @@ export class Splices {
   /** A copy, for whoever must end some of them. */
   get live(): readonly Sheddable[] {
     const isLive = (tunnel: Tunnel): boolean => this.#tunnels.has(tunnel);
-    return Array.from(this.#tunnels, ([tunnel, { order }]) => ({
-      order,
+    return Array.from(this.#tunnels, ([tunnel, { context }]) => ({
+      context,
       get isEnded() {
         return !isLive(tunnel);
       },
@@ -151,7 +151,7 @@ export class Splices {
       },
     });
     const kind = parts.isWatch ? "watch" : "long-running";
-    this.#tunnels.set(tunnel, { backend: dialed.backend, order: { kind, at: clock.now(), auditId } });
+    this.#tunnels.set(tunnel, { backend: dialed.backend, context: { kind, at: clock.now(), auditId } });
     const stopDead = dialed.onDead(() => tunnel.cut("backend dead"));
     const stopHung = this.#parts.onHung({ down, up, backend: dialed.backend }, () =>
       tunnel.cut("nothing gets through on its connection"),

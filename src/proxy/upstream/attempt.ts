@@ -7,7 +7,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { Side } from "../../h2/core/side.ts";
 import type { Stream } from "../../h2/session/stream.ts";
-import type { Order } from "../context/order.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
 import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
@@ -16,7 +16,7 @@ import type { Waiter } from "./shard.ts";
 
 /** What an attempt tells the exchange that it belongs to. */
 export type AttemptOwner = {
-  readonly order: Order;
+  readonly context: RequestContext;
   /** Which upstream connections the request may use by now. */
   poolKey(): PoolKey;
   /** Its head has gone up: the body may follow. */
@@ -182,7 +182,7 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   #open(connection: Connection): void {
-    const { fields, isBodiless, method } = this.owner.order;
+    const { fields, isBodiless, method } = this.owner.context;
     // First: a fault in what follows must not make a request that has left look unsent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this);

@@ -98,13 +98,13 @@ export class Histories {
     const now = this.#parts.clock.now();
     if ((this.#dueAt.get(backend) ?? 0) > now) return;
     const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
-    const order = question?.watch.listed();
-    if (question === undefined || order === undefined) return;
+    const context = question?.watch.listed();
+    if (question === undefined || context === undefined) return;
     this.#dueAt.set(backend, now + limits.historyAnswerMs);
     const { watch, resource } = question;
     const tell: ListQuestion["tell"] = ({ status, version }) =>
       version === "" ? this.#silent(backend, resource, status) : this.#told(backend, question, version);
-    listAs(watch, { backend, order, tell }, this.#parts);
+    listAs(watch, { backend, context, tell }, this.#parts);
   }
 
   /**

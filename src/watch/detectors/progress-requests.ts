@@ -142,9 +142,9 @@ export class ProgressRequests {
 
   #list(fact: Fact, watch: WatchSession, least: string | undefined, tell: (answer: Answer) => void): void {
     const { backend } = fact;
-    const order = watch.listed(least);
-    if (order === undefined) tell({ status: 0, version: "", ms: 0 });
-    else listAs(watch, { backend, order, tell }, this.#parts);
+    const context = watch.listed(least);
+    if (context === undefined) tell({ status: 0, version: "", ms: 0 });
+    else listAs(watch, { backend, context, tell }, this.#parts);
   }
 
   #answered(fact: Fact, { status, version, ms }: Answer): void {

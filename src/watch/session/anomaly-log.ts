@@ -4,12 +4,12 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { userAgentOf } from "../../proxy/context/client-key.ts";
-import type { Order } from "../../proxy/context/order.ts";
+import type { RequestContext } from "../../proxy/context/request-context.ts";
 import type { WatchEvent } from "../codec/event.ts";
 
 /** Which watch. */
 export type AnomalySource = {
-  readonly order: Pick<Order, "client" | "fields">;
+  readonly context: Pick<RequestContext, "client" | "fields">;
   readonly resource: string;
   readonly backend: string;
 };
@@ -32,12 +32,12 @@ export class AnomalyLog {
   }
 
   /** It has missed its bookmarks for `silentMs` although its upstream connection answers. */
-  hung({ order, resource, backend }: AnomalySource, silentMs: number): void {
+  hung({ context, resource, backend }: AnomalySource, silentMs: number): void {
     if (!this.#isNews(`hung ${backend} ${resource}`)) return;
     this.#journal.write({
       kind: "watch.hung",
-      client: order.client.address,
-      userAgent: userAgentOf(order.fields),
+      client: context.client.address,
+      userAgent: userAgentOf(context.fields),
       resource,
       backend,
       silentMs: Math.round(silentMs),
@@ -46,12 +46,12 @@ export class AnomalyLog {
   }
 
   /** It was shown an event from before `seen`, which the same leg had shown (incident 001). */
-  outdated({ order, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
+  outdated({ context, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
     if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
       kind: "event.version_regressed",
-      client: order.client.address,
-      userAgent: userAgentOf(order.fields),
+      client: context.client.address,
+      userAgent: userAgentOf(context.fields),
       resource,
       backend,
       type,

@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
-import type { Order } from "../../proxy/context/order.ts";
+import type { RequestContext } from "../../proxy/context/request-context.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { LagSuspicion } from "../progress/cache-progress.ts";
@@ -28,7 +28,7 @@ export type UpstreamMergeParts = {
   readonly asked: Omit<WatchContext, "target">;
   readonly anomalies: AnomalyLog;
   /** The client's own. */
-  readonly order: Order;
+  readonly context: RequestContext;
   readonly session: { readonly state: WatchState; dropSecond(): void };
 };
 
@@ -170,8 +170,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   #sourceOf({ attempt }: WatchStream): AnomalySource {
-    const { order, asked } = this.#parts;
-    return { order, resource: asked.resource, backend: attempt.backend };
+    const { context, asked } = this.#parts;
+    return { context, resource: asked.resource, backend: attempt.backend };
   }
 
   /** The version that its client asked from. */

@@ -14,7 +14,7 @@ import {
   resumeTarget,
 } from "../../kube/resume-request.ts";
 import { type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
-import type { Order } from "../../proxy/context/order.ts";
+import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
@@ -146,7 +146,12 @@ export function timesOf(
  * The same request, identity and audit ID included (watch.md §8), from another version on; without a version it begins
  * anew.
  */
-export function orderAt(order: Order, asked: WatchContext, version: string | undefined, times: Times): Order {
+export function orderAt(
+  context: RequestContext,
+  asked: WatchContext,
+  version: string | undefined,
+  times: Times,
+): RequestContext {
   const { target, request, isInjected } = asked;
   const { ageMs, leftMs } = times;
   const hasBookmarks = request.hasBookmarks || isInjected;
@@ -154,7 +159,7 @@ export function orderAt(order: Order, asked: WatchContext, version: string | und
     version === undefined
       ? replayTarget(target, leftMs)
       : resumeTarget(target, { version, hasBookmarks, ageMs, leftMs });
-  return { ...order, fields: withPath(order.fields, path) };
+  return { ...context, fields: withPath(context.fields, path) };
 }
 
 const bare: readonly Field[] = [
@@ -165,16 +170,20 @@ const bare: readonly Field[] = [
  * A list of what is watched, of which only the version is wanted (`listTarget`), with the same identity; undefined when
  * it cannot be asked for.
  */
-export function listOrder(order: Order, { target }: WatchContext, least?: string): Order | undefined {
+export function listOrder(
+  context: RequestContext,
+  { target }: WatchContext,
+  least?: string,
+): RequestContext | undefined {
   const path = listTarget(target, least);
   if (path === undefined) return undefined;
-  return barePath(order, path);
+  return barePath(context, path);
 }
 
 /** Another read with the same identity, of which only what the apiserver writes first is wanted. */
-export function barePath(order: Order, path: string): Order {
-  const kept = order.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
-  return { ...order, fields: [...withPath(kept, path), ...bare] };
+export function barePath(context: RequestContext, path: string): RequestContext {
+  const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
+  return { ...context, fields: [...withPath(kept, path), ...bare] };
 }
 
 /** Will a request of ours for it have bookmarks? */

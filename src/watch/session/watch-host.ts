@@ -1,10 +1,10 @@
 /** What a watch may do to the exchange that it is. */
 import type { Side } from "../../h2/core/side.ts";
-import type { Order } from "../../proxy/context/order.ts";
+import type { RequestContext } from "../../proxy/context/request-context.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 
 export type WatchHost = {
-  readonly order: Order;
+  readonly context: RequestContext;
   readonly down: Side;
   poolKey(): PoolKey;
   /** A backend answered a resume with this status. */

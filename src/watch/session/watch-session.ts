@@ -17,7 +17,7 @@ import {
   isInitialising,
 } from "../../kube/resume-request.ts";
 import type { Client } from "../../proxy/context/client.ts";
-import type { Order } from "../../proxy/context/order.ts";
+import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
@@ -96,7 +96,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry = new ResumeRetry(clock, migrations.patience);
     const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
     const { anomalies } = migrations;
-    this.merge = new UpstreamMerge({ ...shared, anomalies, order: host.order, session: this });
+    this.merge = new UpstreamMerge({ ...shared, anomalies, context: host.context, session: this });
     const first = new WatchStream(attempt, this.merge, buffered);
     first.open(new Reading(asked.request.version, false));
     this.#accept(first);
@@ -247,7 +247,7 @@ export class WatchSession implements AttemptOwner {
   // --- what Migrations asks of it ---
 
   get client(): Client {
-    return this.#parts.host.order.client;
+    return this.#parts.host.context.client;
   }
 
   /** Backends that were asked in vain since the first leg was lost. */
@@ -262,13 +262,13 @@ export class WatchSession implements AttemptOwner {
 
   /** Is its client's token over, or its certificate? Then the client has to show its new one itself (watch.md §8). */
   get #isExpired(): boolean {
-    return isCredentialOver(this.#parts.host.order, this.#parts.migrations.clock.wall());
+    return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
 
   /** A list of what it watches, under its own identity (`listOrder`). */
-  listed(least?: string): Order | undefined {
+  listed(least?: string): RequestContext | undefined {
     const { host, asked } = this.#parts;
-    return listOrder(host.order, asked, least);
+    return listOrder(host.context, asked, least);
   }
 
   /** Its API was taken for another server's, and is not: from now on it is followed like any other. */
@@ -309,9 +309,9 @@ export class WatchSession implements AttemptOwner {
   // --- what its legs tell ---
 
   /** As it is sent now: events may have come while a leg waited for its upstream connection. */
-  get order(): Order {
+  get context(): RequestContext {
     const { host, asked } = this.#parts;
-    return orderAt(host.order, asked, this.progress.resumeVersion, this.merge.timesOfNext);
+    return orderAt(host.context, asked, this.progress.resumeVersion, this.merge.timesOfNext);
   }
 
   poolKey(): PoolKey {

@@ -43,7 +43,7 @@ test("a watch is moved by its audit id", async () => {
   const path = new PlayedPath(["a", "b"]);
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a =9");
-  const id = path.exchanges.live[0]?.order.auditId ?? "";
+  const id = path.exchanges.live[0]?.context.auditId ?? "";
   assert.match(await posted(path, `/api/v1/watches/${id}/move`), /^200 .*1 of 1/);
 });
 

@@ -124,8 +124,8 @@ export const admission: readonly Defect[] = [
     "newcomers share connections with a flood of 401s",
     {
       file: "proxy/request/exchange.ts",
-      find: "this.#credential === undefined || admission.isRejected(order.client.address)",
-      replace: "this.#credential === undefined && admission.isRejected(order.client.address)",
+      find: "this.#credential === undefined || admission.isRejected(context.client.address)",
+      replace: "this.#credential === undefined && admission.isRejected(context.client.address)",
     },
     ["proxy/admission/admission", "send no newcomer of another address away"],
   ),
@@ -133,8 +133,8 @@ export const admission: readonly Defect[] = [
     "the wait for a place counts as time in which a request was sent away",
     {
       file: "proxy/request/exchange.ts",
-      find: "Math.max(order.at, this.#placedAt)",
-      replace: "order.at",
+      find: "Math.max(context.at, this.#placedAt)",
+      replace: "context.at",
     },
     ["proxy/admission/admission", "is none of the time"],
   ),
@@ -350,7 +350,7 @@ export const admission: readonly Defect[] = [
   defect(
     "long heads wait for nothing",
     {
-      file: "proxy/context/order.ts",
+      file: "proxy/context/request-context.ts",
       find: "return bytes > limits.usualHeadBytes ? bytes : 0;",
       replace: "return bytes > Infinity ? bytes : 0;",
     },

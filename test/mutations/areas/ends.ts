@@ -11,7 +11,7 @@ export const ends: readonly Defect[] = [
     "a write that was sent and is cut is told to be unprocessed",
     {
       file: "proxy/request/exchange.ts",
-      find: "else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.order)));",
+      find: "else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));",
       replace: "",
     },
     ["flows/cut", "a request that was sent has an unknown outcome"],

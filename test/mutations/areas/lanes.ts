@@ -176,8 +176,8 @@ export const connections: readonly Defect[] = [
     "what is over when its turn comes is cut where memory is short",
     {
       file: "proxy/overload/overload.ts",
-      find: "if (exchange.order.at < oldest || exchange.isEnded) return undefined;",
-      replace: "if (exchange.order.at < oldest) return undefined;",
+      find: "if (exchange.context.at < oldest || exchange.isEnded) return undefined;",
+      replace: "if (exchange.context.at < oldest) return undefined;",
     },
     ["proxy/overload/overload", "a slice in each loop turn"],
   ),

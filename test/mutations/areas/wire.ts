@@ -69,16 +69,16 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "no request pays for its client's control frames",
-    { file: "proxy/request/exchange.ts", find: "this.order.client.answered();", replace: "" },
+    { file: "proxy/request/exchange.ts", find: "this.context.client.answered();", replace: "" },
     ["proxy/downstream/downstream", "a PRIORITY and a WINDOW_UPDATE with each of 3,000 requests"],
   ),
   defect(
     "a refusal of ours pays for control frames",
     {
       file: "proxy/request/exchange.ts",
-      find: "this.#status = respond(this.down, this.order.method, failure);",
+      find: "this.#status = respond(this.down, this.context.method, failure);",
       replace:
-        "this.order.client.answered();\n    this.#status = respond(this.down, this.order.method, failure);",
+        "this.context.client.answered();\n    this.#status = respond(this.down, this.context.method, failure);",
     },
     ["proxy/downstream/downstream", "requests that are answered here, or refused, pay for nothing"],
   ),

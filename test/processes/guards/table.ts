@@ -145,7 +145,7 @@ export const guards: readonly Guard[] = [
     without: "those for whom we vouch travel on lanes of others",
     removal: {
       file: "proxy/request/exchange.ts",
-      find: "const of = order.vouched?.trust ?? trust.classOf(this.#credential);",
+      find: "const of = context.vouched?.trust ?? trust.classOf(this.#credential);",
       replace: "const of = trust.classOf(this.#credential);",
     },
     test: "test/proxy/upstream/shard.test.ts",

@@ -87,7 +87,7 @@ test("one watch is moved by its audit id, and goes on from its next event", () =
   const path = new PlayedPath(["a", "b"]);
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a =9");
-  const auditId = path.exchanges.live[0]?.order.auditId ?? "";
+  const auditId = path.exchanges.live[0]?.context.auditId ?? "";
   assert.match(refusal(operationsOf(path).move("nobody", alice)), "There is no such watch");
   assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches go elsewhere");
   path.clock.advance(limits.leavePauseMs * 4);
@@ -101,7 +101,7 @@ test("a watch that has shown no version yet is not moved, and it is said why", (
   const path = new PlayedPath(["a", "b"]);
   const watch = new PlayedWatch({ path, query: "resourceVersion=0" });
   watch.serve(watch.from, "");
-  const auditId = path.exchanges.live[0]?.order.auditId ?? "";
+  const auditId = path.exchanges.live[0]?.context.auditId ?? "";
   assert.match(refusal(operationsOf(path).move(auditId, alice)), "It cannot be moved now");
 });
 

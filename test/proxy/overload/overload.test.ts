@@ -21,7 +21,7 @@ function scene(kinds: readonly Kind[], idleCount: number) {
     drain: () => void gone.push(`idle ${at}`),
   }));
   const exchanges = kinds.map((kind, at) => ({
-    order: { kind, at, auditId: String(at) },
+    context: { kind, at, auditId: String(at) },
     isEnded: false,
     cut: () => void gone.push(`${kind} ${at}`),
   }));

@@ -18,7 +18,7 @@ function begun(path: PlayedPath, method: string, target: string, end = true) {
 }
 
 /** As it prints itself, without its Audit-ID. */
-const told = (exchange: Exchange): string => exchange.toString().replace(exchange.order.auditId, "ID");
+const told = (exchange: Exchange): string => exchange.toString().replace(exchange.context.auditId, "ID");
 
 test("a request waits in placing, is in asking until the answer's head, then relaying, then ended", () => {
   const path = new PlayedPath(["a"], { down: ["a"] });

@@ -25,7 +25,7 @@ function asked() {
     learnt: (code: number) => void learnt.push(code),
   };
   const tell = (answer: Answer): void => void told.push(answer);
-  const ask = new ListAsk(watching, { backend: "a", order: orderOf(), tell }, { clock, journal });
+  const ask = new ListAsk(watching, { backend: "a", context: orderOf(), tell }, { clock, journal });
   const feed = (text: string, end = false): void =>
     ask.attemptData(ask.attempt, Buffer.from(text), 0, text.length, end);
   return { clock, told, faults, learnt, ask, feed };

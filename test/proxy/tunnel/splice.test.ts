@@ -106,7 +106,7 @@ test("a tunnel on whose own sockets nothing gets through ends as cleanly, though
   );
 });
 
-test("where memory is short a tunnel ends in order, and one that waits for its answer is broken off (A26)", async () => {
+test("where memory is short a tunnel ends in context, and one that waits for its answer is broken off (A26)", async () => {
   const { client, backend } = await opened();
   const waiting = await splice.connect();
   waiting.send(spdy);
@@ -114,7 +114,7 @@ test("where memory is short a tunnel ends in order, and one that waits for its a
   await silent.expect("\r\n\r\n");
   const live = splice.splices.live;
   assert.equal(
-    live.map(({ order }) => order),
+    live.map(({ context }) => context),
     times(2, () => ({ kind: "long-running", at: splice.clock.now(), auditId: "id" })),
   );
   for (const one of live) one.cut();

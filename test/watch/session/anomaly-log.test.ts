@@ -14,7 +14,7 @@ function scene() {
   const journal = new Journal(clock);
   const told: Entry[] = [];
   journal.subscribe((entry) => told.push(entry));
-  const one: AnomalySource = { order: orderOf(), resource: "/pods", backend: "a" };
+  const one: AnomalySource = { context: orderOf(), resource: "/pods", backend: "a" };
   return { clock, told, one, anomalies: new AnomalyLog(clock, journal) };
 }
 

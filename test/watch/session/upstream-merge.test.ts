@@ -55,7 +55,7 @@ function played(): Played {
     retry: new ResumeRetry(clock, clock),
     asked,
     anomalies,
-    order: orderOf(),
+    context: orderOf(),
   });
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const sideOf = (from: string, isOurs: boolean): WatchStream => {

@@ -5,7 +5,7 @@ import { Origins, ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { watchRequestOf } from "../../../src/kube/watch-request.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
-import type { Order } from "../../../src/proxy/context/order.ts";
+import type { RequestContext } from "../../../src/proxy/context/request-context.ts";
 import {
   answerOf,
   firstFields,
@@ -24,7 +24,7 @@ const test = suite("watch-context");
 
 const target = "/api/v1/pods?watch=1&resourceVersion=7&labelSelector=a%3Db";
 
-function watchOf(fields: readonly Field[]): Order {
+function watchOf(fields: readonly Field[]): RequestContext {
   const client = new Client({
     address: "10.0.0.9",
     port: 1,

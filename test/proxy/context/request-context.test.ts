@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { isFreshRead, isRepeatable, longHeadBytes } from "../../../src/proxy/context/order.ts";
+import { isFreshRead, isRepeatable, longHeadBytes } from "../../../src/proxy/context/request-context.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/order");

@@ -7,7 +7,7 @@ import type { Caller } from "../../ledger/caller.ts";
 import type { Vouched } from "../identity/identity.ts";
 import type { Client } from "./client.ts";
 
-export type Order = {
+export type RequestContext = {
   readonly client: Client;
   readonly caller: Caller;
   /** When its head was read, a clock reading. */
@@ -43,12 +43,12 @@ const safeMethods = new Set(["GET", "HEAD"]);
  * May it be asked twice, of two backends even, before anything is answered (watch.md §10)? Never a long-running one:
  * a GET of exec or of the proxy subresource acts.
  */
-export function isRepeatable({ method, kind, isBodiless }: Order): boolean {
+export function isRepeatable({ method, kind, isBodiless }: RequestContext): boolean {
   return isBodiless && kind !== "long-running" && safeMethods.has(method);
 }
 
 /** May no cache answer it? With a version, one may (k8s.io/apiserver, storage/cacher); a GET without one asks etcd. */
-export function isFreshRead({ isObjectRead, isBodiless, fields }: Order): boolean {
+export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
   if (!isObjectRead || !isBodiless) return false;
   const path = fields.find(({ name }) => name === ":path")?.value ?? "";
   return !path.includes("resourceVersion=");
