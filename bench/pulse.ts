@@ -16,7 +16,7 @@ import { createReadyProbe } from "../src/health/probes/ready.ts";
 import { createAuthority } from "../src/pki/pki.ts";
 import { Path } from "../src/proxy/cluster/path.ts";
 import { type BackendAddress, connectConnection, openSocket } from "../src/proxy/net/connect.ts";
-import { Relief } from "../src/proxy/overload/relief.ts";
+import { BufferLimiter } from "../src/proxy/overload/buffer-limiter.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
 import { verdicts } from "./targets.ts";
 
@@ -93,7 +93,7 @@ function open({ ports, ca }: Place): Path {
     connect: (name, owner) => connectConnection(addressOf(name), owner, { journal, keepalive }),
     connections: { streams: 1, warm: 1 },
     sharing: "lanes",
-    relief: new Relief(wallClock, 1 << 30),
+    bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
     ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
     probes: {
       times: { intervalMs: 1000, timeoutMs: 3000 },

@@ -15,7 +15,7 @@ import { Path } from "../src/proxy/cluster/path.ts";
 import { Client } from "../src/proxy/context/client.ts";
 import { Downstream } from "../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../src/proxy/net/wire.ts";
-import { Relief } from "../src/proxy/overload/relief.ts";
+import { BufferLimiter } from "../src/proxy/overload/buffer-limiter.ts";
 import { encode } from "../test/support/hpack.ts";
 import { field, protobufEvent, protobufMetadata } from "../test/support/watch-bytes.ts";
 import { fieldsOf, frame, increment, setting } from "./octets.ts";
@@ -119,7 +119,7 @@ class Rig {
       connect: (_, owner) => this.#connection(owner),
       connections: { streams: 80, warm: 1 },
       sharing: "lanes",
-      relief: new Relief(clock, 1 << 30),
+      bufferLimiter: new BufferLimiter(clock, 1 << 30),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
     });
     path.reconcile(["one"]);

@@ -13,7 +13,7 @@ import { inSlices } from "../src/base/slices.ts";
 import { Balance } from "../src/proxy/balance/balance.ts";
 import { planMoves } from "../src/proxy/balance/rebalance.ts";
 import { Operations } from "../src/proxy/cluster/operations.ts";
-import { Overload } from "../src/proxy/overload/overload.ts";
+import { HeapPressure } from "../src/proxy/overload/heap-pressure.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
 import { refuse, type Waiter } from "../src/proxy/upstream/shard.ts";
 import { BookmarkRefresher } from "../src/watch/detectors/bookmark-refresh.ts";
@@ -128,7 +128,7 @@ measure("10,000 that wait for a connection of a dead backend", () => {
     );
   refuse({ key, connections: [], waiting }, new Failure("backend-refused", "backend", "dead"), clock);
 });
-const overload = new Overload({
+const overload = new HeapPressure({
   clock,
   journal,
   idle: () => [],

@@ -24,10 +24,10 @@ import { Listeners } from "./proxy/downstream/listeners.ts";
 import type { Descriptors } from "./proxy/net/descriptors.ts";
 import { adminName } from "./proxy/net/descriptors.ts";
 import { collect } from "./proxy/overload/collect.ts";
-import { HeapPages } from "./proxy/overload/heap-pages.ts";
-import { watchLiveHeap } from "./proxy/overload/live-heap.ts";
-import { Overload } from "./proxy/overload/overload.ts";
-import type { LiveExchanges } from "./proxy/request/exchanges.ts";
+import { monitorHeap } from "./proxy/overload/heap-monitor.ts";
+import { HeapPressure } from "./proxy/overload/heap-pressure.ts";
+import { HeapRelease } from "./proxy/overload/heap-release.ts";
+import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { ownVersion } from "./version.ts";
 
 /** A proxy that serves. */
@@ -38,7 +38,7 @@ export type Running = {
   readonly adminAddress: string;
   /** Where the JSON API is; "" while its port is somebody else's. */
   readonly apiAddress: string;
-  readonly exchanges: LiveExchanges;
+  readonly exchanges: LiveRequests;
   /**
    * Takes another configuration's listeners, backends, CA and drain, or none of it. Returns the names of changed parts
    * that hold from the next start only. Undefined says that there was a file, but a bad one.
@@ -76,7 +76,7 @@ class Watchkeeper implements Running {
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #windows: Windows;
-  readonly #overload: Overload;
+  readonly #overload: HeapPressure;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #looks: readonly Looks[];
@@ -92,7 +92,7 @@ class Watchkeeper implements Running {
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
     const gateOf = (upstream: string): Gate => clusters.gateOf(upstream);
-    this.#overload = new Overload({
+    this.#overload = new HeapPressure({
       clock,
       journal,
       idle: () => this.#listeners.idle,
@@ -103,14 +103,14 @@ class Watchkeeper implements Running {
     const intake = new Intake({ clock, most: mostSockets(), isShort });
     this.#intake = intake;
     this.#listeners = new Listeners({ clock, journal, gateOf, intake }, config.health.keepalive, inherited);
-    const pages = new HeapPages(clock, collect);
+    const pages = new HeapRelease(clock, collect);
     this.#looks = [
       new Looks(clock, slabLookMs, shrinkRoom),
       new Looks(clock, limits.heapLookMs, () => this.#overload.beat()),
       new Looks(clock, limits.heapLookMs, () => pages.beat()),
     ];
     for (const looks of this.#looks) looks.start();
-    this.#stopOverload = watchLiveHeap((heap) => {
+    this.#stopOverload = monitorHeap((heap) => {
       this.#overload.look(heap.share);
       pages.look(heap);
     });
@@ -128,7 +128,7 @@ class Watchkeeper implements Running {
     return this.#windows.apiAddress;
   }
 
-  get exchanges(): LiveExchanges {
+  get exchanges(): LiveRequests {
     return this.#clusters.exchanges;
   }
 
@@ -199,7 +199,7 @@ class Watchkeeper implements Running {
       clock: wallClock,
       journal: this.#around.journal,
       exchanges: this.exchanges,
-      queuedBytes: () => this.#clusters.relief.buffered.bytes,
+      queuedBytes: () => this.#clusters.bufferLimiter.buffered.bytes,
       upgrades: () => this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0),
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
@@ -235,7 +235,7 @@ class Watchkeeper implements Running {
       clusters: () => clusters.all,
       sessions: () => this.#listeners.sessionCount,
       handshakeErrors: () => this.#listeners.handshakeErrors,
-      queuedBytes: () => clusters.relief.buffered.bytes,
+      queuedBytes: () => clusters.bufferLimiter.buffered.bytes,
       config: () => this.#configState,
       certificates: () => [
         ...this.#listeners.certificates,

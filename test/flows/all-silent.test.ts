@@ -206,8 +206,14 @@ test("an Upgrade waits while all are silent, and is dialled when one answers", a
     throw new Error("dialled");
   };
   const client = { backend: undefined } as never;
-  const { backends, pools: upstreams, hold } = path;
-  const outcome = dialUpgrade(client, { backends, pools: upstreams, hold, tunnels: () => 0, connect }).then(
+  const { backends, pools: upstreams, pending: hold } = path;
+  const outcome = dialUpgrade(client, {
+    backends,
+    pools: upstreams,
+    pending: hold,
+    tunnels: () => 0,
+    connect,
+  }).then(
     () => "",
     ({ message }: Error) => message,
   );

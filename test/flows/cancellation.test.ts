@@ -67,7 +67,7 @@ class H1Party implements Party {
     const accept = createH1({
       clock: path.clock,
       journal: path.journal,
-      serve: path.serve,
+      handle: path.handle,
       splice: () => {},
     });
     const server = createServer({ allowHalfOpen: true }, (socket) => {

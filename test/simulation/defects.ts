@@ -10,8 +10,8 @@ import { Session } from "../../src/h2/session/session.ts";
 import { Stream } from "../../src/h2/session/stream.ts";
 import { Backends } from "../../src/health/backends.ts";
 import { Trust } from "../../src/proxy/identity/trust.ts";
+import { ActiveRequests } from "../../src/proxy/request/active-requests.ts";
 import { Exchange } from "../../src/proxy/request/exchange.ts";
-import { Exchanges } from "../../src/proxy/request/exchanges.ts";
 import { Connection } from "../../src/proxy/upstream/connection.ts";
 import { needsMore } from "../../src/watch/codec/event.ts";
 import { JsonEvents } from "../../src/watch/codec/json-events.ts";
@@ -174,7 +174,7 @@ export const defects: readonly Defect[] = [
   },
   {
     name: "an exchange that is over is not forgotten",
-    put: () => wrap(Exchanges.prototype, "remove", () => () => {}),
+    put: () => wrap(ActiveRequests.prototype, "remove", () => () => {}),
   },
   {
     name: "everybody is trusted",

@@ -5,7 +5,7 @@ import { Path, type PathOptions } from "../../src/proxy/cluster/path.ts";
 import { Client } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
-import { Relief } from "../../src/proxy/overload/relief.ts";
+import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import { checkExchanges } from "../support/exchange-invariants.ts";
 import type { World } from "./world.ts";
 
@@ -47,8 +47,8 @@ export class SimulatedProxy {
       options.tell(entry);
     });
     const connect = (backend: string, owner: WireOwner): Wire => this.#dial(backend, owner);
-    const relief = new Relief(clock, bufferBytes);
-    const parts = { clock, journal, connections, sharing, ping, connect, relief };
+    const bufferLimiter = new BufferLimiter(clock, bufferBytes);
+    const parts = { clock, journal, connections, sharing, ping, connect, bufferLimiter };
     this.path = new Path(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();

@@ -314,7 +314,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "code === lost",
   }),
   defect("an exchange that is over is not forgotten", ["tidy"], {
-    file: "proxy/request/exchanges.ts",
+    file: "proxy/request/active-requests.ts",
     find: "    this.#forget(exchange);\n    if (exchange.queuedBytes",
     replace: "    if (exchange.queuedBytes",
   }),

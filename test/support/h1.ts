@@ -122,7 +122,7 @@ export async function startH1(): Promise<ScriptedH1> {
   const accept = createH1({
     clock,
     journal,
-    serve(request, end, side) {
+    handle(request, end, side) {
       const exchange = new ScriptedExchange(request.fields, end, side);
       exchanges.push(exchange);
       own.onExchange(exchange);

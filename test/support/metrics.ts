@@ -30,7 +30,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         watched: { events: 0, bytes: 0, violations: 0, states: new Map() },
       },
       hedges: { count: 0 },
-      hold: { size: 0 },
+      pending: { size: 0 },
       migrations: {
         moves: new Map(),
         ends: new Map(),

@@ -3,7 +3,7 @@ import { limits } from "../../src/base/limits.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
 import type { Ends } from "../../src/proxy/net/proxy-protocol.ts";
-import { Hold } from "../../src/proxy/request/hold.ts";
+import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
 import { greet } from "../../src/proxy/tunnel/greet.ts";
 import { Passthrough } from "../../src/proxy/tunnel/passthrough.ts";
 import type { Route } from "../../src/proxy/tunnel/sni-routes.ts";
@@ -16,7 +16,7 @@ export type ScriptedPassthrough = {
   readonly entries: Entry[];
   readonly passthrough: Passthrough;
   readonly backends: Backends;
-  readonly hold: Hold;
+  readonly hold: PendingQueue;
   /** On whose behalf sockets were opened. */
   readonly behalves: Ends[];
   /** The clusters that connections were given to. */
@@ -61,7 +61,7 @@ export async function startPassthrough(
     needsProof: true,
   };
   const backends = new Backends(names, { clock, journal, rules });
-  const hold = new Hold(clock);
+  const hold = new PendingQueue(clock);
   backends.onVerdict = ({ state }) => {
     if (state !== "dead") hold.release();
   };
@@ -72,7 +72,7 @@ export async function startPassthrough(
     clock,
     journal,
     backends,
-    hold,
+    pending: hold,
     pools: { shareOf: () => 1, suspectAfterMs: () => 500 },
     connect(backend, ends) {
       behalves.push(ends);

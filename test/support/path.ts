@@ -18,7 +18,7 @@ import { Path } from "../../src/proxy/cluster/path.ts";
 import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
-import { Relief } from "../../src/proxy/overload/relief.ts";
+import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import { type Cable, cable } from "./cable.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { checkExchanges } from "./exchange-invariants.ts";
@@ -350,7 +350,7 @@ export class PlayedPath extends Path {
       compares: options.compares ?? "nothing",
       // So that nothing is asked beside what a test asks for.
       customGroups: ["stable.example.com"],
-      relief: new Relief(clock, options.bufferBytes ?? 64 * 1024 * 1024),
+      bufferLimiter: new BufferLimiter(clock, options.bufferBytes ?? 64 * 1024 * 1024),
       ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
       ...(options.isProbed === true
         ? {

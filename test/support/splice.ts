@@ -72,12 +72,12 @@ export async function startSplice(): Promise<ScriptedSplice> {
       fields: [...request.fields, new Field("x-forwarded-for", "192.0.2.1")],
       auditId: "id",
     }),
-    respond,
+    sendLocalReply: respond,
   });
   const accept = createH1({
     clock,
     journal,
-    serve: () => {
+    handle: () => {
       throw new Error("An Upgrade became an exchange");
     },
     splice: (...args) => splices.splice(...args),

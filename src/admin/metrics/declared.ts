@@ -266,7 +266,7 @@ export const metrics: readonly Metric[] = [
     type: "gauge",
     name: "requests_pending",
     help: "Requests in the pending queue: no backend is available, or too many requests with unproven credentials are in progress",
-    cluster: ({ path: { hold, admission } }) => hold.size + admission.waiting,
+    cluster: ({ path: { pending, admission } }) => pending.size + admission.waiting,
   },
   {
     type: "counter",

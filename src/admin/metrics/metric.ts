@@ -53,7 +53,7 @@ export type LiveCluster = {
     readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
     readonly exchanges: Pick<Path["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
     readonly hedges: Pick<Path["hedges"], "count">;
-    readonly hold: Pick<Path["hold"], "size">;
+    readonly pending: Pick<Path["pending"], "size">;
     readonly migrations: Pick<
       Path["migrations"],
       "moves" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"

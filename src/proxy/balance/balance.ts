@@ -10,13 +10,13 @@ import { inSlices } from "../../base/slices.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Client } from "../context/client.ts";
+import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
-import type { Exchanges } from "../request/exchanges.ts";
 import { allowanceOf, planMoves, type Sitter } from "./rebalance.ts";
 
 export type BalanceParts = {
   readonly clock: Clock;
-  readonly exchanges: Exchanges;
+  readonly exchanges: ActiveRequests;
   readonly migrations: Migrations;
   /** Of the backends that are ready: what part of one each counts for (slow-start.ts). */
   readonly shares: () => ReadonlyMap<string, number>;

@@ -24,8 +24,8 @@ import {
   openSocket,
   openUntrusting,
 } from "../net/connect.ts";
-import type { Relief } from "../overload/relief.ts";
-import { respond } from "../request/respond.ts";
+import type { BufferLimiter } from "../overload/buffer-limiter.ts";
+import { sendLocalReply } from "../request/local-reply.ts";
 import { Credentials, vouchedIn } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
@@ -37,7 +37,7 @@ import { Path } from "./path.ts";
 
 export type ClusterParts = {
   readonly journal: Journal;
-  readonly relief: Relief;
+  readonly bufferLimiter: BufferLimiter;
   /** How it is told beside others, for as long as it is here; "" for one that was alone when it came. */
   readonly label: string;
 };
@@ -49,16 +49,20 @@ export class Cluster {
   readonly splices: Splices;
   readonly passthrough: Passthrough;
   readonly #journal: Journal;
-  readonly #relief: Relief;
+  readonly #bufferLimiter: BufferLimiter;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
   #config: ClusterConfig;
 
-  private constructor(config: ClusterConfig, backends: BackendSet, { label, journal, relief }: ClusterParts) {
+  private constructor(
+    config: ClusterConfig,
+    backends: BackendSet,
+    { label, journal, bufferLimiter }: ClusterParts,
+  ) {
     this.#config = config;
     this.label = label;
     this.#journal = journal;
-    this.#relief = relief;
+    this.#bufferLimiter = bufferLimiter;
     this.backends = backends;
     this.#credentials = new Credentials({
       clock: wallClock,
@@ -109,7 +113,7 @@ export class Cluster {
       ping,
       probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
       connections: upstream.lanes,
-      relief: this.#relief,
+      bufferLimiter: this.#bufferLimiter,
       sharing: upstream.sharing,
       accessLog: logging.accessLog,
       ...watches,
@@ -135,7 +139,7 @@ export class Cluster {
   }
 
   #createPassthrough(onHung: OnHung): Passthrough {
-    const { backends, pools, hold } = this.path;
+    const { backends, pools, pending } = this.path;
     const { keepalive } = this.#config.health;
     return new Passthrough({
       clock: wallClock,
@@ -143,14 +147,14 @@ export class Cluster {
       prefix: prefixOf(this.label),
       backends,
       pools,
-      hold,
+      pending,
       onHung,
       connect: (backend, ends) => connectThrough(this.backends.addressOf(backend), ends, keepalive),
     });
   }
 
   #createSplices(onHung: OnHung): Splices {
-    const { backends, pools, hold } = this.path;
+    const { backends, pools, pending } = this.path;
     const { keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
       const pair = this.#credentials.pairFor(trust);
@@ -159,25 +163,26 @@ export class Cluster {
     const tunnels = (backend: string): number => this.splices.openOn(backend);
     return new Splices({
       identify: (request, client) => identify(request, client, wallClock.wall()),
-      respond,
+      sendLocalReply,
       clock: wallClock,
       journal: this.#journal,
       onHung,
-      dialUpgrade: (client, trust) => dialUpgrade(client, { backends, pools, hold, tunnels, connect, trust }),
+      dialUpgrade: (client, trust) =>
+        dialUpgrade(client, { backends, pools, pending, tunnels, connect, trust }),
     });
   }
 
   /** What a listener hands its sockets to. */
   get gate(): Gate {
-    const { clock, turn, buffered, serve } = this.path;
+    const { clock, turn, buffered, handle } = this.path;
     const journal = this.#journal;
     const h1 = createH1({
-      serve,
+      handle,
       clock,
       journal,
       splice: (request, socket, head, client) => this.splices.splice(request, socket, head, client),
     });
-    return { clock, turn, buffered, journal, serve, h1, passthrough: this.passthrough };
+    return { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
   }
 
   /** Loads what it shows to backends, or says why it cannot; before it is started, for upstream connections are dialled at once. */

@@ -10,9 +10,9 @@ import { limits } from "../../base/limits.ts";
 import { type ClusterConfig, type Config, clusterConfigs } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
-import type { Sheddable } from "../overload/overload.ts";
-import { Relief } from "../overload/relief.ts";
-import type { LiveExchanges } from "../request/exchanges.ts";
+import { BufferLimiter } from "../overload/buffer-limiter.ts";
+import type { Sheddable } from "../overload/heap-pressure.ts";
+import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
 /** Removed, with clients that have not gone yet; how to stop waiting for them. */
@@ -33,7 +33,7 @@ type Next = {
 };
 
 export class Clusters {
-  readonly relief: Relief;
+  readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
   #byName: ReadonlyMap<string, Cluster> = new Map();
   /** While a reload is prepared, as it will be. */
@@ -44,7 +44,10 @@ export class Clusters {
 
   private constructor(journal: Journal) {
     this.#journal = journal;
-    this.relief = new Relief(wallClock, getHeapStatistics().heap_size_limit * limits.bufferShare);
+    this.bufferLimiter = new BufferLimiter(
+      wallClock,
+      getHeapStatistics().heap_size_limit * limits.bufferShare,
+    );
   }
 
   /** Undertakes nothing before they are started. */
@@ -189,13 +192,13 @@ export class Clusters {
   #make(config: ClusterConfig, isBesideOthers: boolean): Cluster | Failure {
     const { name } = config.upstream;
     const label = isBesideOthers ? name : "";
-    const outcome = Cluster.of(config, { journal: this.#journal, relief: this.relief, label });
+    const outcome = Cluster.of(config, { journal: this.#journal, bufferLimiter: this.bufferLimiter, label });
     return outcome instanceof Failure ? told(outcome, label) : outcome;
   }
 
   /** What is under way in all of them. */
-  get exchanges(): LiveExchanges {
-    const own = (): readonly LiveExchanges[] => this.all.map(({ path }) => path.exchanges);
+  get exchanges(): LiveRequests {
+    const own = (): readonly LiveRequests[] => this.all.map(({ path }) => path.exchanges);
     return {
       get size() {
         return own().reduce((sum, { size }) => sum + size, 0);

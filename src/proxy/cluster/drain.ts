@@ -9,13 +9,13 @@
 import type { Clock } from "../../base/clock.ts";
 import { stop as enough, inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { LiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
-import type { LiveExchanges } from "../request/exchanges.ts";
 
 export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  readonly exchanges: LiveExchanges;
+  readonly exchanges: LiveRequests;
   /** What waits for slow readers: the end of an answer may be in there when its exchange is over. */
   readonly queuedBytes: () => number;
   /** Spliced upgrades and passthrough connections that are still open. */
@@ -57,11 +57,11 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
  * (F17). Each look counts anew: a client that has not read the GOAWAY yet may still open one.
  */
 class Farewell {
-  readonly #exchanges: LiveExchanges;
+  readonly #exchanges: LiveRequests;
   readonly #told = new WeakSet<Exchange>();
   #looks: number;
 
-  constructor(exchanges: LiveExchanges, looks: number) {
+  constructor(exchanges: LiveRequests, looks: number) {
     this.#exchanges = exchanges;
     this.#looks = looks;
   }

@@ -31,14 +31,14 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import { Loops } from "../observe/loops.ts";
 import { Talk } from "../observe/talk.ts";
 import { type GuardMode, TimeTravel } from "../observe/time-travel.ts";
-import type { Relief } from "../overload/relief.ts";
-import { type AccessLevel, accessTeller } from "../request/access.ts";
+import type { BufferLimiter } from "../overload/buffer-limiter.ts";
+import { type AccessLogLevel, accessLogger } from "../request/access-log.ts";
+import { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
-import { Exchanges } from "../request/exchanges.ts";
-import { createServe, type Serve } from "../request/handler.ts";
+import { createHandler, type RequestHandler } from "../request/handler.ts";
 import { Hedges } from "../request/hedge.ts";
-import { Hold } from "../request/hold.ts";
 import { OriginAsks } from "../request/origin-asks.ts";
+import { PendingQueue } from "../request/pending-queue.ts";
 import { ConnectionPool, type ConnectionPoolOptions } from "../upstream/connection-pool.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
 import type { PulseTimes } from "../upstream/pulse.ts";
@@ -63,9 +63,9 @@ export type PathOptions = OriginRules & {
   /** "observe" unless said otherwise. */
   readonly timeTravelGuard?: GuardMode;
   /** Which requests are told of when they are over; "off" unless said otherwise. */
-  readonly accessLog?: AccessLevel;
+  readonly accessLog?: AccessLogLevel;
   /** Who sees to it that not too much waits in this process. */
-  readonly relief: Relief;
+  readonly bufferLimiter: BufferLimiter;
   readonly ping: PulseTimes;
   /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all upstream connections is death. */
   readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
@@ -89,17 +89,17 @@ export class Path {
   readonly journal: Journal;
   readonly turn: Turn;
   readonly buffered: Buffered;
-  readonly exchanges = new Exchanges();
+  readonly exchanges = new ActiveRequests();
   readonly trust: Trust;
   readonly admission: Admission;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly hedges: Hedges;
-  readonly hold: Hold;
+  readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
   readonly bookmarks: "always" | "as-asked";
-  readonly serve: Serve;
+  readonly handle: RequestHandler;
   readonly timeTravel: TimeTravel;
   readonly origins: Origins;
   readonly originAsks: OriginAsks;
@@ -119,9 +119,9 @@ export class Path {
     const clock = guarded(options.clock, journal);
     this.patience = new PatientClock(clock);
     const turn = new Turn(clock);
-    const { buffered } = options.relief;
+    const { buffered } = options.bufferLimiter;
     const trust = new Trust(clock);
-    const backends = createBackends(options, clock, () => this.hold.release());
+    const backends = createBackends(options, clock, () => this.pending.release());
     const slowStart = new SlowStart(clock);
     const pools = new PoolSet({
       poolFor: (backend) => this.#poolFor(backend, clock, options),
@@ -132,12 +132,12 @@ export class Path {
     this.journal = journal;
     this.turn = turn;
     this.buffered = buffered;
-    this.#leaveRelief = options.relief.add(this);
+    this.#leaveRelief = options.bufferLimiter.add(this);
     this.trust = trust;
     this.admission = new Admission(this.patience);
     this.backends = backends;
     this.pools = pools;
-    this.hold = new Hold(clock);
+    this.pending = new PendingQueue(clock);
     this.hedges = this.#createHedges();
     this.bookmarks = options.bookmarks ?? "always";
     this.#slowStart = slowStart;
@@ -156,8 +156,8 @@ export class Path {
     this.timeTravel = new TimeTravel({ clock, journal, origins: this.origins, mode });
     this.replays = new Loops(clock, journal);
     this.talk = new Talk(clock, journal);
-    this.exchanges.onEnd = accessTeller(options.accessLog ?? "off", journal);
-    this.serve = createServe(this);
+    this.exchanges.onEnd = accessLogger(options.accessLog ?? "off", journal);
+    this.handle = createHandler(this);
   }
 
   #poolFor(backend: string, clock: Clock, options: PathOptions): ConnectionPool {
@@ -223,7 +223,7 @@ export class Path {
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
-    this.hold.release();
+    this.pending.release();
     for (const rounds of this.#rounds)
       if (names.length > 0) rounds.start();
       else rounds.stop();
@@ -258,7 +258,7 @@ export class Path {
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);
-    if (state !== "dead") this.hold.release();
+    if (state !== "dead") this.pending.release();
   }
 
   /** When the latest PING or probe was sent that a backend other than this one has answered. */

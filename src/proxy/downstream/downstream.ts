@@ -10,13 +10,13 @@ import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Client } from "../context/client.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import type { Serve } from "../request/handler.ts";
+import type { RequestHandler } from "../request/handler.ts";
 
 export type DownstreamParts = {
   readonly clock: Clock;
   readonly turn: Turn;
   readonly journal: Journal;
-  readonly serve: Serve;
+  readonly handle: RequestHandler;
   readonly buffered: Buffered;
 };
 
@@ -40,7 +40,7 @@ export class Downstream implements WireOwner {
       turn: parts.turn,
       buffered: parts.buffered,
       owner: {
-        opened: (stream, request, end) => parts.serve(request, end, stream, client),
+        opened: (stream, request, end) => parts.handle(request, end, stream, client),
         write: (buffers, written) => this.#wire.write(buffers, written),
         changed: () => this.#changed(),
         ponged: () => this.#ponged(),

@@ -10,7 +10,7 @@ import { role } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { Side, SideOwner } from "../../h2/core/side.ts";
 import { readTrailers } from "../h1/h1-request.ts";
-import { respond } from "../request/respond.ts";
+import { sendLocalReply } from "../request/local-reply.ts";
 
 /** The answer's life: nothing final yet, its body, all of it given to node, or torn down. */
 type State = "waiting" | "answering" | "ended" | "gone";
@@ -141,7 +141,7 @@ export class H1Side implements Side {
         : new Failure("backend-lost", "backend", "The request was broken off before its answer");
     // What is still to come of its body is thrown away.
     this.#request.resume();
-    respond(this, this.#request.method ?? "", failure);
+    sendLocalReply(this, this.#request.method ?? "", failure);
   }
 
   grant(count: number): void {

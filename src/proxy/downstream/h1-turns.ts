@@ -15,11 +15,11 @@ import { headOf, readHead } from "../h1/h1-request.ts";
 import { breakOff } from "../net/break-off.ts";
 import { linger } from "../net/linger.ts";
 import { stopParsing } from "../net/stop-parsing.ts";
-import type { Serve } from "../request/handler.ts";
+import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, H1Side } from "./h1-side.ts";
 
 export type H1Parts = {
-  readonly serve: Serve;
+  readonly handle: RequestHandler;
   readonly splice: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
   readonly clock: Clock;
   readonly journal: Journal;
@@ -166,7 +166,7 @@ export class Turns implements H1End {
     const side = new H1Side(request, response, this);
     this.#side = side;
     this.#hasAsked = true;
-    const owner = this.#parts.serve(asked.head, !asked.hasBody, side, this.client);
+    const owner = this.#parts.handle(asked.head, !asked.hasBody, side, this.client);
     side.attach(owner, asked.hasBody);
   }
 

@@ -52,10 +52,10 @@ import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { isRefusal, isShort, isShutdown, Refusal } from "../upstream/refusal.ts";
 import { Attempts } from "./attempts.ts";
-import type { Hold } from "./hold.ts";
+import { sendLocalReply } from "./local-reply.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered } from "./lost-attempt.ts";
+import type { PendingQueue } from "./pending-queue.ts";
 import { RequestBody } from "./request-body.ts";
-import { respond } from "./respond.ts";
 
 /** What all exchanges of one path share. */
 export type ExchangeParts = {
@@ -67,7 +67,7 @@ export type ExchangeParts = {
   readonly trust: Trust;
   readonly admission: Admission;
   readonly journal: Journal;
-  readonly hold: Hold;
+  readonly pending: PendingQueue;
   readonly migrations: Migrations;
   readonly replays: Loops;
   /** `Exchanges` implements it. */
@@ -258,7 +258,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
 
   /** Answers the client with a Status; nothing more is relayed. */
   #reply(failure: Failure): void {
-    this.#status = respond(this.down, this.context.method, failure);
+    this.#status = sendLocalReply(this.down, this.context.method, failure);
     // What came of the body will never be granted back: a client that went on sending would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
@@ -294,10 +294,10 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     if (!this.#isAdmitted()) return;
     const { backends, pools } = this.#parts;
     const { client } = this.context;
-    if (backends.areAllSilent) return this.#hold(noneAnswers);
+    if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const loads = (name: string): number => pools.weightOf(name);
     const backend = this.attempts.nextBackend({ views: backends.views, loads, bound: client.backend });
-    if (backend instanceof Failure) return this.#hold(backend);
+    if (backend instanceof Failure) return this.#enqueue(backend);
     client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -329,15 +329,15 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
   }
 
   /** Waits in the queue until a backend can be asked. While all backends are silent the wait has its own limit (D14). */
-  #hold(failure: Failure): void {
-    const { hold, backends } = this.#parts;
+  #enqueue(failure: Failure): void {
+    const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#heldUntil = backends.silentUntil;
-    else if (this.#heldUntil === 0) this.#heldUntil = hold.until;
+    else if (this.#heldUntil === 0) this.#heldUntil = pending.until;
     const place = (): void => {
       if (failure === noneAnswers) this.#heldUntil = 0;
       if (!this.isEnded) this.#place();
     };
-    const stop = hold.wait(this.#heldUntil, place, () => this.#failed(failure));
+    const stop = pending.wait(this.#heldUntil, place, () => this.#failed(failure));
     if (stop === undefined) this.#failed(failure);
     else this.#stopWaiting = stop;
   }

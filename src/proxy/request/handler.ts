@@ -29,12 +29,12 @@ import { ListSide } from "../observe/list-side.ts";
 import { type BodyCopy, copied, heard } from "../observe/lock-side.ts";
 import type { Talk } from "../observe/talk.ts";
 import type { Asking, Recall, TimeTravel } from "../observe/time-travel.ts";
+import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
-import type { Exchanges } from "./exchanges.ts";
 
 /** What all requests of one path share. */
 export type HandlerParts = ExchangeParts & {
-  readonly exchanges: Exchanges;
+  readonly exchanges: ActiveRequests;
   readonly caches: CacheTracker;
   readonly timeTravel: TimeTravel;
   readonly origins: Origins;
@@ -44,9 +44,9 @@ export type HandlerParts = ExchangeParts & {
 };
 
 /** `end`: no body follows the head. */
-export type Serve = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
+export type RequestHandler = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
 
-export function createServe(parts: HandlerParts): Serve {
+export function createHandler(parts: HandlerParts): RequestHandler {
   return (request, end, side, client) => {
     const info = classify(request.method, request.path);
     const identified = identify(request, client, parts.clock.wall());

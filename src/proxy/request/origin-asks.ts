@@ -15,7 +15,7 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 import { barePath } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Exchanges } from "./exchanges.ts";
+import type { ActiveRequests } from "./active-requests.ts";
 import { listAs } from "./list-ask.ts";
 
 export type OriginAsksParts = {
@@ -23,7 +23,7 @@ export type OriginAsksParts = {
   readonly journal: Journal;
   readonly origins: Origins;
   readonly pools: PoolSet;
-  readonly exchanges: Exchanges;
+  readonly exchanges: ActiveRequests;
 };
 
 type Api = Pick<RequestInfo, "group" | "version">;

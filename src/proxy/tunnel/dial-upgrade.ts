@@ -8,7 +8,7 @@ import type { Backends } from "../../health/backends.ts";
 import type { Client } from "../context/client.ts";
 import type { VouchedTrust } from "../identity/identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
-import type { Hold } from "../request/hold.ts";
+import type { PendingQueue } from "../request/pending-queue.ts";
 import { Candidates } from "../upstream/choose.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Dialed } from "./splice.ts";
@@ -16,7 +16,7 @@ import type { Dialed } from "./splice.ts";
 export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
-  readonly hold: Hold;
+  readonly pending: PendingQueue;
   /** Tunnels open on a backend: no upstream connection counts them. */
   readonly tunnels: (backend: string) => number;
   /** An http/1.1 socket to that backend, ready, within `withinMs`; under our own credential of that class, if any. */
@@ -31,11 +31,11 @@ export type DialUpgradeParts = {
 
 /** While no backend answers at all it waits for one, as a request does (D14). */
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
-  const { backends, hold } = parts;
+  const { backends, pending } = parts;
   for (;;) {
     // Each wait and each attempt begins when the one before is over.
     // oxlint-disable-next-line no-await-in-loop
-    while (backends.areAllSilent && (await hold.isBack(backends.silentUntil)));
+    while (backends.areAllSilent && (await pending.isBack(backends.silentUntil)));
     // oxlint-disable-next-line no-await-in-loop
     const outcome = await attempt(client, parts);
     if (!(outcome instanceof Failure) || !backends.areAllSilent) return outcome;

@@ -12,7 +12,7 @@ import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
-import type { Hold } from "../request/hold.ts";
+import type { PendingQueue } from "../request/pending-queue.ts";
 import type { Candidates } from "../upstream/choose.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
@@ -27,7 +27,7 @@ export type PassthroughParts = {
   /** What a route's names have before them among `backends`; left out: "". */
   readonly prefix?: string;
   readonly backends: Backends;
-  readonly hold: Hold;
+  readonly pending: PendingQueue;
   readonly pools: Pick<PoolSet, "shareOf" | "suspectAfterMs">;
   /** Opens a TCP socket to a backend, on behalf of a client. */
   readonly connect: (backend: string, ends: Ends) => Socket;
@@ -130,8 +130,8 @@ export class Passthrough {
 
   /** While no backend can be reached it waits as long as a request would. */
   async #reach(opening: Opening, { ends }: Caller, route: Route): Promise<Reached | Failure> {
-    const { clock, pools, hold, backends } = this.#parts;
-    const { until } = hold;
+    const { clock, pools, pending, backends } = this.#parts;
+    const { until } = pending;
     const parts = {
       clock,
       doubtMs: (name: string) => pools.suspectAfterMs(name),
@@ -142,12 +142,12 @@ export class Passthrough {
     for (;;) {
       // Each begins when the one before has failed. While no backend answers a dial would only wait in the hole (D14).
       // oxlint-disable-next-line no-await-in-loop
-      if (backends.areAllSilent) await hold.isBack(backends.silentUntil);
+      if (backends.areAllSilent) await pending.isBack(backends.silentUntil);
       // oxlint-disable-next-line no-await-in-loop
       const outcome = await dialThrough(opening, parts);
       if (!(outcome instanceof Failure)) return outcome;
       // oxlint-disable-next-line no-await-in-loop
-      if (!(await hold.isBack(Math.max(until, backends.silentUntil)))) return outcome;
+      if (!(await pending.isBack(Math.max(until, backends.silentUntil)))) return outcome;
     }
   }
 

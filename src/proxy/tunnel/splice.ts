@@ -18,7 +18,7 @@ import { rawAnswer } from "../h1/h1-refusal.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Vouched, VouchedTrust } from "../identity/identity.ts";
 import { linger } from "../net/linger.ts";
-import type { Sheddable } from "../overload/overload.ts";
+import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { OnHung } from "./hung-tunnels.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
 
@@ -43,7 +43,7 @@ export type SpliceParts = {
     | Failure;
   /** Asks another backend by itself while nothing has been sent; `trust`: under which credential of ours. */
   readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Dialed | Failure>;
-  readonly respond: (side: Side, method: string, failure: Failure) => void;
+  readonly sendLocalReply: (side: Side, method: string, failure: Failure) => void;
   readonly onHung: OnHung;
   readonly clock: Clock;
   readonly journal: Journal;
@@ -162,7 +162,7 @@ export class Splices {
   #refuse(socket: Socket, { method, auditId }: Asked, failure: Failure): void {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
-    if (socket.writable) socket.end(rawAnswer((side) => this.#parts.respond(side, method, failure)));
+    if (socket.writable) socket.end(rawAnswer((side) => this.#parts.sendLocalReply(side, method, failure)));
     linger(socket, this.#parts.clock);
   }
 }

@@ -10,8 +10,8 @@ import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
+import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
-import type { Exchanges } from "../../proxy/request/exchanges.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheProgress } from "../progress/cache-progress.ts";
@@ -22,7 +22,7 @@ export type BookmarkRefresherParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly pools: PoolSet;
-  readonly exchanges: Exchanges;
+  readonly exchanges: ActiveRequests;
   readonly migrations: Migrations;
 };
 

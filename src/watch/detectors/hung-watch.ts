@@ -6,8 +6,8 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices } from "../../base/slices.ts";
+import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
-import type { Exchanges } from "../../proxy/request/exchanges.ts";
 
 /** A fault of ours costs this watch, not those behind it. */
 function look({ watch, isEnded }: Exchange): void {
@@ -24,7 +24,7 @@ export class HungWatchDetector {
   /** Ends the walk that was begun last. */
   #endWalk = (): void => {};
 
-  constructor(clock: Clock, exchanges: Exchanges) {
+  constructor(clock: Clock, exchanges: ActiveRequests) {
     this.#looks = new Looks(clock, limits.hungLookMs, () => {
       this.#endWalk();
       this.#endWalk = inSlices(clock, exchanges.live, look);

@@ -117,7 +117,7 @@ test("verbs and codes come from closed sets, in the apiserver's words (A54)", ()
 
 test("requests that were sent twice, and those that wait for a backend or for admission, are shown", () => {
   assert.equal(of("request_hedges_total", { hedges: { count: 3 } }), [[[], 3]]);
-  assert.equal(of("requests_pending", { hold: { size: 2 }, admission: { waiting: 3 } }), [[[], 5]]);
+  assert.equal(of("requests_pending", { pending: { size: 2 }, admission: { waiting: 3 } }), [[[], 5]]);
 });
 
 test("watches are shown by their state, their moves and ends by the reason", () => {

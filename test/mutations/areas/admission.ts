@@ -69,11 +69,11 @@ export const admission: readonly Defect[] = [
   defect(
     "a stall of ours counts against those who are held",
     {
-      file: "proxy/request/hold.ts",
+      file: "proxy/request/pending-queue.ts",
       find: "patiently(this.#clock, leftMs, ",
       replace: "this.#clock.after(leftMs, ",
     },
-    ["proxy/request/hold", "a stall of ours is not counted"],
+    ["proxy/request/pending-queue", "a stall of ours is not counted"],
   ),
   defect(
     "a stall of ours counts against a watch that lost its backend",
@@ -209,34 +209,34 @@ export const admission: readonly Defect[] = [
   defect(
     "watches end first",
     {
-      file: "proxy/overload/overload.ts",
+      file: "proxy/overload/heap-pressure.ts",
       find: '["plain", "long-running", "watch"]',
       replace: '["watch", "long-running", "plain"]',
     },
-    ["proxy/overload/overload", "watches only when nothing else is left"],
+    ["proxy/overload/heap-pressure", "watches only when nothing else is left"],
   ),
   defect(
     "the door opens and shuts at one mark",
     {
-      file: "proxy/overload/overload.ts",
+      file: "proxy/overload/heap-pressure.ts",
       find: ' || (before !== "normal" && share >= limits.heapEasy)',
       replace: "",
     },
-    ["proxy/overload/overload", "it must ease"],
+    ["proxy/overload/heap-pressure", "it must ease"],
   ),
   defect(
     "nobody looks whether those who filled the heap are gone",
-    { file: "proxy/overload/overload.ts", find: "    this.#parts.collect();\n", replace: "" },
-    ["proxy/overload/overload", "looks again by itself"],
+    { file: "proxy/overload/heap-pressure.ts", find: "    this.#parts.collect();\n", replace: "" },
+    ["proxy/overload/heap-pressure", "looks again by itself"],
   ),
   defect(
     "pages go back at every look",
     {
-      file: "proxy/overload/heap-pages.ts",
+      file: "proxy/overload/heap-release.ts",
       find: " || now - this.#collectedAt < limits.heapPagesMs",
       replace: "",
     },
-    ["proxy/overload/heap-pages", "once a minute"],
+    ["proxy/overload/heap-release", "once a minute"],
   ),
   defect(
     "one source has all sockets",
@@ -354,12 +354,12 @@ export const admission: readonly Defect[] = [
       find: "return bytes > limits.usualHeadBytes ? bytes : 0;",
       replace: "return bytes > Infinity ? bytes : 0;",
     },
-    ["proxy/overload/relief", "long heads wait like octets"],
+    ["proxy/overload/buffer-limiter", "long heads wait like octets"],
   ),
   defect(
     "long heads wait for ever",
     { file: "proxy/request/exchange.ts", find: "buffered.add(-this.headBytes);", replace: "void buffered;" },
-    ["proxy/overload/relief", "long heads wait like octets"],
+    ["proxy/overload/buffer-limiter", "long heads wait like octets"],
   ),
   defect(
     "any number of octets waits behind a request",

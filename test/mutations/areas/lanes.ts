@@ -175,20 +175,20 @@ export const connections: readonly Defect[] = [
   defect(
     "what is over when its turn comes is cut where memory is short",
     {
-      file: "proxy/overload/overload.ts",
+      file: "proxy/overload/heap-pressure.ts",
       find: "if (exchange.context.at < oldest || exchange.isEnded) return undefined;",
       replace: "if (exchange.context.at < oldest) return undefined;",
     },
-    ["proxy/overload/overload", "a slice in each loop turn"],
+    ["proxy/overload/heap-pressure", "a slice in each loop turn"],
   ),
   defect(
     "each look where memory is short ends another tenth while the last one is under way",
     {
-      file: "proxy/overload/overload.ts",
+      file: "proxy/overload/heap-pressure.ts",
       find: "if (this.#isEnding) return;",
       replace: "",
     },
-    ["proxy/overload/overload", "a slice in each loop turn"],
+    ["proxy/overload/heap-pressure", "a slice in each loop turn"],
   ),
   defect(
     "connections to a removed backend are given up two seconds after a silence of all",
@@ -230,7 +230,7 @@ export const connections: readonly Defect[] = [
     "requests are refused while all are silent",
     {
       file: "proxy/request/exchange.ts",
-      find: "if (backends.areAllSilent) return this.#hold(noneAnswers);",
+      find: "if (backends.areAllSilent) return this.#enqueue(noneAnswers);",
       replace: "",
     },
     ["flows/all-silent", "all silent for 5000 ms"],

@@ -458,11 +458,11 @@ export const watches: readonly Defect[] = [
   defect(
     "a watch that has ended stays in its phase",
     {
-      file: "proxy/request/exchanges.ts",
+      file: "proxy/request/active-requests.ts",
       find: "exchange.watch?.progress.countOut();",
       replace: "void exchange.watching;",
     },
-    ["proxy/request/exchanges", "a scrape looks at none of them"],
+    ["proxy/request/active-requests", "a scrape looks at none of them"],
   ),
   defect(
     "events before a watch is counted are lost",

@@ -76,9 +76,9 @@ export const wire: readonly Defect[] = [
     "a refusal of ours pays for control frames",
     {
       file: "proxy/request/exchange.ts",
-      find: "this.#status = respond(this.down, this.context.method, failure);",
+      find: "this.#status = sendLocalReply(this.down, this.context.method, failure);",
       replace:
-        "this.context.client.answered();\n    this.#status = respond(this.down, this.context.method, failure);",
+        "this.context.client.answered();\n    this.#status = sendLocalReply(this.down, this.context.method, failure);",
     },
     ["proxy/downstream/downstream", "requests that are answered here, or refused, pay for nothing"],
   ),

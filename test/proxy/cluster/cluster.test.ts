@@ -11,7 +11,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Cluster } from "../../../src/proxy/cluster/cluster.ts";
 import { Intake } from "../../../src/proxy/downstream/intake.ts";
 import { Listeners } from "../../../src/proxy/downstream/listeners.ts";
-import { Relief } from "../../../src/proxy/overload/relief.ts";
+import { BufferLimiter } from "../../../src/proxy/overload/buffer-limiter.ts";
 import { askH2, frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
 import { until } from "../../support/h1.ts";
 import { testPki } from "../../support/pki.ts";
@@ -47,7 +47,11 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   const config = await configOf(judge);
   const { authority } = await testPki();
   const journal = new Journal(wallClock);
-  const cluster = Cluster.of(config, { journal, relief: new Relief(wallClock, 1 << 30), label });
+  const cluster = Cluster.of(config, {
+    journal,
+    bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
+    label,
+  });
   if (cluster instanceof Failure) throw new Error(cluster.message);
   assert.is(await cluster.load(), undefined);
   cluster.start();
@@ -125,7 +129,11 @@ test("it knows until when its certificates hold, and how many tunnels are open",
 test("without its authorities there is none", async () => {
   const config = await configOf(await judged("one"));
   const tls = config.upstream.tls && { ...config.upstream.tls, caFile: "/absent.crt" };
-  const parts = { journal: new Journal(wallClock), relief: new Relief(wallClock, 1 << 30), label: "" };
+  const parts = {
+    journal: new Journal(wallClock),
+    bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
+    label: "",
+  };
   const outcome = Cluster.of({ ...config, upstream: { ...config.upstream, tls } }, parts);
   assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
 });

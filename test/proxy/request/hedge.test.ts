@@ -321,7 +321,7 @@ test("whatever two attempts say in whatever order, the client is given one answe
     const finals = ear.heads.filter((head) => head[0]?.value !== "103");
     assert.ok(finals.length <= 1, `run ${run}: ${finals.length} heads`);
     assert.ok(ear.isEnded || ear.resetCode !== undefined, `run ${run} has no end`);
-    assert.equal([path.exchanges.size, path.buffered.bytes, path.hold.size], [0, 0, 0]);
+    assert.equal([path.exchanges.size, path.buffered.bytes, path.pending.size], [0, 0, 0]);
     if (ear.body.startsWith("{")) ends.refused += 1;
     else ends[ear.isEnded ? "whole" : "cut"] += 1;
   }

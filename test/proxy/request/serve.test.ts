@@ -97,7 +97,7 @@ test("requests that nobody can take go as soon as the first backend is back, in 
     path.backend("a").asked.map(({ request }) => request.path),
     targets,
   );
-  assert.is(path.hold.size, 0);
+  assert.is(path.pending.size, 0);
 });
 
 test("who hangs up while nobody can take its request is forgotten", () => {
@@ -105,10 +105,10 @@ test("who hangs up while nobody can take its request is forgotten", () => {
   path.settle();
   const ear = path.client().ask("GET", "/api");
   path.settle();
-  assert.is(path.hold.size, 1);
+  assert.is(path.pending.size, 1);
   ear.stream.reset(errorCode.CANCEL);
   path.settle();
-  assert.equal([path.hold.size, path.exchanges.size], [0, 0]);
+  assert.equal([path.pending.size, path.exchanges.size], [0, 0]);
 });
 
 test("a GET that three backends lost is told 503 with Retry-After, so that a watch is not relisted (watch.md §5.1)", () => {

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
-import { Hold } from "../../../src/proxy/request/hold.ts";
+import { PendingQueue } from "../../../src/proxy/request/pending-queue.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../../../src/proxy/tunnel/dial-upgrade.ts";
 import { manualClock } from "../../support/clock.ts";
 import { anyone } from "../../support/h1.ts";
@@ -12,9 +12,9 @@ import { PlayedPath } from "../../support/path.ts";
 const test = suite("proxy/dial-upgrade");
 
 /** Nobody has a tunnel. */
-const beside: Pick<DialUpgradeParts, "tunnels" | "hold"> = {
+const beside: Pick<DialUpgradeParts, "tunnels" | "pending"> = {
   tunnels: () => 0,
-  hold: new Hold(manualClock()),
+  pending: new PendingQueue(manualClock()),
 };
 
 const refused = new Failure("backend-refused", "backend", "connect ECONNREFUSED");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import type { Exchanges } from "../../../src/proxy/request/exchanges.ts";
+import type { ActiveRequests } from "../../../src/proxy/request/active-requests.ts";
 import { HungWatchDetector } from "../../../src/watch/detectors/hung-watch.ts";
 import { countedClock } from "../../support/clock.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
@@ -68,7 +68,7 @@ test("of 50,000 watches each is looked at once in a round, and so many in one lo
       },
     },
   }));
-  const exchanges = { live } as unknown as Exchanges;
+  const exchanges = { live } as unknown as ActiveRequests;
   const detector = new HungWatchDetector(clock, exchanges);
   detector.start();
   clock.advance(limits.hungLookMs);

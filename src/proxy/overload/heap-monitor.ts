@@ -15,7 +15,7 @@ function roomBytes(): number {
 }
 
 /** As a full collection has left the heap. */
-export type LiveHeap = {
+export type HeapState = {
   /** Of what there is room for. */
   readonly share: number;
   /** What its pages take of the machine's memory. */
@@ -23,7 +23,7 @@ export type LiveHeap = {
 };
 
 /** Returns its stop function. */
-export function watchLiveHeap(tell: (heap: LiveHeap) => void): () => void {
+export function monitorHeap(tell: (heap: HeapState) => void): () => void {
   const observer = new PerformanceObserver((list) => {
     if (!list.getEntries().some(isFull)) return;
     const { used_heap_size: liveBytes, total_physical_size: residentBytes } = getHeapStatistics();

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Log } from "../../../src/admin/events/log.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { type AccessLevel, accessTeller } from "../../../src/proxy/request/access.ts";
+import { type AccessLogLevel, accessLogger } from "../../../src/proxy/request/access-log.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
@@ -11,9 +11,9 @@ import { PlayedWatch } from "../../support/watch-path.ts";
 const test = suite("proxy/access");
 
 /** A read, one that a backend fails, and a watch that moves; then all of them are over. */
-function played(level: AccessLevel): { readonly path: PlayedPath; readonly told: readonly Ended[] } {
+function played(level: AccessLogLevel): { readonly path: PlayedPath; readonly told: readonly Ended[] } {
   const path = new PlayedPath(["a", "b"]);
-  path.exchanges.onEnd = accessTeller(level, path.journal);
+  path.exchanges.onEnd = accessLogger(level, path.journal);
   const token = jwt({ sub: "system:serviceaccount:n:web" });
   const fields = [bearer(token), new Field("user-agent", "kubelet/v1.36 (linux)")];
   const watch = new PlayedWatch({ path, fields, query: "resourceVersion=7&token=planted-secret" });
@@ -38,13 +38,13 @@ function played(level: AccessLevel): { readonly path: PlayedPath; readonly told:
 type Ended = Extract<Entry, { kind: "request.ended" }>;
 
 test("each level tells what it says, and off costs nobody anything", () => {
-  const codes = (level: AccessLevel): readonly string[] =>
+  const codes = (level: AccessLogLevel): readonly string[] =>
     played(level).told.map(({ verb, code }) => `${verb} ${code}`);
   assert.equal(codes("off"), []);
   assert.equal(codes("errors"), ["list 500"]);
   assert.equal(codes("longrunning"), ["list 500", "watch 200"]);
   assert.equal(codes("all"), ["get 200", "list 500", "watch 200"]);
-  assert.is(accessTeller("off", new PlayedPath(["a"]).journal), undefined);
+  assert.is(accessLogger("off", new PlayedPath(["a"]).journal), undefined);
 });
 
 test("a watch's line says who, what, where it went, how far it came and why it ended", () => {

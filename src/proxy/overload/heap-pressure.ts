@@ -24,7 +24,7 @@ export type Sheddable = {
   cut(): void;
 };
 
-export type OverloadParts = {
+export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Clients that have nothing open, who became idle last first. */
@@ -47,15 +47,15 @@ export function loadOf(share: number, before: Load): Load {
 const kinds = ["plain", "long-running", "watch"] as const;
 type Kind = (typeof kinds)[number];
 
-export class Overload {
-  readonly #parts: OverloadParts;
+export class HeapPressure {
+  readonly #parts: HeapPressureParts;
   /** Is it time to see again what is live? While memory is short, and once more when it is not: pages go back then. */
   #isDue = false;
   /** Requests of an earlier look still end. */
   #isEnding = false;
   load: Load = "normal";
 
-  constructor(parts: OverloadParts) {
+  constructor(parts: HeapPressureParts) {
     this.#parts = parts;
   }
 

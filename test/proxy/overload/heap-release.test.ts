@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { HeapPages } from "../../../src/proxy/overload/heap-pages.ts";
+import { HeapRelease } from "../../../src/proxy/overload/heap-release.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/heap-pages");
@@ -9,7 +9,7 @@ const test = suite("proxy/heap-pages");
 function scene() {
   const clock = manualClock();
   let count = 0;
-  const pages = new HeapPages(clock, () => void (count += 1));
+  const pages = new HeapRelease(clock, () => void (count += 1));
   /** How often pages went back, once collections have left so many MiB, one after the other. */
   const after = (...residentMiB: readonly number[]): number => {
     for (const each of residentMiB) {

@@ -8,7 +8,7 @@ import { patiently } from "../../health/patience.ts";
 
 type Waiting = { readonly place: () => void; readonly stop: () => void };
 
-export class Hold {
+export class PendingQueue {
   readonly #clock: Clock;
   #waiting = new Set<Waiting>();
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type LiveHeap, watchLiveHeap } from "../../../src/proxy/overload/live-heap.ts";
+import { type HeapState, monitorHeap } from "../../../src/proxy/overload/heap-monitor.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("proxy/live-heap");
@@ -11,8 +11,8 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 test("each full collection tells which share of the heap's limit is live", async () => {
-  const told = Promise.withResolvers<LiveHeap>();
-  const stop = watchLiveHeap(told.resolve);
+  const told = Promise.withResolvers<HeapState>();
+  const stop = monitorHeap(told.resolve);
   collect();
   const { share, residentBytes } = await within(5000, "a collection", told.promise);
   assert.ok(share > 0 && share < 0.5, String(share));

@@ -3,7 +3,7 @@ import { Histogram, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/progress.ts";
 import type { RequestContext } from "../context/request-context.ts";
-import type { AccessTeller } from "./access.ts";
+import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 /** RequestInfo's verbs; what clients invent beyond them is "other": a label must not grow with it (A54). */
@@ -24,7 +24,7 @@ export type Watched = {
 };
 
 /** Those that are under way, of one cluster or of all. */
-export type LiveExchanges = Pick<Exchanges, "size" | "live">;
+export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
 /** What one has of the room in which octets wait; a long head only while it lives (A26). */
 export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
@@ -34,7 +34,7 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
 /** The unread are looked through when they are this many, and again when they are twice as many as were left. */
 const sweptSize = 64;
 
-export class Exchanges {
+export class ActiveRequests {
   /** No Set: one that is filled and emptied all the time leaves chains of old tables behind (h2/stream-table.ts). */
   readonly #live: Exchange[] = [];
   /** Over, with an answer that a slow reader has not taken yet: they hold memory, and can be cut like the living. */
@@ -49,7 +49,7 @@ export class Exchanges {
   /** Of plain requests, in seconds, by verb. */
   readonly durations = new Map<string, Histogram>();
   /** Hears of each that is over. */
-  onEnd: AccessTeller | undefined;
+  onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, Count>();
   /** Where the last one was counted: most are like the one before, and need no key. */
   #lastCount: Count | undefined;

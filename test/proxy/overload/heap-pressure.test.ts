@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { loadOf, Overload } from "../../../src/proxy/overload/overload.ts";
+import { HeapPressure, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/overload");
@@ -26,7 +26,7 @@ function scene(kinds: readonly Kind[], idleCount: number) {
     cut: () => void gone.push(`${kind} ${at}`),
   }));
   const collected: string[] = [];
-  const overload = new Overload({
+  const overload = new HeapPressure({
     clock,
     journal,
     idle: () => idle,

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { Relief } from "../../../src/proxy/overload/relief.ts";
+import { BufferLimiter } from "../../../src/proxy/overload/buffer-limiter.ts";
 import type { Exchange } from "../../../src/proxy/request/exchange.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
@@ -11,7 +11,7 @@ const test = suite("proxy/relief");
 
 /** Requests of which so many octets wait each, largest first; cutting one frees them. */
 function held(
-  relief: Relief,
+  relief: BufferLimiter,
   ...sizes: readonly number[]
 ): { readonly holders: Exchange[]; readonly cut: number[] } {
   const path = new PlayedPath(["a"]);
@@ -38,7 +38,7 @@ function held(
 
 test("of all clusters' exchanges the largest go first, and only as many as must", () => {
   const clock = new PlayedPath([]).clock;
-  const relief = new Relief(clock, 1000);
+  const relief = new BufferLimiter(clock, 1000);
   const [eu, us] = [held(relief, 400, 50), held(relief, 300, 200)];
   const entries: Entry[] = [];
   const journal = new Journal(clock);

@@ -9,13 +9,13 @@ import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
-export type AccessLevel = Config["logging"]["accessLog"];
+export type AccessLogLevel = Config["logging"]["accessLog"];
 
 /** Hears of every exchange that is over; `now` is a clock reading. */
-export type AccessTeller = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
+export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
 /** Undefined when nothing is to be told: nobody pays for it then. */
-export function accessTeller(level: AccessLevel, journal: Journal): AccessTeller | undefined {
+export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLogger | undefined {
   const isWanted = wanted[level];
   if (isWanted === undefined) return undefined;
   return (exchange, end, now) => {
@@ -28,13 +28,14 @@ const isLong = ({ context }: Exchange): boolean => context.kind !== "plain";
 /** What we refuse ourselves is told as "request.failed". */
 const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
 
-const wanted: Readonly<Record<AccessLevel, ((exchange: Exchange, end: ExchangeEnd) => boolean) | undefined>> =
-  {
-    off: undefined,
-    errors: isError,
-    longrunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
-    all: () => true,
-  };
+const wanted: Readonly<
+  Record<AccessLogLevel, ((exchange: Exchange, end: ExchangeEnd) => boolean) | undefined>
+> = {
+  off: undefined,
+  errors: isError,
+  longrunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
+  all: () => true,
+};
 
 function entryOf(
   { context, status, backend, sentBytes, watch }: Exchange,

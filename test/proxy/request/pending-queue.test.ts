@@ -1,14 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { Hold } from "../../../src/proxy/request/hold.ts";
+import { PendingQueue } from "../../../src/proxy/request/pending-queue.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/hold");
 
 function holding() {
   const clock = manualClock();
-  return { clock, hold: new Hold(clock), heard: [] as string[] };
+  return { clock, hold: new PendingQueue(clock), heard: [] as string[] };
 }
 
 test("who is held goes when a backend is back, in order, or is refused when its time is over", () => {

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure, type FailureCode } from "../../../src/base/failure.ts";
-import { respond, statusBody } from "../../../src/proxy/request/respond.ts";
+import { sendLocalReply, statusBody } from "../../../src/proxy/request/local-reply.ts";
 import { Ear } from "../../support/path.ts";
 
 const test = suite("proxy/respond");
@@ -18,7 +18,7 @@ function answered(
     reset() {},
     grant() {},
   };
-  respond(side, method, new Failure(code, "proxy", "Cannot choose a backend: 0 of 2 ready"));
+  sendLocalReply(side, method, new Failure(code, "proxy", "Cannot choose a backend: 0 of 2 ready"));
   assert.ok(ear.isEnded);
   return {
     status: ear.status,

@@ -5,12 +5,12 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Buffered } from "../../h2/core/buffered.ts";
-import { type Exchanges, heldBytesOf } from "../request/exchanges.ts";
+import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
 
 /** One cluster's, with the journal in which its ends are told. */
-type Side = { readonly exchanges: Pick<Exchanges, "holders">; readonly journal: Journal };
+type Side = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
-export class Relief {
+export class BufferLimiter {
   readonly buffered: Buffered;
   readonly #clock: Clock;
   readonly #sides = new Set<Side>();

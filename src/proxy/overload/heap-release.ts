@@ -4,9 +4,9 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import type { LiveHeap } from "./live-heap.ts";
+import type { HeapState } from "./heap-monitor.ts";
 
-export class HeapPages {
+export class HeapRelease {
   readonly #clock: Clock;
   readonly #collect: () => void;
   /** The most that a full collection has left since pages went back. */
@@ -20,7 +20,7 @@ export class HeapPages {
     this.#collect = collect;
   }
 
-  look({ residentBytes }: Pick<LiveHeap, "residentBytes">): void {
+  look({ residentBytes }: Pick<HeapState, "residentBytes">): void {
     this.#peakBytes = Math.max(this.#peakBytes, residentBytes);
     this.#isDue = this.#peakBytes - residentBytes > Math.max(residentBytes, limits.heapPagesBytes);
   }
