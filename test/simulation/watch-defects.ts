@@ -157,9 +157,9 @@ const ofBytes: readonly WatchDefect[] = [
   }),
   defect("the half that was held comes behind the rest", ["whole"], {
     file: stream,
-    find: "    if (this.#held.length > 0) this.#taker.release(this.#held.take());\n    this.#taker.forward(bytes, start, end);",
+    find: "    if (this.#held.length > 0) this.#taker.release(this.#held.take());\n    this.#taker.forward(bytes, start, end, this);",
     replace:
-      "    this.#taker.forward(bytes, start, end);\n    if (this.#held.length > 0) this.#taker.release(this.#held.take());",
+      "    this.#taker.forward(bytes, start, end, this);\n    if (this.#held.length > 0) this.#taker.release(this.#held.take());",
   }),
   defect("what both legs show goes on twice", ["unique", "ordered", "bookmarkable", "whole"], {
     file: stream,

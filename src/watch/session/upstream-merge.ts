@@ -12,13 +12,12 @@ import type { LagSuspicion } from "../progress/cache-progress.ts";
 import { isHung, isRewound, wouldShow } from "../progress/coverage.ts";
 import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
 import type { ClientWriter } from "./client-writer.ts";
-import type { Ending } from "./ending.ts";
+import { type Ending, endingOf } from "./ending.ts";
 import type { Fate, Progress } from "./progress.ts";
 import type { ResumeRetry } from "./resume-retry.ts";
 import { mayHaveBookmarks, type Times, timesOf, type WatchContext } from "./watch-context.ts";
-import { endingOf } from "./watch-reasons.ts";
 import { isMerging, type WatchState } from "./watch-state.ts";
-import type { EventTaker, Passed, WatchStream } from "./watch-stream.ts";
+import type { EventTaker, WatchStream } from "./watch-stream.ts";
 
 export type UpstreamMergeParts = {
   readonly clock: Clock;
@@ -40,8 +39,6 @@ export class UpstreamMerge implements EventTaker {
   other: WatchStream | undefined;
   /** True if the other was asked as a sentinel (sentinels.ts), even while it serves as a hedge. */
   isPosted = false;
-  /** The one whose bytes are being read. */
-  #read: WatchStream | undefined;
 
   constructor(parts: UpstreamMergeParts) {
     this.#parts = parts;
@@ -281,11 +278,6 @@ export class UpstreamMerge implements EventTaker {
     this.isPosted = false;
   }
 
-  read(stream: WatchStream, bytes: Buffer, start: number, end: number): Passed {
-    this.#read = stream;
-    return stream.pass(bytes, start, end);
-  }
-
   take(event: WatchEvent, from: WatchStream): Fate {
     const { progress, clock, asked, anomalies } = this.#parts;
     const now = clock.now();
@@ -381,11 +373,11 @@ export class UpstreamMerge implements EventTaker {
     return from === this.first;
   }
 
-  forward(bytes: Buffer, start: number, end: number): void {
+  forward(bytes: Buffer, start: number, end: number, from: WatchStream): void {
     // Of two legs nobody knows whose octets leave, so theirs are granted at once: who reads slowly has no two for long.
     if (this.isMerged) {
       this.#parts.writer.prepaid(end - start);
-      this.#read?.attempt.up?.grant(end - start);
+      from.attempt.up?.grant(end - start);
     }
     this.#parts.writer.send(bytes, start, end);
   }

@@ -8,6 +8,7 @@ import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { lost } from "../../h2/core/protocol-error.ts";
+import type { Side } from "../../h2/core/side.ts";
 import type { Origin } from "../../kube/api-origin.ts";
 import {
   type Acceptance,
@@ -24,14 +25,22 @@ import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import { decoderFor } from "../codec/framing.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
-import { endOf, isDeadline, type Over, verdictOn } from "./ending.ts";
+import {
+  type AskReason,
+  type EndReason,
+  endOf,
+  endReason,
+  isDeadline,
+  type LeaveReason,
+  moveReason,
+  type Over,
+  verdictOn,
+} from "./ending.ts";
 import { Progress } from "./progress.ts";
 import { Reading } from "./reading.ts";
 import { ResumeRetry } from "./resume-retry.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
 import { answerOf, listOrder, orderAt, type WatchContext } from "./watch-context.ts";
-import type { WatchHost } from "./watch-host.ts";
-import { type AskReason, type EndReason, endReason, type LeaveReason, moveReason } from "./watch-reasons.ts";
 import { hasRoom, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
 import { WatchStream } from "./watch-stream.ts";
 
@@ -67,6 +76,23 @@ export type WatchMigrations = {
   slowDown(): void;
   moved(reason: AskReason, from: string, to: string, ms: number): void;
   ended(watch: WatchSession, reason: EndReason, from: string): void;
+};
+
+/** What a watch may do to the exchange that it is. */
+export type WatchHost = {
+  readonly context: RequestContext;
+  readonly down: Side;
+  poolKey(): PoolKey;
+  /** A backend answered a resume with this status. */
+  learnt(status: number): void;
+  /** The watch goes on there. */
+  goesOn(backend: string): void;
+  /** END_STREAM between two events; the server's own, when `isWhole`. */
+  endsHere(isWhole: boolean): void;
+  /** Bytes that nobody understood broke off. */
+  breaksOff(): void;
+  /** A fault of ours, in telling one of its legs. */
+  attemptFaulted(error: unknown): void;
 };
 
 export type WatchParts = {
@@ -121,8 +147,9 @@ export class WatchSession implements AttemptOwner {
     );
     const { reason, from } = this.#retry;
     const at = backends.length > 0 ? ` at ${backends.join(" and ")}` : "";
-    const why =
-      this.#state === "streaming" ? "" : first === undefined ? ` (${reason} at ${from})` : ` (${reason})`;
+    const isAsked = this.#state === "hedged" || this.#state === "migrating";
+    const lostAt = first === undefined ? ` (${reason} at ${from})` : "";
+    const why = isAsked ? ` (${reason})` : lostAt;
     return `${this.#state}${at}${why}, ${this.progress.phase} at ${this.progress.cursor || "no version"}`;
   }
 
@@ -335,7 +362,7 @@ export class WatchSession implements AttemptOwner {
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const stream = this.merge.of(attempt);
     if (stream === undefined) return;
-    const passed = end > start ? this.merge.read(stream, bytes, start, end) : "all";
+    const passed = end > start ? stream.pass(bytes, start, end) : "all";
     if (passed === "all") this.#advanced(stream);
     else if (passed === "refused") this.#refused(stream, stream.errorCode);
     else if (passed === "opaque" && stream === this.merge.first) this.#lose();

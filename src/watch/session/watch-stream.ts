@@ -20,7 +20,7 @@ export type EventTaker = {
   /** This leg is not what it claimed to be: may its bytes go on as they are? */
   mayGoOn(from: WatchStream): boolean;
   /** `bytes[start, end)` are whole events, or of a stream that nobody understands. */
-  forward(bytes: Buffer, start: number, end: number): void;
+  forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
   /** The beginning of what is forwarded next. It was granted to its backend when it was held. */
   release(held: Buffer): void;
 };
@@ -197,7 +197,7 @@ export class WatchStream {
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     if (this.#held.length > 0) this.#taker.release(this.#held.take());
-    this.#taker.forward(bytes, start, end);
+    this.#taker.forward(bytes, start, end, this);
   }
 
   /** Its half is of no use either, and was granted when it was held. */

@@ -56,4 +56,13 @@ export const watchSession: readonly Defect[] = [
     },
     ["watch/session/watch-state", "what may follow refreshing"],
   ),
+  defect(
+    "a second stream stays open when the first answers again",
+    {
+      file: "watch/session/watch-session.ts",
+      find: "if (!this.merge.isPosted) return this.dropSecond();",
+      replace: "if (!this.merge.isPosted) return;",
+    },
+    ["watch/migration/transcripts", "hedged-and-cleared.txt"],
+  ),
 ];

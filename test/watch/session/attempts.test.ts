@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Attempts } from "../../../src/watch/session/attempts.ts";
+import { Attempts } from "../../../src/watch/session/resume-retry.ts";
 
-const test = suite("watch/attempts");
+const test = suite("resume-retry: attempts");
 
 const second = 1000;
 

@@ -66,16 +66,16 @@ function played(): Played {
   return { session, merge, writer, body: () => chunks.join(""), sideOf };
 }
 
-function say(merge: UpstreamMerge, stream: WatchStream, words: string): string {
+function say(stream: WatchStream, words: string): string {
   const bytes = Buffer.from(linesOf(words));
-  return merge.read(stream, bytes, 0, bytes.length);
+  return stream.pass(bytes, 0, bytes.length);
 }
 
 test("two legs are one stream, and each octet is granted once", () => {
   const { session, merge, writer, body, sideOf } = played();
   merge.first = sideOf("7", false);
   merge.first.accept(new JsonEvents(false), 0);
-  say(merge, merge.first, "+8a");
+  say(merge.first, "+8a");
   assert.is(writer.settle(linesOf("+8a").length), linesOf("+8a").length, "of one leg, when they leave");
   const hedge = sideOf("8", true);
   merge.other = hedge;
@@ -83,8 +83,8 @@ test("two legs are one stream, and each octet is granted once", () => {
   assert.not(merge.isMerged, "not answered yet");
   hedge.accept(new JsonEvents(false), 0);
   assert.ok(merge.isMerged);
-  say(merge, hedge, "~9a");
-  say(merge, merge.first, "~9a ~10a");
+  say(hedge, "~9a");
+  say(merge.first, "~9a ~10a");
   assert.is(body(), linesOf("+8a ~9a ~10a"));
   assert.is(writer.settle(linesOf("~9a ~10a").length), 0, "of two, when they came");
 });
@@ -108,9 +108,9 @@ test("only the first leg's unreadable bytes are its client's", () => {
   for (const stream of [first, other]) stream.accept(new JsonEvents(false), 0);
   merge.first = first;
   merge.other = other;
-  assert.is(merge.read(other, Buffer.from("<"), 0, 1), "opaque");
+  assert.is(other.pass(Buffer.from("<"), 0, 1), "opaque");
   assert.is(body(), "");
-  assert.is(merge.read(first, Buffer.from("<"), 0, 1), "opaque");
+  assert.is(first.pass(Buffer.from("<"), 0, 1), "opaque");
   assert.is(body(), "<");
 });
 

@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Ending } from "../../../src/watch/session/ending.ts";
-import { endingOf, endReason, moveReason } from "../../../src/watch/session/watch-reasons.ts";
+import { endingOf, endReason, moveReason } from "../../../src/watch/session/ending.ts";
 import { exactProgress } from "../../support/progress.ts";
 
-const test = suite("proxy/watch-reasons");
+const test = suite("ending: reasons");
 
 const live: Ending = {
   over: "broken",
