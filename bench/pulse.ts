@@ -94,7 +94,7 @@ function open({ ports, ca }: Place): Path {
     connections: { streams: 1, warm: 1 },
     sharing: "lanes",
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
-    ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
+    ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
     probes: {
       times: { intervalMs: 1000, timeoutMs: 3000 },
       random: Math.random,

@@ -120,7 +120,7 @@ class Rig {
       connections: { streams: 80, warm: 1 },
       sharing: "lanes",
       bufferLimiter: new BufferLimiter(clock, 1 << 30),
-      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
+      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
     });
     path.reconcile(["one"]);
     settle();

@@ -91,7 +91,7 @@ class Watchkeeper implements Running {
     this.#windows = new Windows(around.journal);
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
-    const gateOf = (upstream: string): Gate => clusters.gateOf(upstream);
+    const gateOf = (cluster: string): Gate => clusters.gateOf(cluster);
     this.#overload = new HeapPressure({
       clock,
       journal,
@@ -102,7 +102,11 @@ class Watchkeeper implements Running {
     const isShort = (): boolean => this.#overload.load !== "normal";
     const intake = new Intake({ clock, most: mostSockets(), isShort });
     this.#intake = intake;
-    this.#listeners = new Listeners({ clock, journal, gateOf, intake }, config.health.keepalive, inherited);
+    this.#listeners = new Listeners(
+      { clock, journal, gateOf, intake },
+      config.health.tcpKeepalive,
+      inherited,
+    );
     const pages = new HeapRelease(clock, collect);
     this.#looks = [
       new Looks(clock, slabLookMs, shrinkRoom),
@@ -194,7 +198,7 @@ class Watchkeeper implements Running {
     this.#isDraining = true;
     // The port is the successor's now: whoever asks there asks about that one.
     if (isHandedOver) await this.#windows.close();
-    const times = isHandedOver ? { ...this.#config.drain, readyDelayMs: 0 } : this.#config.drain;
+    const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {
       clock: wallClock,
       journal: this.#around.journal,
@@ -222,7 +226,7 @@ class Watchkeeper implements Running {
   async #openWindows(): Promise<Failure | undefined> {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
-    const clusterOf = (upstream: string): Cluster | undefined => clusters.named(upstream);
+    const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
     const door = await doorOf(this.#config.admin, { journal, clusterOf });
     this.#door = door;
     clusters.onGone = (cluster) => this.#windows.gone(cluster);

@@ -40,7 +40,7 @@ export const plain: Peer = {
     "nobody looks: no log, metrics, incidents, API, ledger of clients, locks or time-travel guard; detection and moves as ever",
   missing: () => undefined,
   command(place) {
-    const file = write(place, { logging: { accessLog: "off" }, watches: { timeTravelGuard: "off" } });
+    const file = write(place, { logging: { accessLog: "None" }, watches: { staleReadGuard: "Disabled" } });
     // As bin/watchkeeper.js has them.
     const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
     return [process.execPath, ...flags, join(import.meta.dirname, "programs/plain.ts"), file];
@@ -55,12 +55,12 @@ function write(place: Parameters<Peer["command"]>[0], more: object): string {
 }
 
 export function passthroughListener(port: number): object {
-  return { name: "bench", address: `127.0.0.1:${port}`, mode: "passthrough" };
+  return { name: "bench", address: `127.0.0.1:${port}`, mode: "Passthrough" };
 }
 
 export function config(place: Parameters<Peer["command"]>[0]): object {
   return {
-    apiVersion: "watchkeeper.dev/v1alpha1",
+    apiVersion: "watchkeeper.dev/v1alpha2",
     kind: "WatchkeeperConfiguration",
     listeners: [
       {
@@ -69,10 +69,13 @@ export function config(place: Parameters<Peer["command"]>[0]): object {
         tls: { certFile: place.certFile, keyFile: place.keyFile },
       },
     ],
-    upstream: {
-      backends: [{ name: "one", url: `https://127.0.0.1:${place.backendPort}` }],
-      tls: { caFile: place.caFile, serverName: "localhost" },
-    },
+    clusters: [
+      {
+        name: "default",
+        backends: [{ name: "one", url: `https://127.0.0.1:${place.backendPort}` }],
+        tls: { caFile: place.caFile, serverName: "localhost" },
+      },
+    ],
     admin: { metricsAddress: `127.0.0.1:${place.metricsPort}` },
   };
 }

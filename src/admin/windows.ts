@@ -112,7 +112,7 @@ export class Windows {
     this.#expiryWatch.start();
     const page = pageRoutes();
     const routes = this.#routes(parts, metrics, page);
-    const posts = operationPosts(parts.operations, addresses.operations);
+    const posts = operationPosts(parts.operations, addresses.readOnly);
     const events = new EventStreams(this.#ring, this.#clock);
     const { tls, reviewer, audiences } = parts.door;
     const authorization = reviewer && new Authorization({ clock: this.#clock, journal, reviewer, audiences });

@@ -36,10 +36,10 @@ export function isHost(text: string): boolean {
   );
 }
 
-/** "127.0.0.1:8443", "[::]:8443" or "localhost:0"; other names are refused, since they may mean several sockets. */
+/** "127.0.0.1:8443", ":8443" for "[::]:8443", or "localhost:0"; other names are refused: each may mean several sockets. */
 export function parseAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(":");
-  const host = hostOf(text.slice(0, Math.max(colon, 0)));
+  const host = colon === 0 ? "::" : hostOf(text.slice(0, Math.max(colon, 0)));
   const port = portOf(text.slice(colon + 1));
   if (host === undefined || port === undefined) return undefined;
   return isIpAddress(host) || host === "localhost" ? { host, port } : undefined;

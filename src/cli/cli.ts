@@ -14,7 +14,7 @@ const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> =
   import: async (args) => (await import("./setup/import.ts")).importFile(args),
   try: async (args) => (await import("./setup/try.ts")).tryOut(args),
   check: async (args) => (await import("./serve/check.ts")).check(args),
-  config: async (args) => withoutArguments(args) ?? (await import("./serve/config.ts")).config(),
+  config: async (args) => (await import("./serve/config.ts")).config(args),
   pki: async (args) => (await import("./setup/pki.ts")).pki(args),
   status: async (args) => (await import("./client/status.ts")).status(args),
   get: async (args) => (await import("./client/get.ts")).get(args),

@@ -1,25 +1,24 @@
 /** What a file says of the admin port → AdminConfig, and what no schema can say of it. Pure. */
 import { type Address, isLoopback, parseAddress } from "../base/address.ts";
+import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
-import { upstreamFor, type Written, type WrittenAdmin, writtenUpstreams } from "./schema.ts";
-import { checked, type PairFiles, type PathOf, pairOf } from "./upstream.ts";
+import { clusterFor, type Written, type WrittenAdmin } from "./schema.ts";
 
 /** Paths are absolute. */
 export type AdminConfig = {
   readonly address: Address;
   readonly metricsAddress: Address;
-  /** Does the API change anything? */
-  readonly operations: "on" | "off";
-  /** Undefined: whoever reaches the API may use it. */
+  readonly readOnly: boolean;
+  /** Undefined: every client that can connect may use the API. */
   readonly authorization: AuthorizationConfig | undefined;
   /** Of the API; undefined: plain HTTP. */
   readonly tls: PairFiles | undefined;
 };
 
-/** Who may use the API is the word of a cluster. */
+/** The cluster that decides who may use the API. */
 export type AuthorizationConfig = {
   /** Its name. */
-  readonly upstream: string;
+  readonly cluster: string;
   /** Undefined: the pod's service account asks. */
   readonly kubeconfigFile: string | undefined;
   /** None: the apiservers' own. */
@@ -29,53 +28,52 @@ export type AuthorizationConfig = {
 /** `only` is the name of the cluster where there is one; the rules have found all sound. */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
   const { authorization, tls } = written;
-  const { mode, upstream = only, kubeconfigFile, audiences } = authorization;
+  const { mode, cluster = only, kubeconfigFile, audiences } = authorization;
   return {
     address: checked(parseAddress(written.address)),
     metricsAddress: checked(parseAddress(written.metricsAddress)),
-    operations: written.operations,
+    readOnly: written.readOnly,
     authorization:
-      mode === "off"
+      mode === "AlwaysAllow"
         ? undefined
-        : { upstream, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile), audiences },
+        : { cluster, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile), audiences },
     tls: tls && pairOf(tls, pathOf),
   };
 }
 
-/** Loopback is the fence of an API without a login; elsewhere a token must not cross the network readable. */
+/** Without authorization only this machine may reach the API; without TLS a token would cross the network readable. */
 export function adminBreaches(written: Written): Breach[] {
   const { address, authorization, tls } = written.admin;
-  const isGuarded = authorization.mode === "kubernetes";
+  const isGuarded = authorization.mode === "Webhook";
   if (isLoopback(parseAddress(address)?.host ?? "") || (isGuarded && tls !== undefined))
     return authorizationBreaches(written);
   const missing = [
-    ...(isGuarded ? [] : ['"authorization.mode" "kubernetes"']),
+    ...(isGuarded ? [] : ['"authorization.mode" "Webhook"']),
     ...(tls === undefined ? ['"tls"'] : []),
   ];
   const message = `is ${quote(address)}, but without ${missing.join(" and ")} only loopback may be listened on`;
   return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
 }
 
-/** Of whom it is asked, and how. */
+/** The cluster must be identified, and by TLS: the token is sent to it. */
 function authorizationBreaches(written: Written): Breach[] {
-  const { mode, upstream, kubeconfigFile, audiences } = written.admin.authorization;
+  const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
   const pointer = "/admin/authorization";
-  if (mode === "off") {
-    const isIdle = upstream !== undefined || kubeconfigFile !== undefined || audiences.length > 0;
-    const message = 'says whom to ask, but nobody is asked while "mode" is "off"';
+  if (mode === "AlwaysAllow") {
+    const isIdle = cluster !== undefined || kubeconfigFile !== undefined || audiences.length > 0;
+    const message = 'has settings of mode "Webhook", but "mode" is "AlwaysAllow"';
     return isIdle ? [{ pointer, message }] : [];
   }
-  const placed = upstreamFor(written, upstream);
-  if (placed === undefined) return [{ pointer: `${pointer}/upstream`, message: whichOf(written, upstream) }];
-  // A token is shown to nobody whose certificate was not seen.
-  if (placed.upstream.tls !== undefined) return [];
+  const placed = clusterFor(written, cluster);
+  if (placed === undefined) return [{ pointer: `${pointer}/cluster`, message: whichOf(written, cluster) }];
+  if (placed.cluster.tls !== undefined) return [];
   return [
     { pointer: `${placed.pointer}/tls`, message: 'is missing: "admin.authorization" asks this cluster' },
   ];
 }
 
-function whichOf(written: Written, upstream: string | undefined): string {
-  if (upstream !== undefined) return `is ${quote(upstream)}, which no upstream is called`;
-  const names = writtenUpstreams(written).map(({ upstream: { name } }) => quote(name));
+function whichOf({ clusters }: Written, cluster: string | undefined): string {
+  if (cluster !== undefined) return `is ${quote(cluster)}, and no cluster has that name`;
+  const names = clusters.map(({ name }) => quote(name));
   return `is missing: it must be one of ${names.join(", ")}`;
 }

@@ -11,6 +11,16 @@ import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import { watchFiles } from "../base/watch-files.ts";
 import { type AdminConfig, adminOf } from "./admin.ts";
+import {
+  type ClusterConfig,
+  checked,
+  clusterOf,
+  type HeaderNames,
+  lower,
+  type PairFiles,
+  type PathOf,
+  pairOf,
+} from "./cluster.ts";
 import { inReadingOrder, isProblems, type Problem } from "./problem.ts";
 import { checkRules } from "./rules.ts";
 import {
@@ -19,75 +29,57 @@ import {
   type Written,
   type WrittenHost,
   type WrittenListener,
-  writtenUpstreams,
 } from "./schema.ts";
-import {
-  checked,
-  type HeaderNames,
-  lower,
-  type PairFiles,
-  type PathOf,
-  pairOf,
-  type UpstreamConfig,
-  upstreamOf,
-} from "./upstream.ts";
+
+import { replacements } from "./v1alpha1.ts";
 import { fieldOf, readYaml } from "./yaml-document.ts";
 
-/** What an operator decides. Paths are absolute, durations milliseconds, nothing is left out. */
+/** Paths are absolute, durations are milliseconds, and defaults are filled in. */
 export type Config = {
   readonly file: string;
   /** The file's own shape, with its defaults. */
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
-  /** The clusters, at least one. */
-  readonly upstreams: readonly [UpstreamConfig, ...UpstreamConfig[]];
-  readonly watches: {
-    readonly bookmarks: "always" | "as-asked";
-    readonly timeTravelGuard: "observe" | "enforce" | "off";
-    readonly aggregatedGroups: readonly string[];
-    readonly customGroups: readonly string[];
-  };
+  readonly clusters: readonly [ClusterConfig, ...ClusterConfig[]];
+  readonly watches: Written["watches"];
   readonly health: {
     readonly ping: {
       readonly intervalMs: number;
       readonly suspectAfterMs: number;
       readonly deadAfterMs: number;
-      readonly deadAfterAllMs: number;
+      readonly deadAfterWhenAllSilentMs: number;
     };
     readonly probe: { readonly path: string; readonly intervalMs: number; readonly timeoutMs: number };
-    readonly keepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
+    readonly tcpKeepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
   };
-  readonly drain: { readonly readyDelayMs: number; readonly timeoutMs: number };
+  readonly drain: { readonly shutdownDelayMs: number; readonly timeoutMs: number };
   readonly admin: AdminConfig;
-  readonly logging: {
-    readonly format: "json" | "text";
-    readonly accessLog: "off" | "errors" | "longrunning" | "all";
-  };
+  readonly logging: Written["logging"];
 };
 
 export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
-  readonly mode: "http" | "passthrough";
-  /** The cluster behind it, by its name; behind names that no host has, if there are hosts. */
-  readonly upstream: string;
-  /** Of a passthrough, by the server's name; none: all backends of `upstream` behind every name. */
+  readonly mode: "HTTP" | "Passthrough";
+  /** Name of the cluster for this listener, and for server names that no host has. */
+  readonly cluster: string;
+  /** Passthrough: backends by server name; empty: every name uses all backends of `cluster`. */
   readonly routes: readonly RouteConfig[];
   /** Undefined: plain HTTP, on loopback. */
   readonly tls: ListenerTls | undefined;
   /** What is served besides, by name. */
   readonly hosts: readonly HostConfig[];
   /** CIDRs, as `networksOf` takes them. */
-  readonly trustedForwarders: readonly string[];
+  readonly trustedForwarderCIDRs: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
-  readonly connectionsPerSource: number;
+  readonly maxConnectionsPerSource: number;
 };
 
 export type RouteConfig = {
   /** None: every other name, and no name at all. */
   readonly serverNames: readonly string[];
-  readonly upstream: string;
+  readonly cluster: string;
   /** None: all that the cluster has. */
   readonly backends: readonly string[];
 };
@@ -100,24 +92,24 @@ export type ListenerTls = PairFiles & {
 
 export type HostConfig = {
   /** Lower case; "*." stands for one label. */
-  readonly names: readonly string[];
-  /** The cluster behind it, by its name. */
-  readonly upstream: string;
+  readonly serverNames: readonly string[];
+  /** Name of the cluster for these server names. */
+  readonly cluster: string;
   readonly tls: ListenerTls;
 };
 
-/** What of a configuration concerns one cluster. */
-export type ClusterConfig = Omit<Config, "upstreams"> & { readonly upstream: UpstreamConfig };
+/** The parts of a configuration that concern one cluster. */
+export type ConfigForCluster = Omit<Config, "clusters"> & { readonly cluster: ClusterConfig };
 
 /** What becomes of client certificates. */
 export type IdentityPolicy =
-  | { readonly clientCerts: "reject" }
-  /** `names`: left out, the usual ones are dropped of what clients send. */
-  | { readonly clientCerts: "impersonate" | "lend"; readonly names?: HeaderNames }
-  | { readonly clientCerts: "front-proxy"; readonly names: HeaderNames };
+  | { readonly clientCerts: "Reject" }
+  /** Without `names` the default headers are removed from clients' requests. */
+  | { readonly clientCerts: "Impersonate" | "ActAsImpersonator"; readonly names?: HeaderNames }
+  | { readonly clientCerts: "FrontProxy"; readonly names: HeaderNames };
 
-export function clusterConfigs({ upstreams, ...rest }: Config): readonly ClusterConfig[] {
-  return upstreams.map((upstream) => ({ ...rest, upstream }));
+export function configsByCluster({ clusters, ...rest }: Config): readonly ConfigForCluster[] {
+  return clusters.map((cluster) => ({ ...rest, cluster }));
 }
 
 /** `file` names the text in problems, and its directory is where relative paths start. */
@@ -126,6 +118,8 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
   const document = readYaml(text, file);
   if (isProblems(document)) return document;
+  const old = replacements(document, file);
+  if (old.length > 0) return old;
   const { written, problems, amiss } = checkSchema(document);
   if (written === undefined) return problems;
   const breaches = checkRules(written, amiss).map(({ pointer, message }) => ({
@@ -159,71 +153,67 @@ function problemOf(file: string, message: string): Problem {
 function configOf(written: Written, file: string): Config {
   const { health, drain } = written;
   const pathOf: PathOf = (path) => resolve(dirname(file), path);
-  const [first, ...others] = writtenUpstreams(written).map(({ upstream }) => upstreamOf(upstream, pathOf));
-  const upstreams = [checked(first), ...others] as const;
+  const [first, ...others] = written.clusters.map((cluster) => clusterOf(cluster, pathOf));
+  const clusters = [checked(first), ...others] as const;
   return {
     file: resolve(file),
     written,
     name: written.metadata.name,
-    listeners: written.listeners.map((listener) => listenerOf(listener, upstreams, pathOf)),
-    upstreams,
+    listeners: written.listeners.map((listener) => listenerOf(listener, clusters, pathOf)),
+    clusters,
     watches: { ...written.watches },
     health: {
       ping: {
         intervalMs: msOf(health.ping.interval),
         suspectAfterMs: msOf(health.ping.suspectAfter),
         deadAfterMs: msOf(health.ping.deadAfter),
-        deadAfterAllMs: msOf(health.ping.deadAfterAll),
+        deadAfterWhenAllSilentMs: msOf(health.ping.deadAfterWhenAllSilent),
       },
       probe: {
         path: health.probe.path,
         intervalMs: msOf(health.probe.interval),
         timeoutMs: msOf(health.probe.timeout),
       },
-      keepalive: {
-        idleMs: msOf(health.keepalive.idle),
-        intervalMs: msOf(health.keepalive.interval),
-        count: health.keepalive.count,
+      tcpKeepalive: {
+        idleMs: msOf(health.tcpKeepalive.idleTime),
+        intervalMs: msOf(health.tcpKeepalive.interval),
+        count: health.tcpKeepalive.probes,
       },
     },
-    drain: { readyDelayMs: msOf(drain.readyDelay), timeoutMs: msOf(drain.timeout) },
-    admin: adminOf(written.admin, upstreams[0].name, pathOf),
+    drain: { shutdownDelayMs: msOf(drain.shutdownDelay), timeoutMs: msOf(drain.timeout) },
+    admin: adminOf(written.admin, clusters[0].name, pathOf),
     logging: { ...written.logging },
   };
 }
 
-function listenerOf(
-  listener: WrittenListener,
-  upstreams: Config["upstreams"],
-  pathOf: PathOf,
-): ListenerConfig {
+function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
   const { tls } = listener;
   // Where there are several the rules saw to it that each is named; a passthrough's routes name theirs.
-  const only = upstreams[0].name;
-  const { upstream = only } = listener;
+  const only = clusters[0].name;
+  const { cluster = only } = listener;
   const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {
-    const frontProxy = upstreams.find((one) => one.name === name)?.tls?.frontProxy;
+    const frontProxy = clusters.find((one) => one.name === name)?.tls?.frontProxy;
     return servingOf(host, frontProxy?.names, pathOf);
   };
   return {
     name: listener.name,
     address: addressOf(listener.address),
     mode: listener.mode,
-    upstream,
-    routes: (listener.routes ?? []).map(({ serverNames = [], upstream: own = only, backends = [] }) => ({
+    cluster,
+    routes: (listener.routes ?? []).map(({ serverNames = [], cluster: own = only, backends = [] }) => ({
       serverNames,
-      upstream: own,
+      cluster: own,
       backends,
     })),
-    tls: tls && serving({ ...listener, tls }, upstream),
-    hosts: listener.hosts.map(({ upstream: own = only, ...host }) => ({
-      names: lower(host.names),
-      upstream: own,
+    tls: tls && serving({ ...listener, tls }, cluster),
+    hosts: listener.hosts.map(({ cluster: own = only, ...host }) => ({
+      serverNames: lower(host.serverNames),
+      cluster: own,
       tls: serving(host, own),
     })),
-    trustedForwarders: listener.trustedForwarders,
+    trustedForwarderCIDRs: listener.trustedForwarderCIDRs,
     proxyProtocol: { ...listener.proxyProtocol },
-    connectionsPerSource: listener.connectionsPerSource,
+    maxConnectionsPerSource: listener.maxConnectionsPerSource,
   };
 }
 
@@ -243,8 +233,8 @@ function policyOf(
   clientCerts: WrittenListener["identity"]["clientCerts"],
   names: HeaderNames | undefined,
 ): IdentityPolicy {
-  if (clientCerts === "front-proxy") return { clientCerts, names: checked(names) };
-  return clientCerts === "reject" || names === undefined ? { clientCerts } : { clientCerts, names };
+  if (clientCerts === "FrontProxy") return { clientCerts, names: checked(names) };
+  return clientCerts === "Reject" || names === undefined ? { clientCerts } : { clientCerts, names };
 }
 
 const msOf = (text: string): number => checked(parseDuration(text));

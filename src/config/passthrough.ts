@@ -2,61 +2,62 @@
 
 import { parseBackendUrl } from "../base/address.ts";
 import { type Breach, quote } from "./problem.ts";
-import { type Placed, upstreamFor, type Written, type WrittenListener } from "./schema.ts";
+import { clusterFor, type Placed, type Written, type WrittenListener } from "./schema.ts";
 
 export function passthroughBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
-    if (listener.mode === "passthrough")
+    if (listener.mode === "Passthrough")
       return [
         ...strangers(pointer, listener),
         ...ledTo(listener, written).flatMap((placed) => needs(pointer, placed)),
         ...routeBreaches(pointer, listener, written),
       ];
-    const message = 'is for mode "passthrough" only';
+    const message = 'is for mode "Passthrough" only';
     return listener.routes === undefined ? [] : [{ pointer: `${pointer}/routes`, message }];
   });
 }
 
 /** The clusters behind it, each once. */
-function ledTo({ upstream, routes }: WrittenListener, written: Written): readonly Placed[] {
-  const names = routes?.map((route) => route.upstream) ?? [upstream];
-  const found = [...new Set(names)].map((name) => upstreamFor(written, name));
+function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
+  const names = routes?.map((route) => route.cluster) ?? [cluster];
+  const found = [...new Set(names)].map((name) => clusterFor(written, name));
   const placed = found.filter((one) => one !== undefined);
   return placed.filter((one, at) => placed.findIndex(({ pointer }) => pointer === one.pointer) === at);
 }
 
 /** Fields whose work is the backend's own where TLS is not ended here. */
-function strangers(pointer: string, { tls, trustedForwarders }: WrittenListener): Breach[] {
-  const message = 'is not for mode "passthrough": nothing is read behind TLS';
+function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListener): Breach[] {
+  const message = 'is not for mode "Passthrough": nothing is read behind TLS';
   const breaches: Breach[] = [];
   if (tls !== undefined) breaches.push({ pointer: `${pointer}/tls`, message });
-  if (trustedForwarders.length > 0) breaches.push({ pointer: `${pointer}/trustedForwarders`, message });
+  if (trustedForwarderCIDRs.length > 0)
+    breaches.push({ pointer: `${pointer}/trustedForwarderCIDRs`, message });
   return breaches;
 }
 
-/** TLS at the other end, and an upstream connection to each backend: its PING is how a dead one is known. */
-function needs(pointer: string, { upstream, pointer: at }: Placed): Breach[] {
-  const plain = (upstream.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
+/** Backends with TLS, and an idle connection to each: its PINGs detect a dead backend. */
+function needs(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
+  const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];
   if (plain !== undefined)
     breaches.push({
       pointer: `${pointer}/mode`,
       message: `leaves TLS to the backends, but ${quote(plain.name)} has none`,
     });
-  if (upstream.lanes.warm === 0)
+  if (cluster.connectionPool.minIdleConnections === 0)
     breaches.push({
-      pointer: `${at}/lanes/warm`,
-      message: 'is 0, but a listener of mode "passthrough" needs a lane to see its backend die',
+      pointer: `${at}/connectionPool/minIdleConnections`,
+      message: 'is 0, but a listener of mode "Passthrough" needs a connection that detects a dead backend',
     });
   return breaches;
 }
 
 function routeBreaches(pointer: string, { routes = [] }: WrittenListener, written: Written): Breach[] {
   const taken: string[] = [];
-  return routes.flatMap(({ serverNames = [""], upstream, backends = [] }, at) => {
+  return routes.flatMap(({ serverNames = [""], backends = [], ...route }, at) => {
     const own = `${pointer}/routes/${at}`;
-    const cluster = upstreamFor(written, upstream)?.upstream;
+    const cluster = clusterFor(written, route.cluster)?.cluster;
     // One that does not exist is told of as such.
     const listed = cluster === undefined ? backends : (cluster.backends ?? []).map(({ name }) => name);
     const unknown = backends.flatMap((name, index) =>

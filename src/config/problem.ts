@@ -2,7 +2,7 @@
 export type Problem = {
   /** file:line:col, as editors and terminals know it; of a file that cannot be read its name alone. */
   readonly at: string;
-  /** "upstream.backends[0].url"; empty when the problem is the file's own. */
+  /** "clusters[0].backends[0].url"; empty when the problem is the file's own. */
   readonly field: string;
   readonly message: string;
 };

@@ -45,7 +45,7 @@ class Page {
     const rows: string[] = [];
     const lists: Place[] = [];
     this.#walk({ path, schema: whole }, { rows, lists });
-    const table = `| key | value | left out |\n| --- | ----- | -------- |\n${rows.join("")}`;
+    const table = `| key | value | default |\n| --- | ----- | ------- |\n${rows.join("")}`;
     const about = whole.description ?? "";
     const own = [`## ${path}\n\n${about}\n`, ...(rows.length === 0 ? [] : [table])].join("\n");
     return [own, ...lists.flatMap((list) => this.#section(list))];
@@ -82,11 +82,11 @@ class Page {
 
 function row(path: string, schema: Schema, isRequired: boolean): string {
   const about = [schema.description ?? "", allowed(schema)].filter((part) => part !== "").join(" ");
-  return `| \`${path}\` | ${about.replaceAll("|", "\\|")} | ${leftOut(schema, isRequired)} |\n`;
+  return `| \`${path}\` | ${about.replaceAll("|", "\\|")} | ${defaultOf(schema, isRequired)} |\n`;
 }
 
-function leftOut({ default: usual }: Schema, isRequired: boolean): string {
-  if (isRequired) return "not allowed";
+function defaultOf({ default: usual }: Schema, isRequired: boolean): string {
+  if (isRequired) return "required";
   return usual === undefined ? "" : `\`${textOf(usual)}\``;
 }
 
@@ -104,10 +104,11 @@ function textOf(value: unknown): string {
 
 const head = `# The configuration, key by key
 
-Made from \`config/schema/watchkeeper.v1alpha1.json\`: \`node test/config/reference-page.test.ts --write\`. Editors understand the same file. \`watchkeeper config\` prints a commented
-sample, \`watchkeeper check --config FILE\` says what is wrong with one, with line and column; an unknown key is an error.
+Made from \`config/schema/watchkeeper.v1alpha2.json\`: \`node test/config/reference-page.test.ts --write\`. Editors understand the same file. \`watchkeeper config\` prints a commented
+sample, \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error. A file of version v1alpha1 is refused with the
+replacement for each key, and \`watchkeeper config --convert FILE\` prints it as v1alpha2.
 
-Files are relative to the configuration's own. Durations are \`500ms\`, \`2s\`, \`5m\`, \`1h\`. \`not allowed\` under *left out*
-means: not where the object around it is given. What is taken up without a restart is in [restart.md](restart.md#a-changed-configuration).
+Files are relative to the configuration's own. Durations are \`500ms\`, \`2s\`, \`5m\`, \`1h\`. \`required\` means: where the object around it is given.
+Which changes need a restart is in [restart.md](restart.md#a-changed-configuration).
 
 `;

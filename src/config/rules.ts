@@ -2,17 +2,17 @@
 import { type Address, isLoopback, overlaps, parseAddress } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { adminBreaches } from "./admin.ts";
-import { formBreaches, leadBreaches } from "./clusters.ts";
-import { passthroughBreaches } from "./passthrough.ts";
-import { type Breach, quote, repeatedNames } from "./problem.ts";
-import { type Placed, upstreamFor, type Written, writtenUpstreams } from "./schema.ts";
 import {
   backendBreaches,
   discoveryBreaches,
   fallbackBreaches,
   repeatedBackends,
   repeatedUrls,
-} from "./upstream-rules.ts";
+} from "./cluster-rules.ts";
+import { passthroughBreaches } from "./passthrough.ts";
+import { type Breach, quote, repeatedNames } from "./problem.ts";
+import { referenceBreaches } from "./references.ts";
+import { clusterFor, type Placed, placedClusters, type Written } from "./schema.ts";
 
 export type Rule = {
   /** JSON pointers to all that it reads, with what is beneath; "*" is every entry of a list. */
@@ -20,33 +20,30 @@ export type Rule = {
   readonly breaches: (written: Written) => readonly Breach[];
 };
 
-/** The same part of each cluster, whichever form the file has. */
-const ofUpstreams = (part: string): readonly string[] => [`/upstream${part}`, `/upstreams/*${part}`];
-
-/** Asks a rule of one cluster for each that there is. */
+/** Applies a rule of one cluster to each. */
 const each =
   (breaches: (placed: Placed, written: Written) => readonly Breach[]): Rule["breaches"] =>
   (written) =>
-    writtenUpstreams(written).flatMap((placed) => breaches(placed, written));
+    placedClusters(written).flatMap((placed) => breaches(placed, written));
 
 /** A rule of fields that are not what they should be would find anything: it is asked when they are. */
 export const rules: readonly Rule[] = [
   { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
-  { reads: ["/upstream", "/upstreams"], breaches: formBreaches },
+  { reads: ["/clusters/*/name"], breaches: ({ clusters }) => repeatedNames("/clusters", clusters) },
   {
     reads: [
-      "/listeners/*/upstream",
+      "/listeners/*/cluster",
       "/listeners/*/mode",
       "/listeners/*/hosts",
       "/listeners/*/routes",
-      ...ofUpstreams("/name"),
+      "/clusters/*/name",
     ],
-    breaches: leadBreaches,
+    breaches: referenceBreaches,
   },
-  { reads: ofUpstreams("/backends/*/name"), breaches: each(repeatedBackends) },
-  { reads: ofUpstreams("/backends"), breaches: each(repeatedUrls) },
+  { reads: ["/clusters/*/backends/*/name"], breaches: each(repeatedBackends) },
+  { reads: ["/clusters/*/backends"], breaches: each(repeatedUrls) },
   {
-    reads: [...ofUpstreams("/backends/*/name"), ...ofUpstreams("/discovery/fallback/name")],
+    reads: ["/clusters/*/backends/*/name", "/clusters/*/discovery/fallback/name"],
     breaches: each(fallbackBreaches),
   },
   {
@@ -54,29 +51,24 @@ export const rules: readonly Rule[] = [
     breaches: listenerBreaches,
   },
   {
-    reads: ["/admin", ...ofUpstreams("/name"), ...ofUpstreams("/tls")],
+    reads: ["/admin", "/clusters/*/name", "/clusters/*/tls"],
     breaches: adminBreaches,
   },
   { reads: ["/listeners/*/proxyProtocol"], breaches: proxyProtocolBreaches },
   {
-    reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", ...ofUpstreams("/tls")],
+    reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", "/clusters/*/tls"],
     breaches: identityBreaches,
   },
   {
-    reads: ["/listeners", ...ofUpstreams("/backends"), ...ofUpstreams("/lanes")],
+    reads: ["/listeners", "/clusters/*/backends", "/clusters/*/connectionPool"],
     breaches: passthroughBreaches,
   },
   {
-    reads: [
-      "/listeners/*/address",
-      ...ofUpstreams("/backends"),
-      ...ofUpstreams("/discovery"),
-      ...ofUpstreams("/tls"),
-    ],
+    reads: ["/listeners/*/address", "/clusters/*/backends", "/clusters/*/discovery", "/clusters/*/tls"],
     breaches: each(backendBreaches),
   },
   {
-    reads: [...ofUpstreams("/discovery"), ...ofUpstreams("/proxyProtocol")],
+    reads: ["/clusters/*/discovery", "/clusters/*/proxyProtocol"],
     breaches: each(discoveryBreaches),
   },
   { reads: ["/health/ping"], breaches: pingBreaches },
@@ -105,7 +97,7 @@ function listenerBreaches(written: Written): Breach[] {
   const listeners = written.listeners.map(({ address, tls, mode }, index) => ({
     pointer: `/listeners/${index}/address`,
     text: address,
-    isPlainHttp: tls === undefined && mode === "http",
+    isPlainHttp: tls === undefined && mode === "HTTP",
   }));
   return [...listeners, ...admin].flatMap(({ pointer, text, isPlainHttp }) => {
     const address = parseAddress(text) ?? { host: "", port: 0 };
@@ -122,14 +114,14 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** Whoever may name the client's address may name any: nobody is trusted by default. */
+/** A trusted load balancer can claim any client address, so none is trusted by default. */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
-  return listeners.flatMap(({ proxyProtocol: { mode, trusted } }, index) => {
-    const pointer = `/listeners/${index}/proxyProtocol/trusted`;
-    if (mode !== "off" && trusted.length === 0)
-      return [{ pointer, message: `is empty, but mode ${quote(mode)} needs somebody to trust` }];
-    if (mode === "off" && trusted.length > 0)
-      return [{ pointer, message: 'has no effect while mode is "off": remove it, or set the mode' }];
+  return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
+    const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;
+    if (mode !== "Disabled" && trustedCIDRs.length === 0)
+      return [{ pointer, message: `is empty, but mode ${quote(mode)} needs at least one network` }];
+    if (mode === "Disabled" && trustedCIDRs.length > 0)
+      return [{ pointer, message: 'has no effect while mode is "Disabled": remove it, or set the mode' }];
     return [];
   });
 }
@@ -142,7 +134,7 @@ function identityBreaches(written: Written): Breach[] {
     return [
       ...hostBreaches(listener, pointer),
       ...[{ host: listener, pointer }, ...hosts].flatMap((one) =>
-        policyBreaches(one, upstreamFor(written, one.host.upstream)),
+        policyBreaches(one, clusterFor(written, one.host.cluster)),
       ),
     ];
   });
@@ -153,14 +145,14 @@ function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: str
     return hosts.length > 0
       ? [{ pointer: `${pointer}/tls`, message: "is missing: hosts are told apart by TLS" }]
       : [];
-  const names = hosts.flatMap(({ names: own }) => own.map((name) => name.toLowerCase()));
+  const names = hosts.flatMap(({ serverNames: own }) => own.map((name) => name.toLowerCase()));
   const repeated = names.find((name, at) => names.indexOf(name) !== at);
   if (repeated === undefined) return [];
   return [{ pointer: `${pointer}/hosts`, message: `name ${quote(repeated)} twice` }];
 }
 
 type Asked = {
-  readonly host: Pick<Written["listeners"][number], "tls" | "identity" | "upstream">;
+  readonly host: Pick<Written["listeners"][number], "tls" | "identity" | "cluster">;
   readonly pointer: string;
 };
 
@@ -169,25 +161,25 @@ function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
   const hasCa = host.tls?.clientCAFile !== undefined;
-  if (clientCerts === "reject") {
-    const message = 'is of no use while "identity.clientCerts" is "reject"';
+  if (clientCerts === "Reject") {
+    const message = 'is of no use while "identity.clientCerts" is "Reject"';
     return hasCa ? [{ pointer, message }] : [];
   }
   const message = `is missing: identity.clientCerts ${quote(clientCerts)} needs it`;
-  const wanted = clientCerts === "front-proxy" ? "frontProxy" : "impersonator";
+  const wanted = clientCerts === "FrontProxy" ? "frontProxy" : "impersonator";
   const breaches: Breach[] = hasCa ? [] : [{ pointer, message }];
-  if (placed !== undefined && placed.upstream.tls?.[wanted] === undefined)
+  if (placed !== undefined && placed.cluster.tls?.[wanted] === undefined)
     breaches.push({ pointer: `${placed.pointer}/tls/${wanted}`, message });
   return breaches;
 }
 
 /** An upstream connection must be suspect before it is dead, and asked before it is suspect (design D6). */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
-  const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterAll = 0] = [
+  const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterWhenAllSilent = 0] = [
     ping.interval,
     ping.suspectAfter,
     ping.deadAfter,
-    ping.deadAfterAll,
+    ping.deadAfterWhenAllSilent,
   ].map((text) => parseDuration(text));
   const breaches: Breach[] = [];
   if (suspectAfter < interval)
@@ -200,10 +192,10 @@ function pingBreaches({ health: { ping } }: Written): Breach[] {
       pointer: "/health/ping/deadAfter",
       message: `is ${quote(ping.deadAfter)}, not longer than suspectAfter's ${quote(ping.suspectAfter)}`,
     });
-  if (deadAfterAll < deadAfter)
+  if (deadAfterWhenAllSilent < deadAfter)
     breaches.push({
-      pointer: "/health/ping/deadAfterAll",
-      message: `is ${quote(ping.deadAfterAll)}, shorter than deadAfter's ${quote(ping.deadAfter)}`,
+      pointer: "/health/ping/deadAfterWhenAllSilent",
+      message: `is ${quote(ping.deadAfterWhenAllSilent)}, shorter than deadAfter's ${quote(ping.deadAfter)}`,
     });
   return breaches;
 }

@@ -3,7 +3,7 @@
  * said in the schema alone; here is only how it is told.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
-import schema from "../../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
+import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
 import { isHost, isNetwork, parseAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
@@ -13,55 +13,55 @@ import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
-  /** One of the two, as the rules have it. */
-  readonly upstream?: WrittenUpstream;
-  readonly upstreams?: readonly WrittenUpstream[];
+  readonly clusters: readonly WrittenCluster[];
   readonly watches: {
-    readonly bookmarks: "always" | "as-asked";
-    readonly timeTravelGuard: "observe" | "enforce" | "off";
-    readonly aggregatedGroups: readonly string[];
-    readonly customGroups: readonly string[];
+    readonly alwaysRequestBookmarks: boolean;
+    readonly staleReadGuard: "Observe" | "Enforce" | "Disabled";
+    readonly aggregatedAPIGroups: readonly string[];
+    readonly customResourceAPIGroups: readonly string[];
   };
   readonly health: {
     readonly ping: {
       readonly interval: string;
       readonly suspectAfter: string;
       readonly deadAfter: string;
-      readonly deadAfterAll: string;
+      readonly deadAfterWhenAllSilent: string;
     };
     readonly probe: { readonly path: string; readonly interval: string; readonly timeout: string };
-    readonly keepalive: { readonly idle: string; readonly interval: string; readonly count: number };
+    readonly tcpKeepalive: { readonly idleTime: string; readonly interval: string; readonly probes: number };
   };
-  readonly drain: { readonly readyDelay: string; readonly timeout: string };
+  readonly drain: { readonly shutdownDelay: string; readonly timeout: string };
   readonly admin: WrittenAdmin;
   readonly logging: {
-    readonly format: "json" | "text";
-    readonly accessLog: "off" | "errors" | "longrunning" | "all";
+    readonly format: "JSON" | "Text";
+    readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
   };
 };
 
 export type WrittenAdmin = {
   readonly address: string;
   readonly metricsAddress: string;
-  readonly operations: "on" | "off";
+  readonly readOnly: boolean;
   readonly authorization: {
-    readonly mode: "off" | "kubernetes";
-    readonly upstream?: string;
+    readonly mode: "AlwaysAllow" | "Webhook";
+    readonly cluster?: string;
     readonly kubeconfigFile?: string;
     readonly audiences: readonly string[];
   };
   readonly tls?: WrittenPair;
 };
 
-export type WrittenUpstream = {
-  /** Of the cluster; each of several has one. */
-  readonly name?: string;
+export type WrittenCluster = {
+  readonly name: string;
   readonly backends?: readonly { readonly name: string; readonly url: string }[];
   readonly discovery?: WrittenDiscovery;
   readonly tls?: WrittenUpstreamTls;
-  readonly lanes: { readonly streams: number; readonly warm: number };
-  readonly sharing: "lanes" | "none";
-  readonly proxyProtocol: "off" | "v1" | "v2";
+  readonly connectionPool: {
+    readonly maxStreamsPerConnection: number;
+    readonly minIdleConnections: number;
+    readonly perClient: boolean;
+  };
+  readonly proxyProtocol?: { readonly version: "V1" | "V2" };
 };
 
 export type WrittenPair = {
@@ -78,15 +78,15 @@ export type WrittenUpstreamTls = {
     readonly usernameHeaders: readonly string[];
     readonly uidHeaders: readonly string[];
     readonly groupHeaders: readonly string[];
-    readonly extraHeadersPrefix: readonly string[];
+    readonly extraHeaderPrefixes: readonly string[];
   };
   readonly impersonator?: WrittenPair;
 };
 
 export type WrittenDiscovery = {
-  readonly from: "dns" | "file" | "endpointslice" | "leases";
+  readonly type: "DNS" | "File" | "EndpointSlice" | "Lease";
   readonly interval: string;
-  readonly name?: string;
+  readonly hostname?: string;
   readonly port?: number;
   readonly file?: string;
   readonly kubeconfigFile?: string;
@@ -94,50 +94,48 @@ export type WrittenDiscovery = {
 };
 
 export type WrittenHost = {
-  readonly names: readonly string[];
-  readonly upstream?: string;
+  readonly serverNames: readonly string[];
+  readonly cluster?: string;
   readonly tls: WrittenPair & { readonly clientCAFile?: string };
-  readonly identity: { readonly clientCerts: "reject" | "front-proxy" | "impersonate" | "lend" };
+  readonly identity: { readonly clientCerts: "Reject" | "FrontProxy" | "Impersonate" | "ActAsImpersonator" };
 };
 
 export type WrittenListener = {
   readonly name: string;
   readonly address: string;
-  readonly mode: "http" | "passthrough";
-  readonly upstream?: string;
+  readonly mode: "HTTP" | "Passthrough";
+  readonly cluster?: string;
   readonly routes?: readonly {
     readonly serverNames?: readonly string[];
-    readonly upstream?: string;
+    readonly cluster?: string;
     readonly backends?: readonly string[];
   }[];
   readonly tls?: WrittenHost["tls"];
   readonly identity: WrittenHost["identity"];
   readonly hosts: readonly WrittenHost[];
-  readonly trustedForwarders: readonly string[];
+  readonly trustedForwarderCIDRs: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
-  readonly connectionsPerSource: number;
+  readonly maxConnectionsPerSource: number;
 };
 
-/** Whether a PROXY header is read, and whose; `trusted` are CIDRs. */
+/** Whether a PROXY header is read, and from which networks. */
 export type ProxyProtocolConfig = {
-  readonly mode: "off" | "accept" | "require";
-  readonly trusted: readonly string[];
+  readonly mode: "Disabled" | "Optional" | "Required";
+  readonly trustedCIDRs: readonly string[];
 };
 
-/** One cluster as a file has it, and where: "/upstream", or "/upstreams/0". */
-export type Placed = { readonly upstream: WrittenUpstream; readonly pointer: string };
+/** One cluster of the file, and its JSON pointer: "/clusters/0". */
+export type Placed = { readonly cluster: WrittenCluster; readonly pointer: string };
 
-/** All clusters, however the file has them. */
-export function writtenUpstreams({ upstream, upstreams = [] }: Written): readonly Placed[] {
-  const only = upstream === undefined ? [] : [{ upstream, pointer: "/upstream" }];
-  return [...only, ...upstreams.map((one, at) => ({ upstream: one, pointer: `/upstreams/${at}` }))];
+export function placedClusters({ clusters }: Written): readonly Placed[] {
+  return clusters.map((cluster, at) => ({ cluster, pointer: `/clusters/${at}` }));
 }
 
-/** Whom a listener, host or route means by this name; without one, the only one that there is. */
-export function upstreamFor(written: Written, name: string | undefined): Placed | undefined {
-  const all = writtenUpstreams(written);
+/** The cluster of this name; without a name the only one. */
+export function clusterFor(written: Written, name: string | undefined): Placed | undefined {
+  const all = placedClusters(written);
   if (name === undefined) return all.length === 1 ? all[0] : undefined;
-  return all.find(({ upstream }) => upstream.name === name);
+  return all.find(({ cluster }) => cluster.name === name);
 }
 
 const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true });
@@ -265,5 +263,6 @@ const nouns: Readonly<Record<string, string>> = {
   object: "a map of fields",
   array: "a list",
   integer: "a whole number",
+  boolean: "true or false",
   string: "text",
 };

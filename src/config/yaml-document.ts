@@ -2,13 +2,30 @@
  * YAML 1.2 or JSON text → plain values that remember where they stood. Whatever the bytes are, the answer is a
  * value or problems; it neither throws nor takes long, since a reload runs beside live traffic.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from "yaml";
 import { limits } from "../base/limits.ts";
 import { type Problem, quote } from "./problem.ts";
+
+/** For edits of a document's text. */
+export { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap };
 
 export type YamlDocument = {
   /** Objects have no prototype, so `__proto__` is a key like any other, and an unknown one (A58). */
   readonly value: unknown;
+  readonly text: string;
+  readonly tree: Document;
   /** Where the value at a JSON pointer stands; of one that was not written, the nearest thing around it. */
   positionOf(pointer: string): string;
   /** The same for a key. */
@@ -35,6 +52,8 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
   if (walk.problems.length > 0) return walk.problems;
   return {
     value,
+    text,
+    tree: parsed,
     positionOf: (pointer) => positionAt(nearest(walk.valueAt, pointer)),
     keyPositionOf: (pointer) => positionAt(walk.keyAt.get(pointer) ?? nearest(walk.valueAt, pointer)),
   };
@@ -45,7 +64,7 @@ export function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** "/upstream/backends/0/url" → "upstream.backends[0].url". */
+/** "/clusters/0/backends/0/url" → "clusters[0].backends[0].url". */
 export function fieldOf(pointer: string): string {
   return pointer
     .slice(1)

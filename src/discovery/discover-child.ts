@@ -88,7 +88,7 @@ async function inTime<T>(answered: Promise<T>, patienceMs: number): Promise<T> {
 }
 
 async function placesFrom(config: KubeConfig, { from }: Question): Promise<readonly Place[]> {
-  if (from === "endpointslice") {
+  if (from === "EndpointSlice") {
     const labelSelector = "kubernetes.io/service-name=kubernetes";
     const api = config.makeApiClient(DiscoveryV1Api);
     const { items } = await api.listNamespacedEndpointSlice({
@@ -105,7 +105,7 @@ async function placesFrom(config: KubeConfig, { from }: Question): Promise<reado
 }
 
 function hintFor({ from }: Question): string {
-  return from === "leases" ? `no Lease carries ${peerAddress}` : "no endpoint of default/kubernetes is ready";
+  return from === "Lease" ? `no Lease carries ${peerAddress}` : "no endpoint of default/kubernetes is ready";
 }
 
 function serverOf(config: KubeConfig): string {

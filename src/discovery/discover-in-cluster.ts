@@ -14,9 +14,9 @@ import { type Place, placesInLeases, placesInSlices } from "./kubernetes-objects
 type Access = Pick<Question, "from" | "servers" | "caFile" | "serverName">;
 
 const lists = {
-  endpointslice:
+  EndpointSlice:
     "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?limit=500&labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes",
-  leases:
+  Lease:
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?limit=500&labelSelector=apiserver.kubernetes.io%2Fidentity%3Dkube-apiserver",
 };
 
@@ -81,6 +81,6 @@ function placesIn(list: unknown, from: Access["from"]): readonly Place[] | Failu
   const items: unknown =
     typeof list === "object" && list !== null && "items" in list ? list.items : undefined;
   if (!Array.isArray(items)) return failed("answered with no list");
-  if (from === "endpointslice") return placesInSlices(items);
+  if (from === "EndpointSlice") return placesInSlices(items);
   return placesInLeases(items, wallClock.wall());
 }

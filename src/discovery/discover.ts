@@ -5,7 +5,7 @@ import { Failure, failureFrom } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import { watchFiles } from "../base/watch-files.ts";
-import type { DiscoveryConfig } from "../config/upstream.ts";
+import type { DiscoveryConfig } from "../config/cluster.ts";
 import { InClusterSource } from "./discover-in-cluster.ts";
 import { ChildSource } from "./discover-kubernetes.ts";
 import { type Found, foundAt, foundInFile, type Question } from "./discovered.ts";
@@ -18,9 +18,9 @@ export type SourceParts = {
 };
 
 export function sourceOf(config: DiscoveryConfig, { clock, access }: SourceParts): Source {
-  if (config.from === "dns") return nameSource(config.name, config.port);
-  if (config.from === "file") return fileSource(config.file, clock);
-  const { from, kubeconfigFile } = config;
+  if (config.type === "DNS") return nameSource(config.hostname, config.port);
+  if (config.type === "File") return fileSource(config.file, clock);
+  const { type: from, kubeconfigFile } = config;
   if (kubeconfigFile === undefined) return new InClusterSource(() => ({ ...access(), from }));
   return new ChildSource(() => ({ ...access(), from, kubeconfigFile }));
 }
@@ -28,7 +28,7 @@ export function sourceOf(config: DiscoveryConfig, { clock, access }: SourceParts
 /** Every address of a name, as this machine resolves names: /etc/hosts counts, where kubeadm's users write it. */
 function nameSource(name: string, port: number): Source {
   return {
-    from: "dns",
+    from: "DNS",
     async ask() {
       try {
         const answers = await lookup(name, { all: true });
@@ -54,7 +54,7 @@ export function readList(file: string): readonly Found[] | Failure {
 
 function fileSource(file: string, clock: Clock): Source {
   return {
-    from: "file",
+    from: "File",
     ask: () => Promise.resolve(readList(file)),
     watch: (run) => watchFiles([file], { clock, intervalMs: fileLookMs, onChange: run }),
     giveUp() {},

@@ -75,7 +75,7 @@ function foundInEntry(entry: unknown): Found | undefined {
 /** What the child is asked: `servers` are tried in turn, then the kubeconfig's own. */
 export type Question = {
   readonly id: number;
-  readonly from: "endpointslice" | "leases";
+  readonly from: "EndpointSlice" | "Lease";
   readonly kubeconfigFile: string;
   readonly servers: readonly string[];
   readonly caFile: string;

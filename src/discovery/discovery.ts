@@ -9,7 +9,7 @@ import type { Journal } from "../events/journal.ts";
 import { checkFound, type Found } from "./discovered.ts";
 
 export type Source = {
-  /** "dns", "file", "endpointslice" or "leases". */
+  /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
   /** True where what is listed has to be renewed in etcd, and so goes by itself while etcd is away. Left out: false. */
   readonly expires?: boolean;

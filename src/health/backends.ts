@@ -22,7 +22,7 @@ export type BackendsParts = {
   readonly journal: Journal;
   readonly rules?: Rules;
   /** For how long nothing that lives is ended while no backend at all answers, in ms (D14); default: 0. */
-  readonly deadAfterAllMs?: number;
+  readonly deadAfterWhenAllSilentMs?: number;
 };
 
 /** Without probes nobody proves anything, and nobody would count the good answers. */
@@ -47,7 +47,7 @@ export class Backends {
   readonly #suspectMs = new Map<string, number>();
   /** What fresh sockets to those that are ill met last. */
   readonly #met = new Map<string, string>();
-  readonly #deadAfterAllMs: number;
+  readonly #deadAfterWhenAllSilentMs: number;
   /** Since when no backend answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
@@ -61,8 +61,8 @@ export class Backends {
   onAnswer: () => void = () => {};
 
   constructor(names: readonly string[], parts: BackendsParts) {
-    const { clock, journal, rules = unprobed, deadAfterAllMs = 0 } = parts;
-    this.#deadAfterAllMs = deadAfterAllMs;
+    const { clock, journal, rules = unprobed, deadAfterWhenAllSilentMs = 0 } = parts;
+    this.#deadAfterWhenAllSilentMs = deadAfterWhenAllSilentMs;
     this.#clock = clock;
     this.#journal = journal;
     this.#rules = rules;
@@ -78,14 +78,14 @@ export class Backends {
     return this.#held.get(name) ?? nothingHeld;
   }
 
-  /** Has no backend answered for less than `deadAfterAllMs`? Then what lives is kept, and requests wait (D14). */
+  /** Has no backend answered for less than `deadAfterWhenAllSilentMs`? Then what lives is kept, and requests wait (D14). */
   get areAllSilent(): boolean {
     return this.#clock.now() < this.silentUntil;
   }
 
   /** Until when that is so at the latest: a clock reading; 0 while a backend answers. */
   get silentUntil(): number {
-    return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterAllMs;
+    return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
   }
 
   /** When a backend last answered after all were silent: a clock reading; 0 if that never happened. */

@@ -58,9 +58,9 @@ export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: fa
 
 export type OriginRules = {
   /** Groups of other servers. */
-  readonly aggregatedGroups?: readonly string[];
+  readonly aggregatedAPIGroups?: readonly string[];
   /** Groups of custom resources. */
-  readonly customGroups?: readonly string[];
+  readonly customResourceAPIGroups?: readonly string[];
 };
 
 export class Origins {
@@ -68,9 +68,9 @@ export class Origins {
   readonly #own: ReadonlySet<string>;
   readonly #seen = new Map<string, Origin>();
 
-  constructor({ aggregatedGroups: more = [], customGroups = [] }: OriginRules = {}) {
+  constructor({ aggregatedAPIGroups: more = [], customResourceAPIGroups = [] }: OriginRules = {}) {
     this.#foreign = new Set([...aggregatedGroups, ...more]);
-    this.#own = new Set(customGroups);
+    this.#own = new Set(customResourceAPIGroups);
   }
 
   /** `unseenOrigin` unless something is known, or is being asked for. */

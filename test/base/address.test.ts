@@ -22,18 +22,12 @@ test("an address is an IP address or localhost, and a port", () => {
   assert.equal(parseAddress("localhost:1"), { host: "localhost", port: 1 });
 });
 
+test("without a host it is every address of both families", () => {
+  assert.equal(parseAddress(":8443"), { host: "::", port: 8443 });
+});
+
 test("an address that could mean two things is refused", () => {
-  const doubtful = [
-    "",
-    ":",
-    ":80",
-    "1.2.3.4",
-    "::1:80",
-    "[::1]",
-    "[1.2.3.4]:80",
-    "example.com:80",
-    "1.2.3:80",
-  ];
+  const doubtful = ["", ":", "1.2.3.4", "::1:80", "[::1]", "[1.2.3.4]:80", "example.com:80", "1.2.3:80"];
   for (const text of [...doubtful, "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:8e3", "[fe80::1%eth0]:80 "])
     assert.is(parseAddress(text), undefined, text);
 });

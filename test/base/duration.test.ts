@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import schema from "../../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
+import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
 import { durationPattern, parseDuration } from "../../src/base/duration.ts";
 import { cpuMs } from "../support/cpu.ts";
 

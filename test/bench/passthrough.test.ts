@@ -46,7 +46,7 @@ test("ours is a passthrough by its configuration", () => {
   if (!("listeners" in config)) return assert.equal(config, []);
   assert.equal(
     config.listeners.map(({ mode, tls }) => [mode, tls]),
-    [["passthrough", undefined]],
+    [["Passthrough", undefined]],
   );
 });
 

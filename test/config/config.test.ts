@@ -6,9 +6,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { isMap, isPair, isSeq, parseDocument, visit } from "yaml";
 import { wallClock } from "../../src/base/clock.ts";
+import type { ClusterConfig } from "../../src/config/cluster.ts";
 import { type Config, loadConfig, parseConfig, watchConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../src/config/problem.ts";
-import type { UpstreamConfig } from "../../src/config/upstream.ts";
 import { cpuMs } from "../support/cpu.ts";
 import { within } from "../support/within.ts";
 
@@ -46,7 +46,7 @@ test("every sample loads, and names the schema for editors", () => {
   for (const file of samples) {
     configOf(loadConfig(file));
     const [first] = readFileSync(file, "utf8").split("\n");
-    assert.is(first, "# yaml-language-server: $schema=./schema/watchkeeper.v1alpha1.json", file);
+    assert.is(first, "# yaml-language-server: $schema=./schema/watchkeeper.v1alpha2.json", file);
   }
 });
 
@@ -68,7 +68,7 @@ test("paths start at the file's directory, durations are milliseconds, addresses
   assert.is(tls?.certFile, resolve("some/where/pki/watchkeeper.crt"));
   assert.is(tls?.reloadIntervalMs, 60_000);
   assert.equal(address, { host: "::", port: 8443 });
-  assert.equal(config.upstreams[0].backends[0], {
+  assert.equal(config.clusters[0].backends[0], {
     name: "cp-1",
     url: "https://10.0.0.11:6443",
     host: "10.0.0.11",
@@ -79,18 +79,24 @@ test("paths start at the file's directory, durations are milliseconds, addresses
 
 test("rules that fields break together are told with their place", () => {
   const outcome = parseConfig(sample.replace("name: cp-2", "name: cp-1"), "a.yaml");
-  assert.match(linesOf(outcome)[0] ?? "", /^a\.yaml:\d+:13: upstream\.backends\[1\]\.name is "cp-1" again/);
+  assert.match(
+    linesOf(outcome)[0] ?? "",
+    /^a\.yaml:\d+:15: clusters\[0\]\.backends\[1\]\.name is "cp-1" again/,
+  );
 });
 
 test("what the schema and what the rules have against a file is told at once, in its order", () => {
   const text = sample
     .replace("name: cp-2", "name: cp-1")
-    .replace('"[::]:8443"', '"[::]:8443"\n    trustedForwarder: []')
+    .replace('":8443"', '":8443"\n    trustedForwarderCIDR: []')
     .concat("drain: {timeout: 60}\n");
   const lines = linesOf(parseConfig(text, "a.yaml")).map((line) => line.replace(/^a\.yaml:\d+:\d+: /, ""));
   assert.is(lines.length, 3);
-  assert.match(lines[0] ?? "", 'unknown field "trustedForwarder" (did you mean "trustedForwarders"?)');
-  assert.match(lines[1] ?? "", 'upstream.backends[1].name is "cp-1" again');
+  assert.match(
+    lines[0] ?? "",
+    'unknown field "trustedForwarderCIDR" (did you mean "trustedForwarderCIDRs"?)',
+  );
+  assert.match(lines[1] ?? "", 'clusters[0].backends[1].name is "cp-1" again');
   assert.match(lines[2] ?? "", "drain.timeout must be a duration");
 });
 
@@ -113,25 +119,26 @@ test("whatever stands in the place of a value, the answer is problems, and no ru
 });
 
 test("discovery is one of four, its paths start at the file's directory", () => {
-  const discovered = (lines: string): UpstreamConfig =>
-    configOf(parseConfig(sample.replace(/ {2}backends:[^]*? {2}tls:/, `  ${lines}\n  tls:`), "dir/a.yaml"))
-      .upstreams[0];
-  assert.equal(discovered("discovery: {from: dns, name: api.test}").discovery, {
-    from: "dns",
+  const discovered = (lines: string): ClusterConfig =>
+    configOf(
+      parseConfig(sample.replace(/ {4}backends:[^]*? {4}tls:/, `    ${lines}\n    tls:`), "dir/a.yaml"),
+    ).clusters[0];
+  assert.equal(discovered("discovery: {type: DNS, hostname: api.test}").discovery, {
+    type: "DNS",
     intervalMs: 30_000,
-    name: "api.test",
+    hostname: "api.test",
     port: 6443,
   });
-  const file = discovered("discovery: {from: file, file: list.yaml, interval: 1m}");
-  assert.equal(file.discovery, { from: "file", intervalMs: 60_000, file: resolve("dir/list.yaml") });
+  const file = discovered("discovery: {type: File, file: list.yaml, interval: 1m}");
+  assert.equal(file.discovery, { type: "File", intervalMs: 60_000, file: resolve("dir/list.yaml") });
   assert.equal(file.backends, []);
-  const slices = discovered("discovery: {from: endpointslice, kubeconfigFile: kube.conf}").discovery;
+  const slices = discovered("discovery: {type: EndpointSlice, kubeconfigFile: kube.conf}").discovery;
   assert.equal(slices, {
-    from: "endpointslice",
+    type: "EndpointSlice",
     intervalMs: 30_000,
     kubeconfigFile: resolve("dir/kube.conf"),
   });
-  assert.is(configOf(parseConfig(sample, "a.yaml")).upstreams[0].discovery, undefined);
+  assert.is(configOf(parseConfig(sample, "a.yaml")).clusters[0].discovery, undefined);
 });
 
 test("a file that is empty, only comments, binary or too large is one problem", () => {
@@ -218,19 +225,20 @@ test("whatever a text is, the answer is a Config or problems with places", () =>
 
 test("a host may lend the impersonator as its listener may", () => {
   const serving = "{certFile: a.crt, keyFile: a.key, clientCAFile: b.crt}";
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners:
   - name: kube
     address: "127.0.0.1:0"
     tls: {certFile: a.crt, keyFile: a.key}
-    hosts: [{names: [own.test], tls: ${serving}, identity: {clientCerts: lend}}]
-upstream:
-  backends: [{name: a, url: "https://10.0.0.1"}]
-  tls: {caFile: b.crt, impersonator: {certFile: a.crt, keyFile: a.key}}
+    hosts: [{serverNames: [own.test], tls: ${serving}, identity: {clientCerts: ActAsImpersonator}}]
+clusters:
+  - name: default
+    backends: [{name: a, url: "https://10.0.0.1"}]
+    tls: {caFile: b.crt, impersonator: {certFile: a.crt, keyFile: a.key}}
 `;
   const config = configOf(parseConfig(text, "a.yaml"));
-  assert.equal(config.listeners[0]?.hosts[0]?.tls.identity, { clientCerts: "lend" });
+  assert.equal(config.listeners[0]?.hosts[0]?.tls.identity, { clientCerts: "ActAsImpersonator" });
 });
 
 test("a changed file is loaded again, good or bad, however it is replaced", async () => {

@@ -5,24 +5,24 @@ import { isProblems, lineOf } from "../../src/config/problem.ts";
 
 const test = suite("config-passthrough");
 
-type Change = { readonly listener?: string; readonly url?: string; readonly upstream?: string };
+type Change = { readonly listener?: string; readonly url?: string; readonly cluster?: string };
 
 /** The configuration of one passthrough listener, or its problems without their places. */
-function read({ listener = "", url = "https://10.0.0.1:6443", upstream = "" }: Change): Config | string[] {
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+function read({ listener = "", url = "https://10.0.0.1:6443", cluster = "" }: Change): Config | string[] {
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
-listeners: [{name: a, address: "[::]:7443", ${listener === "" ? "mode: passthrough" : listener}}]
-upstream: {backends: [{name: cp-1, url: "${url}"}, {name: cp-2, url: "https://10.0.0.2"}], tls: {caFile: ca.crt}${upstream}}`;
+listeners: [{name: a, address: "[::]:7443", ${listener === "" ? "mode: Passthrough" : listener}}]
+clusters: [{name: default, backends: [{name: cp-1, url: "${url}"}, {name: cp-2, url: "https://10.0.0.2"}], tls: {caFile: ca.crt}${cluster}}]`;
   const outcome = parseConfig(text, "a.yaml");
   return isProblems(outcome) ? outcome.map((one) => lineOf(one).replace(/^\S+ /, "")) : outcome;
 }
 
-const routed = (routes: string): Change => ({ listener: `mode: passthrough, routes: [${routes}]` });
+const routed = (routes: string): Change => ({ listener: `mode: Passthrough, routes: [${routes}]` });
 
 test("a passthrough needs no certificate, on any address", () => {
   const config = read({});
   if (Array.isArray(config)) return assert.equal(config, []);
-  assert.equal(config.listeners[0]?.mode, "passthrough");
+  assert.equal(config.listeners[0]?.mode, "Passthrough");
   assert.equal(config.listeners[0]?.routes, []);
 });
 
@@ -32,32 +32,32 @@ test("its routes are read, with and without names", () => {
   );
   if (Array.isArray(config)) return assert.equal(config, []);
   assert.equal(config.listeners[0]?.routes, [
-    { serverNames: ["a.example", "*.b"], upstream: "", backends: ["cp-1"] },
-    { serverNames: [], upstream: "", backends: ["cp-2", "cp-1"] },
+    { serverNames: ["a.example", "*.b"], cluster: "default", backends: ["cp-1"] },
+    { serverNames: [], cluster: "default", backends: ["cp-2", "cp-1"] },
   ]);
 });
 
 test("what is read behind TLS is not for it", () => {
-  const message = 'is not for mode "passthrough": nothing is read behind TLS';
-  assert.equal(read({ listener: "mode: passthrough, tls: {certFile: a, keyFile: b}" }), [
+  const message = 'is not for mode "Passthrough": nothing is read behind TLS';
+  assert.equal(read({ listener: "mode: Passthrough, tls: {certFile: a, keyFile: b}" }), [
     `listeners[0].tls ${message}`,
   ]);
-  assert.equal(read({ listener: "mode: passthrough, trustedForwarders: [10.0.0.0/8]" }), [
-    `listeners[0].trustedForwarders ${message}`,
+  assert.equal(read({ listener: "mode: Passthrough, trustedForwarderCIDRs: [10.0.0.0/8]" }), [
+    `listeners[0].trustedForwarderCIDRs ${message}`,
   ]);
 });
 
 test("routes are for it alone", () => {
   const listener = "tls: {certFile: a, keyFile: b}, routes: [{backends: [cp-1]}]";
-  assert.equal(read({ listener }), ['listeners[0].routes is for mode "passthrough" only']);
+  assert.equal(read({ listener }), ['listeners[0].routes is for mode "Passthrough" only']);
 });
 
 test("its backends speak TLS, and each has an upstream connection that sees it die", () => {
   assert.equal(read({ url: "http://127.0.0.1:1" }), [
     'listeners[0].mode leaves TLS to the backends, but "cp-1" has none',
   ]);
-  assert.equal(read({ upstream: ", lanes: {warm: 0}" }), [
-    'upstream.lanes.warm is 0, but a listener of mode "passthrough" needs a lane to see its backend die',
+  assert.equal(read({ cluster: ", connectionPool: {minIdleConnections: 0}" }), [
+    'clusters[0].connectionPool.minIdleConnections is 0, but a listener of mode "Passthrough" needs a connection that detects a dead backend',
   ]);
 });
 

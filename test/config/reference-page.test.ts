@@ -5,7 +5,7 @@ import { configPage } from "../../src/config/reference-page.ts";
 
 const test = suite("config-page");
 const file = "docs/configuration.md";
-const page = configPage(readFileSync("config/schema/watchkeeper.v1alpha1.json", "utf8"));
+const page = configPage(readFileSync("config/schema/watchkeeper.v1alpha2.json", "utf8"));
 if (process.argv.includes("--write")) writeFileSync(file, page);
 
 test("docs/configuration.md is current: --write makes it so", () => {
@@ -15,11 +15,11 @@ test("docs/configuration.md is current: --write makes it so", () => {
 test("keys at every depth are on it, with what they may be and what holds without them", () => {
   for (const line of [
     /^\| `health\.ping\.interval` \| .* From 50ms to 1m\. \| `250ms` \|$/m,
-    /^\| `listeners\[\]\.name` \| .* \| not allowed \|$/m,
-    /^## upstream\.backends$/m,
-    /^\| `upstream\.backends\[\]\.url` \|/m,
-    /^\| `watches\.bookmarks` \| .* One of `always`, `as-asked`\. \| `always` \|$/m,
-    /^\| `upstream\.lanes\.streams` \| .* From 1 to 250\. \| `80` \|$/m,
+    /^\| `listeners\[\]\.name` \| .* \| required \|$/m,
+    /^## clusters\[\]\.backends$/m,
+    /^\| `clusters\[\]\.backends\[\]\.url` \|/m,
+    /^\| `watches\.staleReadGuard` \| .* One of `Observe`, `Enforce`, `Disabled`\. \| `Observe` \|$/m,
+    /^\| `clusters\[\]\.connectionPool\.maxStreamsPerConnection` \| .* From 1 to 250\. \| `80` \|$/m,
   ])
     assert.match(page, line);
 });

@@ -7,6 +7,7 @@ import { changedParts, heldOf } from "../../src/config/restart-required.ts";
 
 const test = suite("config-changes");
 
+const pool = "connectionPool: {minIdleConnections: 2}";
 const sample = readFileSync("config/static.yaml", "utf8");
 
 function read(text: string): Config {
@@ -20,24 +21,24 @@ test("a configuration that is the same waits for nothing", () => {
 });
 
 test("listeners, backends and drain are taken up at once", () => {
-  const other = sample.replace("[::]:8443", "[::]:8444").replace("10.0.0.12", "10.0.0.13");
+  const other = sample.replace(":8443", ":8444").replace("10.0.0.12", "10.0.0.13");
   assert.equal(changedParts(read(sample), read(`${other}\ndrain: {timeout: 1s}\n`)), []);
 });
 
 test("what is fixed at the start is named as the file has it", () => {
-  const other = `${sample}\nlogging: {format: text}\nhealth: {probe: {path: /livez}}\n`;
+  const other = `${sample}\nlogging: {format: Text}\nhealth: {probe: {path: /livez}}\n`;
   assert.equal(changedParts(read(sample), read(other)), ["health", "logging"]);
-  const lanes = sample.replace("upstream:\n", "upstream:\n  lanes: {warm: 2}\n  sharing: none\n");
-  assert.equal(changedParts(read(sample), read(lanes)), ["upstream.lanes", "upstream.sharing"]);
+  const pooled = sample.replace("    backends:\n", `    ${pool}\n    backends:\n`);
+  assert.equal(changedParts(read(sample), read(pooled)), ["clusters.prod-eu1.connectionPool"]);
 });
 
 test("what waits goes on waiting until the process starts anew, or the file says again what holds", () => {
   const start = read(sample);
-  const other = sample.replace("upstream:\n", "upstream:\n  lanes: {warm: 2}\n");
-  const changed = read(`${other}\nlogging: {format: text}\ndrain: {timeout: 1s}\n`);
+  const other = sample.replace("    backends:\n", `    ${pool}\n    backends:\n`);
+  const changed = read(`${other}\nlogging: {format: Text}\ndrain: {timeout: 1s}\n`);
   const held = heldOf(start, changed);
   assert.is(held.drain.timeoutMs, 1000);
-  assert.equal(changedParts(held, changed), ["upstream.lanes", "logging"]);
+  assert.equal(changedParts(held, changed), ["clusters.prod-eu1.connectionPool", "logging"]);
   assert.equal(changedParts(heldOf(held, changed), start), []);
 });
 
@@ -45,9 +46,9 @@ test("a cluster that comes later holds as it came", () => {
   const one = read(readFileSync("config/clusters.yaml", "utf8"));
   const text = readFileSync("config/clusters.yaml", "utf8").replace(
     "- name: us\n",
-    "- name: us\n    sharing: none\n",
+    "- name: us\n    connectionPool: {perClient: true}\n",
   );
-  const alone = { ...one, upstreams: [one.upstreams[0]] as const };
+  const alone = { ...one, clusters: [one.clusters[0]] as const };
   assert.equal(changedParts(heldOf(alone, read(text)), read(text)), []);
 });
 

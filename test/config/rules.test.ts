@@ -1,34 +1,39 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { checkRules, rules } from "../../src/config/rules.ts";
-import type { Written, WrittenUpstream } from "../../src/config/schema.ts";
+import type { Written, WrittenCluster } from "../../src/config/schema.ts";
 
 const test = suite("config-rules");
 
 const tls = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
 
-const unguarded = { mode: "off", audiences: [] } as const;
+const unguarded = { mode: "AlwaysAllow", audiences: [] } as const;
 
 /** A configuration without a breach, with parts of it exchanged. */
 function written(change: Partial<Written>): Written {
   return {
     metadata: { name: "x" },
     listeners: [listener("kube", "[::]:8443", { tls })],
-    upstream: upstream(["https://10.0.0.1:6443"]),
-    watches: { bookmarks: "always", timeTravelGuard: "observe", aggregatedGroups: [], customGroups: [] },
-    health: {
-      ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
-      probe: { path: "/readyz", interval: "1s", timeout: "3s" },
-      keepalive: { idle: "5s", interval: "1s", count: 3 },
+    clusters: [cluster(["https://10.0.0.1:6443"])],
+    watches: {
+      alwaysRequestBookmarks: true,
+      staleReadGuard: "Observe",
+      aggregatedAPIGroups: [],
+      customResourceAPIGroups: [],
     },
-    drain: { readyDelay: "5s", timeout: "60s" },
+    health: {
+      ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterWhenAllSilent: "10s" },
+      probe: { path: "/readyz", interval: "1s", timeout: "3s" },
+      tcpKeepalive: { idleTime: "5s", interval: "1s", probes: 3 },
+    },
+    drain: { shutdownDelay: "5s", timeout: "60s" },
     admin: {
       address: "127.0.0.1:7480",
       metricsAddress: "[::]:7481",
-      operations: "on",
+      readOnly: false,
       authorization: unguarded,
     },
-    logging: { format: "json", accessLog: "errors" },
+    logging: { format: "JSON", accessLog: "Errors" },
     ...change,
   };
 }
@@ -38,28 +43,27 @@ function listener(
   address: string,
   more: Partial<Written["listeners"][number]> = {},
 ): Written["listeners"][number] {
-  const proxyProtocol = { mode: "off", trusted: [] } as const;
+  const proxyProtocol = { mode: "Disabled", trustedCIDRs: [] } as const;
   return {
     name,
     address,
-    mode: "http",
-    identity: { clientCerts: "reject" },
+    mode: "HTTP",
+    identity: { clientCerts: "Reject" },
     hosts: [],
-    trustedForwarders: [],
+    trustedForwarderCIDRs: [],
     proxyProtocol,
-    connectionsPerSource: 9,
+    maxConnectionsPerSource: 9,
     ...more,
   };
 }
 
-function upstream(urls: readonly string[]): WrittenUpstream {
+function cluster(urls: readonly string[]): WrittenCluster {
   const backends = urls.map((url, index) => ({ name: `cp-${index}`, url }));
   return {
+    name: "x",
     backends,
     tls: { caFile: "ca.crt", reloadInterval: "10s" },
-    lanes: { streams: 80, warm: 1 },
-    sharing: "lanes",
-    proxyProtocol: "off",
+    connectionPool: { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false },
   };
 }
 
@@ -83,8 +87,8 @@ test("two backends with one url are one", () => {
     "https://10.0.0.1:6443/",
     "https://10.0.0.1",
   ];
-  assert.equal(breaches({ upstream: upstream(urls) }), [
-    '/upstream/backends/2/url is "https://10.0.0.1:6443/", which is where backend "cp-0" is',
+  assert.equal(breaches({ clusters: [cluster(urls)] }), [
+    '/clusters/0/backends/2/url is "https://10.0.0.1:6443/", which is where backend "cp-0" is',
   ]);
 });
 
@@ -96,7 +100,7 @@ test("a rule is asked when all that it reads has passed the schema, whatever is 
     breaches({ listeners }, amiss).map((line) => line.split(" ").slice(0, 2).join(" "));
   assert.equal(told("/drain/timeout"), [twice, plain]);
   assert.equal(told("/listeners/1/address"), [twice]);
-  assert.equal(told("/listeners/0/name", "/upstream"), [plain]);
+  assert.equal(told("/listeners/0/name", "/clusters"), [plain]);
   assert.equal(told("/listeners"), []);
 });
 
@@ -121,19 +125,27 @@ test("no rule reads what it does not say that it reads", () => {
     listeners: [
       {
         ...listener("a", "[::]:1", { tls: { ...tls, clientCAFile: "c" } }),
-        identity: { clientCerts: "impersonate" },
+        identity: { clientCerts: "Impersonate" },
       },
-      listener("b", "[::]:2", { mode: "passthrough", routes: [{ serverNames: ["x"], backends: ["cp-0"] }] }),
+      listener("b", "[::]:2", { mode: "Passthrough", routes: [{ serverNames: ["x"], backends: ["cp-0"] }] }),
     ],
-    upstream: {
-      ...upstream(["https://10.0.0.1:6443", "https://10.0.0.2:6443"]),
-      tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair },
-      discovery: { from: "dns", interval: "1s", name: "x", fallback: { name: "f", url: "https://10.0.0.3" } },
-    },
+    clusters: [
+      {
+        ...cluster(["https://10.0.0.1:6443", "https://10.0.0.2:6443"]),
+        tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair },
+        discovery: {
+          type: "DNS",
+          interval: "1s",
+          hostname: "x",
+          fallback: { name: "f", url: "https://10.0.0.3" },
+        },
+      },
+    ],
   });
-  const { upstream: only, ...rest } = every;
-  const several = { ...rest, upstreams: [{ name: "eu", ...upstream(["https://10.0.0.1"]) }] };
-  assert.ok(only);
+  const several = {
+    ...every,
+    clusters: [...every.clusters, { ...cluster(["https://10.0.0.1"]), name: "eu" }],
+  };
   for (const { reads, breaches: run } of rules) {
     const read = new Set<string>();
     run(spied(every, "", read));
@@ -149,33 +161,33 @@ test("no rule reads what it does not say that it reads", () => {
 });
 
 test("a PROXY header needs somebody who may write it, and nobody is trusted for nothing", () => {
-  const proxied = (mode: "off" | "accept" | "require", ...trusted: string[]): string[] =>
-    breaches({ listeners: [listener("a", "[::]:1", { tls, proxyProtocol: { mode, trusted } })] });
-  for (const mode of ["accept", "require"] as const) {
+  const proxied = (mode: "Disabled" | "Optional" | "Required", ...trustedCIDRs: string[]): string[] =>
+    breaches({ listeners: [listener("a", "[::]:1", { tls, proxyProtocol: { mode, trustedCIDRs } })] });
+  for (const mode of ["Optional", "Required"] as const) {
     assert.equal(proxied(mode, "10.0.0.0/8"), []);
     assert.equal(proxied(mode), [
-      `/listeners/0/proxyProtocol/trusted is empty, but mode "${mode}" needs somebody to trust`,
+      `/listeners/0/proxyProtocol/trustedCIDRs is empty, but mode "${mode}" needs at least one network`,
     ]);
   }
-  assert.match(proxied("off", "10.0.0.0/8").join(), 'has no effect while mode is "off"');
+  assert.match(proxied("Disabled", "10.0.0.0/8").join(), 'has no effect while mode is "Disabled"');
 });
 
 test("whose certificates count, and with what we vouch for them, is said together or not at all", () => {
-  const kube = (clientCerts: "reject" | "front-proxy" | "impersonate", clientCAFile?: string) => ({
+  const kube = (clientCerts: "Reject" | "FrontProxy" | "Impersonate", clientCAFile?: string) => ({
     ...listener("kube", "[::]:8443", { tls: { ...tls, ...(clientCAFile && { clientCAFile }) } }),
     identity: { clientCerts },
   });
-  const ready = upstream(["https://10.0.0.1:6443"]);
+  const ready = cluster(["https://10.0.0.1:6443"]);
   const pair = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
   const vouching = { ...ready, tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair } };
-  assert.equal(breaches({ listeners: [kube("reject", "ca")] }), [
-    '/listeners/0/tls/clientCAFile is of no use while "identity.clientCerts" is "reject"',
+  assert.equal(breaches({ listeners: [kube("Reject", "ca")] }), [
+    '/listeners/0/tls/clientCAFile is of no use while "identity.clientCerts" is "Reject"',
   ]);
-  assert.equal(breaches({ listeners: [kube("front-proxy")] }), [
-    '/listeners/0/tls/clientCAFile is missing: identity.clientCerts "front-proxy" needs it',
-    '/upstream/tls/frontProxy is missing: identity.clientCerts "front-proxy" needs it',
+  assert.equal(breaches({ listeners: [kube("FrontProxy")] }), [
+    '/listeners/0/tls/clientCAFile is missing: identity.clientCerts "FrontProxy" needs it',
+    '/clusters/0/tls/frontProxy is missing: identity.clientCerts "FrontProxy" needs it',
   ]);
-  assert.equal(breaches({ listeners: [kube("impersonate", "ca")], upstream: vouching }), []);
+  assert.equal(breaches({ listeners: [kube("Impersonate", "ca")], clusters: [vouching] }), []);
 });
 
 test("a listener without TLS stays on loopback", () => {
@@ -203,7 +215,7 @@ test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
       admin: {
         address: "127.0.0.1:7480",
         metricsAddress: address,
-        operations: "on",
+        readOnly: false,
         authorization: unguarded,
       },
     });
@@ -213,92 +225,96 @@ test("IPv4's wildcard leaves IPv6 alone, localhost is 127.0.0.1", () => {
 });
 
 test("a backend without TLS is on loopback (A57)", () => {
-  assert.equal(breaches({ upstream: upstream(["http://169.254.169.254"]) }), [
-    '/upstream/backends/0/url is "http://169.254.169.254", but http is for loopback addresses only: use https',
+  assert.equal(breaches({ clusters: [cluster(["http://169.254.169.254"])] }), [
+    '/clusters/0/backends/0/url is "http://169.254.169.254", but http is for loopback addresses only: use https',
   ]);
 });
 
 test("a backend that is our own listener would be a circle", () => {
-  assert.equal(breaches({ upstream: upstream(["https://127.0.0.1:8443"]) }), [
-    `/upstream/backends/0/url is "https://127.0.0.1:8443", which is watchkeeper's own listener`,
+  assert.equal(breaches({ clusters: [cluster(["https://127.0.0.1:8443"])] }), [
+    `/clusters/0/backends/0/url is "https://127.0.0.1:8443", which is watchkeeper's own listener`,
   ]);
 });
 
 test("a backend at this host's own address is one too, another host's is not", () => {
   const listeners = [listener("kube", "10.0.0.5:6443", { tls })];
-  assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.5:6443"]) }).length, 1);
-  assert.is(breaches({ listeners, upstream: upstream(["https://10.0.0.6:6443"]) }).length, 0);
+  assert.is(breaches({ listeners, clusters: [cluster(["https://10.0.0.5:6443"])] }).length, 1);
+  assert.is(breaches({ listeners, clusters: [cluster(["https://10.0.0.6:6443"])] }).length, 0);
 });
 
 test("a fallback is a backend like any other: a name of its own, https, and not ourselves", () => {
   const at = (url: string, name = "service"): Partial<Written> => ({
-    upstream: {
-      ...upstream(["https://10.0.0.1"]),
-      discovery: { from: "dns", interval: "30s", name: "x", fallback: { name, url } },
-    },
+    clusters: [
+      {
+        ...cluster(["https://10.0.0.1"]),
+        discovery: { type: "DNS", interval: "30s", hostname: "x", fallback: { name, url } },
+      },
+    ],
   });
-  const [listed] = upstream(["https://10.0.0.1"]).backends ?? [];
+  const [listed] = cluster(["https://10.0.0.1"]).backends ?? [];
   assert.equal(breaches(at("https://10.96.0.1")), []);
-  assert.match(breaches(at("http://10.96.0.1")).join(), "/upstream/discovery/fallback/url is");
+  assert.match(breaches(at("http://10.96.0.1")).join(), "/clusters/0/discovery/fallback/url is");
   assert.match(
     breaches(at("https://10.96.0.1", listed?.name)).join(),
-    "/upstream/discovery/fallback/name is",
+    "/clusters/0/discovery/fallback/name is",
   );
 });
 
 test("without backends there must be a discovery, and it must be told what it needs", () => {
   const from = (discovery: object): Partial<Written> => ({
-    upstream: { ...upstream([]), discovery: { from: "dns", interval: "30s", ...discovery } },
+    clusters: [{ ...cluster([]), discovery: { type: "DNS", interval: "30s", ...discovery } }],
   });
-  const { backends: _, ...bare } = upstream([]);
-  assert.equal(breaches({ upstream: bare }), ['/upstream/backends is missing, and so is "discovery"']);
-  assert.equal(breaches(from({ name: "api.test" })), []);
-  assert.equal(breaches(from({ from: "leases" })), []);
+  const { backends: _, ...bare } = cluster([]);
+  assert.equal(breaches({ clusters: [bare] }), ['/clusters/0/backends is missing, and so is "discovery"']);
+  assert.equal(breaches(from({ hostname: "api.test" })), []);
+  assert.equal(breaches(from({ type: "Lease" })), []);
   assert.equal(breaches(from({ file: "a", port: 1 })), [
-    '/upstream/discovery/name is missing: discovery from "dns" needs it',
-    '/upstream/discovery/file is not for discovery from "dns"',
+    '/clusters/0/discovery/hostname is missing: discovery of type "DNS" needs it',
+    '/clusters/0/discovery/file is not for discovery of type "DNS"',
   ]);
-  assert.equal(breaches(from({ from: "endpointslice", port: 1, kubeconfigFile: "k" })), [
-    '/upstream/discovery/port is not for discovery from "endpointslice"',
+  assert.equal(breaches(from({ type: "EndpointSlice", port: 1, kubeconfigFile: "k" })), [
+    '/clusters/0/discovery/port is not for discovery of type "EndpointSlice"',
   ]);
 });
 
 test("what is discovered needs an authority as well", () => {
-  const { tls: _, ...open } = upstream([]);
-  const discovery = { from: "file", interval: "30s", file: "a" } as const;
-  assert.equal(breaches({ upstream: { ...open, discovery } }), [
-    "/upstream/tls/caFile is missing: discovered backends need it",
+  const { tls: _, ...open } = cluster([]);
+  const discovery = { type: "File", interval: "30s", file: "a" } as const;
+  assert.equal(breaches({ clusters: [{ ...open, discovery }] }), [
+    "/clusters/0/tls/caFile is missing: discovered backends need it",
   ]);
 });
 
 test("backends with https need an authority to check them against", () => {
-  const { tls: _, ...withoutTls } = upstream(["http://127.0.0.1:1", "https://10.0.0.1"]);
-  assert.equal(breaches({ upstream: withoutTls }), [
-    "/upstream/tls/caFile is missing: backends with https need it",
+  const { tls: _, ...withoutTls } = cluster(["http://127.0.0.1:1", "https://10.0.0.1"]);
+  assert.equal(breaches({ clusters: [withoutTls] }), [
+    "/clusters/0/tls/caFile is missing: backends with https need it",
   ]);
 });
 
 test("an upstream connection is asked, then suspect, then dead", () => {
   const { health } = written({});
-  const ping = { interval: "1s", suspectAfter: "500ms", deadAfter: "500ms", deadAfterAll: "200ms" };
+  const ping = { interval: "1s", suspectAfter: "500ms", deadAfter: "500ms", deadAfterWhenAllSilent: "200ms" };
   assert.equal(breaches({ health: { ...health, ping } }), [
     '/health/ping/suspectAfter is "500ms", shorter than the interval of "1s"',
     `/health/ping/deadAfter is "500ms", not longer than suspectAfter's "500ms"`,
-    `/health/ping/deadAfterAll is "200ms", shorter than deadAfter's "500ms"`,
+    `/health/ping/deadAfterWhenAllSilent is "200ms", shorter than deadAfter's "500ms"`,
   ]);
 });
 
 test("Kubernetes is not asked where every connection needs a PROXY header", () => {
-  const proxied = (from: "dns" | "leases"): string[] =>
+  const proxied = (type: "DNS" | "Lease"): string[] =>
     breaches({
-      upstream: {
-        ...upstream([]),
-        proxyProtocol: "v2",
-        discovery: { from, interval: "1s", ...(from === "dns" ? { name: "a.example" } : {}) },
-      },
+      clusters: [
+        {
+          ...cluster([]),
+          proxyProtocol: { version: "V2" },
+          discovery: { type, interval: "1s", ...(type === "DNS" ? { hostname: "a.example" } : {}) },
+        },
+      ],
     });
-  assert.equal(proxied("dns"), []);
-  assert.match(proxied("leases").join(), "/upstream/discovery/from is");
+  assert.equal(proxied("DNS"), []);
+  assert.match(proxied("Lease").join(), "/clusters/0/discovery/type is");
 });
 
 test.run();

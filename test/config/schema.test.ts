@@ -1,14 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import schema from "../../config/schema/watchkeeper.v1alpha1.json" with { type: "json" };
+import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
 import { inReadingOrder, isProblems, lineOf } from "../../src/config/problem.ts";
-import { checkSchema, type Written, type WrittenUpstream } from "../../src/config/schema.ts";
+import { checkSchema, type Written, type WrittenCluster } from "../../src/config/schema.ts";
 import { readYaml } from "../../src/config/yaml-document.ts";
 
 const test = suite("config-schema");
 
-const head = "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\n";
-const least = `${head}listeners: [{name: a, address: "127.0.0.1:1"}]\nupstream: {backends: [{name: b, url: "http://[::1]:2"}]}\n`;
+const head = "apiVersion: watchkeeper.dev/v1alpha2\nkind: WatchkeeperConfiguration\n";
+const least = `${head}listeners: [{name: a, address: "127.0.0.1:1"}]\nclusters: [{name: c, backends: [{name: b, url: "http://[::1]:2"}]}]\n`;
 
 function check(text: string): Written | string[] {
   const document = readYaml(text, "a.yaml");
@@ -19,13 +19,13 @@ function check(text: string): Written | string[] {
     : written;
 }
 
-const everyUpstream = {
+const everyCluster = {
   name: "x",
   backends: [{ name: "x", url: "https://10.0.0.1" }],
   discovery: {
-    from: "dns",
+    type: "DNS",
     interval: "1s",
-    name: "x",
+    hostname: "x",
     port: 1,
     file: "x",
     kubeconfigFile: "x",
@@ -42,14 +42,13 @@ const everyUpstream = {
       usernameHeaders: ["x"],
       uidHeaders: ["x"],
       groupHeaders: ["x"],
-      extraHeadersPrefix: ["x"],
+      extraHeaderPrefixes: ["x"],
     },
     impersonator: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
-  lanes: { streams: 1, warm: 0 },
-  sharing: "lanes",
-  proxyProtocol: "v2",
-} satisfies Complete<WrittenUpstream>;
+  connectionPool: { maxStreamsPerConnection: 1, minIdleConnections: 0, perClient: true },
+  proxyProtocol: { version: "V2" },
+} satisfies Complete<WrittenCluster>;
 
 /** Every key of the type; the compiler refuses this value when the type gains or loses one. */
 const every = {
@@ -58,41 +57,45 @@ const every = {
     {
       name: "x",
       address: "127.0.0.1:1",
-      mode: "http",
-      upstream: "x",
-      routes: [{ serverNames: ["x"], upstream: "x", backends: ["x"] }],
+      mode: "HTTP",
+      cluster: "x",
+      routes: [{ serverNames: ["x"], cluster: "x", backends: ["x"] }],
       tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
-      identity: { clientCerts: "front-proxy" },
+      identity: { clientCerts: "FrontProxy" },
       hosts: [
         {
-          names: ["x"],
-          upstream: "x",
+          serverNames: ["x"],
+          cluster: "x",
           tls: { certFile: "x", keyFile: "x", reloadInterval: "1s", clientCAFile: "x" },
-          identity: { clientCerts: "front-proxy" },
+          identity: { clientCerts: "FrontProxy" },
         },
       ],
-      trustedForwarders: ["10.0.0.0/8"],
-      proxyProtocol: { mode: "accept", trusted: ["10.0.0.0/8"] },
-      connectionsPerSource: 1,
+      trustedForwarderCIDRs: ["10.0.0.0/8"],
+      proxyProtocol: { mode: "Optional", trustedCIDRs: ["10.0.0.0/8"] },
+      maxConnectionsPerSource: 1,
     },
   ],
-  upstreams: [everyUpstream],
-  upstream: everyUpstream,
-  watches: { bookmarks: "always", timeTravelGuard: "observe", aggregatedGroups: [], customGroups: [] },
-  health: {
-    ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s", deadAfterAll: "2s" },
-    probe: { path: "/x", interval: "1s", timeout: "1s" },
-    keepalive: { idle: "1s", interval: "1s", count: 1 },
+  clusters: [everyCluster],
+  watches: {
+    alwaysRequestBookmarks: true,
+    staleReadGuard: "Observe",
+    aggregatedAPIGroups: [],
+    customResourceAPIGroups: [],
   },
-  drain: { readyDelay: "0s", timeout: "0s" },
+  health: {
+    ping: { interval: "1s", suspectAfter: "1s", deadAfter: "2s", deadAfterWhenAllSilent: "2s" },
+    probe: { path: "/x", interval: "1s", timeout: "1s" },
+    tcpKeepalive: { idleTime: "1s", interval: "1s", probes: 1 },
+  },
+  drain: { shutdownDelay: "0s", timeout: "0s" },
   admin: {
     address: "[::1]:2",
     metricsAddress: "[::]:1",
-    operations: "on",
-    authorization: { mode: "off", upstream: "x", kubeconfigFile: "x", audiences: ["x"] },
+    readOnly: true,
+    authorization: { mode: "AlwaysAllow", cluster: "x", kubeconfigFile: "x", audiences: ["x"] },
     tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },
   },
-  logging: { format: "json", accessLog: "off" },
+  logging: { format: "JSON", accessLog: "None" },
 } satisfies Complete<Written>;
 
 /** The type with nothing optional, at any depth. */
@@ -134,7 +137,7 @@ test("every value of the type passes the schema", () => {
   assert.not(Array.isArray(check(JSON.stringify({ ...JSON.parse(headJson), ...every }))));
 });
 
-const headJson = '{"apiVersion": "watchkeeper.dev/v1alpha1", "kind": "WatchkeeperConfiguration"}';
+const headJson = '{"apiVersion": "watchkeeper.dev/v1alpha2", "kind": "WatchkeeperConfiguration"}';
 
 test("every key is described, since the reference is made from it", () => {
   const bare: string[] = [];
@@ -154,12 +157,13 @@ test("what is left out gets its default", () => {
   const written = check(least);
   if (Array.isArray(written)) throw new Error(written.join("\n"));
   assert.equal(JSON.parse(JSON.stringify(written.health)), {
-    ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterAll: "10s" },
+    ping: { interval: "250ms", suspectAfter: "500ms", deadAfter: "2s", deadAfterWhenAllSilent: "10s" },
     probe: { path: "/readyz", interval: "1s", timeout: "2s" },
-    keepalive: { idle: "5s", interval: "1s", count: 12 },
+    tcpKeepalive: { idleTime: "5s", interval: "1s", probes: 12 },
   });
-  assert.equal(written.upstream?.lanes, { streams: 80, warm: 1 });
-  assert.equal([written.listeners[0]?.mode, written.metadata.name], ["http", "default"]);
+  const connectionPool = { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false };
+  assert.equal({ ...written.clusters[0]?.connectionPool }, connectionPool);
+  assert.equal([written.listeners[0]?.mode, written.metadata.name], ["HTTP", "default"]);
 });
 
 test("a second file's defaults are its own", () => {
@@ -177,33 +181,35 @@ test("an unknown key is named with what was probably meant", () => {
 
 test("all problems are told at once, in the order of the file", () => {
   const lines = check(`${head}listeners:
-  - {name: Kube, address: ":8443", mode: through, trustedForwarders: [10.0.0.0/33]}
-upstream:
-  backends: []
-  lanes: {streams: 300, warm: x}
-  sharing: lane
+  - {name: Kube, address: "*:8443", mode: through, trustedForwarderCIDRs: [10.0.0.0/33]}
+clusters:
+  - name: c
+    backends: []
+    connectionPool: {maxStreamsPerConnection: 300, minIdleConnections: x, perClient: no}
+    proxyProtocol: {version: V}
 health: {ping: {interval: 10ms, deadAfter: soon}}
 logging:
 `);
   assert.equal(lines, [
     'a.yaml:4:12: listeners[0].name must be a name of lower-case letters, digits and dashes, such as "cp-1", is "Kube"',
-    'a.yaml:4:27: listeners[0].address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is ":8443"',
-    'a.yaml:4:42: listeners[0].mode must be one of "http", "passthrough", is "through"',
-    'a.yaml:4:71: listeners[0].trustedForwarders[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
-    "a.yaml:6:13: upstream.backends needs at least one",
-    "a.yaml:7:20: upstream.lanes.streams must be at most 250, is 300",
-    'a.yaml:7:31: upstream.lanes.warm must be a whole number, is "x"',
-    'a.yaml:8:12: upstream.sharing must be one of "lanes", "none", is "lane" (did you mean "lanes"?)',
-    'a.yaml:9:27: health.ping.interval must be between 50ms and 1m, is "10ms"',
-    'a.yaml:9:44: health.ping.deadAfter must be a duration such as "500ms", "2s" or "1m30s", is "soon"',
-    "a.yaml:10:9: logging is empty: fill it in or remove its key",
+    'a.yaml:4:27: listeners[0].address must be an address such as "127.0.0.1:8443" or ":8443", is "*:8443"',
+    'a.yaml:4:43: listeners[0].mode must be one of "HTTP", "Passthrough", is "through"',
+    'a.yaml:4:76: listeners[0].trustedForwarderCIDRs[0] must be a network such as "10.0.0.0/8", is "10.0.0.0/33"',
+    "a.yaml:7:15: clusters[0].backends needs at least one",
+    "a.yaml:8:47: clusters[0].connectionPool.maxStreamsPerConnection must be at most 250, is 300",
+    'a.yaml:8:72: clusters[0].connectionPool.minIdleConnections must be a whole number, is "x"',
+    'a.yaml:8:86: clusters[0].connectionPool.perClient must be true or false, is "no"',
+    'a.yaml:9:30: clusters[0].proxyProtocol.version must be one of "V1", "V2", is "V" (did you mean "V1"?)',
+    'a.yaml:10:27: health.ping.interval must be between 50ms and 1m, is "10ms"',
+    'a.yaml:10:44: health.ping.deadAfter must be a duration such as "500ms", "2s" or "1m30s", is "soon"',
+    "a.yaml:11:9: logging is empty: fill it in or remove its key",
   ]);
 });
 
 test("what is no text where a duration, a name or an address belongs is told once, as what it must be", () => {
   assert.equal(check(`${least}drain: {timeout: 60}\nadmin: {address: 7480}\nmetadata: {name: 5}\n`), [
     'a.yaml:5:18: drain.timeout must be a duration such as "500ms", "2s" or "1m30s", is 60',
-    'a.yaml:6:18: admin.address must be an IP address and a port, such as "127.0.0.1:8443" or "[::]:8443", is 7480',
+    'a.yaml:6:18: admin.address must be an address such as "127.0.0.1:8443" or ":8443", is 7480',
     'a.yaml:7:18: metadata.name must be a name of lower-case letters, digits and dashes, such as "cp-1", is 5',
   ]);
 });
@@ -214,17 +220,17 @@ test("where something is amiss is told for those who read it: fields, missing on
     return isProblems(document) ? [] : checkSchema(document).amiss;
   };
   assert.equal(amiss(least), []);
-  assert.equal(amiss(`${least}drain: {timeout: x, readyDealy: 1s, odd: 1}\n`).toSorted(), [
+  assert.equal(amiss(`${least}drain: {timeout: x, shutdownDealy: 1s, odd: 1}\n`).toSorted(), [
     "/drain/odd",
-    "/drain/readyDelay",
+    "/drain/shutdownDelay",
     "/drain/timeout",
   ]);
-  assert.equal(amiss(`${head}listeners: [{name: a}]\nupstream: {}\n`), ["/listeners/0/address"]);
+  assert.equal(amiss(`${head}listeners: [{name: a}]\nclusters: [{name: x}]\n`), ["/listeners/0/address"]);
 });
 
 test("a file of another kind gets one line about that, not one for each of its keys", () => {
   assert.equal(check("apiVersion: v1\nkind: WatchkeeperConfiguration\nspec: {}\n"), [
-    'a.yaml:1:13: apiVersion must be "watchkeeper.dev/v1alpha1", is "v1"',
+    'a.yaml:1:13: apiVersion must be "watchkeeper.dev/v1alpha2", is "v1"',
   ]);
   assert.equal(check("spec: {}\n"), ["a.yaml:1:1: apiVersion is missing", "a.yaml:1:1: kind is missing"]);
   assert.equal(check("- a\n"), ['a.yaml:1:1: must be a map of fields, is ["a"]']);

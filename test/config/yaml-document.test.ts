@@ -35,7 +35,7 @@ test("JSON is YAML", () => {
 });
 
 test("a pointer becomes a field path as Kubernetes writes it", () => {
-  assert.is(fieldOf("/upstream/backends/0/url"), "upstream.backends[0].url");
+  assert.is(fieldOf("/clusters/0/backends/0/url"), "clusters[0].backends[0].url");
   assert.is(fieldOf("/a~1b/10/2/~0"), "a/b[10][2].~");
 });
 

@@ -37,9 +37,9 @@ function serviceIs(url: string): void {
   process.env["KUBERNETES_SERVICE_PORT"] = port;
 }
 
-type Options = { readonly from?: "endpointslice" | "leases"; readonly servers?: readonly string[] };
+type Options = { readonly from?: "EndpointSlice" | "Lease"; readonly servers?: readonly string[] };
 
-function sourceOf({ from = "endpointslice", servers = [] }: Options = {}): InClusterSource {
+function sourceOf({ from = "EndpointSlice", servers = [] }: Options = {}): InClusterSource {
   const serverName = "kubernetes.default.svc";
   return new InClusterSource(() => ({ from, servers, caFile, serverName }), directory);
 }
@@ -54,7 +54,7 @@ test("the in-cluster service is asked for slices or for leases, with the pod's t
   const { url, asked } = await startApiserver();
   serviceIs(url);
   assert.is(await told(), "10.0.0.1:6443");
-  assert.is(await told({ from: "leases" }), "10.0.0.2:6443");
+  assert.is(await told({ from: "Lease" }), "10.0.0.2:6443");
   assert.match(asked[0] ?? "", "/namespaces/default/endpointslices?");
   assert.match(asked[1] ?? "", "/namespaces/kube-system/leases?");
 });
@@ -88,7 +88,7 @@ test("a server that another authority signed for is not believed", async () => {
   const { createAuthority } = await import("../../src/pki/pki.ts");
   const { wallClock } = await import("../../src/base/clock.ts");
   writeFileSync(foreign, (await createAuthority({ name: "foreign", clock: wallClock })).certificate);
-  const access = { from: "leases", servers: [], caFile: foreign, serverName: undefined } as const;
+  const access = { from: "Lease", servers: [], caFile: foreign, serverName: undefined } as const;
   const outcome = await within(10_000, "an answer", new InClusterSource(() => access, directory).ask());
   assert.match(
     outcome instanceof Failure ? outcome.message : "",

@@ -16,7 +16,7 @@ test.after(() => rmSync(directory, { recursive: true, force: true }));
 const parts = { clock: wallClock, access: () => ({ servers: [], caFile: "", serverName: undefined }) };
 
 test("a name's addresses are the backends, each at the port", async () => {
-  const source = sourceOf({ from: "dns", name: "localhost", port: 6443, intervalMs: 1000 }, parts);
+  const source = sourceOf({ type: "DNS", hostname: "localhost", port: 6443, intervalMs: 1000 }, parts);
   const found = await within(20_000, "an answer", source.ask());
   assert.not.instance(found, Failure);
   if (found instanceof Failure) return;
@@ -25,14 +25,14 @@ test("a name's addresses are the backends, each at the port", async () => {
 });
 
 test("a name that is unknown is a Failure that says so", async () => {
-  const source = sourceOf({ from: "dns", name: "nowhere.invalid", port: 1, intervalMs: 1000 }, parts);
+  const source = sourceOf({ type: "DNS", hostname: "nowhere.invalid", port: 1, intervalMs: 1000 }, parts);
   const found = await within(30_000, "an answer", source.ask());
   assert.match(found instanceof Failure ? found.message : "", /^Cannot resolve: .*nowhere\.invalid/);
 });
 
 test("a file is read, watched, and missed", async () => {
   const file = join(directory, "backends.yaml");
-  const source = sourceOf({ from: "file", file, intervalMs: 1000 }, parts);
+  const source = sourceOf({ type: "File", file, intervalMs: 1000 }, parts);
   const missing = await source.ask();
   assert.match(missing instanceof Failure ? missing.message : "", 'backends.yaml" does not exist');
   const changed = Promise.withResolvers<undefined>();
@@ -44,16 +44,16 @@ test("a file is read, watched, and missed", async () => {
 });
 
 test("in a pod Kubernetes is asked without a child, of whatever is known now", async () => {
-  const source = sourceOf({ from: "endpointslice", kubeconfigFile: undefined, intervalMs: 1000 }, parts);
-  assert.is(source.from, "endpointslice");
+  const source = sourceOf({ type: "EndpointSlice", kubeconfigFile: undefined, intervalMs: 1000 }, parts);
+  assert.is(source.from, "EndpointSlice");
   const outcome = await within(20_000, "an answer", source.ask());
   assert.match(outcome instanceof Failure ? outcome.message : "", "service account's token");
   source.stop();
 });
 
 test("Kubernetes is asked by a child, which is not there before it is asked", () => {
-  const source = sourceOf({ from: "leases", kubeconfigFile: "absent", intervalMs: 1000 }, parts);
-  assert.is(source.from, "leases");
+  const source = sourceOf({ type: "Lease", kubeconfigFile: "absent", intervalMs: 1000 }, parts);
+  assert.is(source.from, "Lease");
   source.stop();
 });
 

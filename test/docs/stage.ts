@@ -68,7 +68,7 @@ export class Stage {
     const text = readFileSync(file, "utf8")
       .replaceAll("name: apiserver-", "name: cp-")
       // So that `tap` has something to tell.
-      .replace("format: text", "format: text\n  accessLog: all");
+      .replace("format: Text", "format: Text\n  accessLog: All");
     writeFileSync(file, text);
     const config = parseConfig(text, file);
     if (isProblems(config)) throw new Error(config.map((problem) => lineOf(problem)).join("\n"));

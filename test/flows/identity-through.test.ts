@@ -37,7 +37,7 @@ test.before(async () => {
     targets: [judge],
     files,
     listenerTls: "clientCAFile: clients.crt",
-    listener: "identity: {clientCerts: front-proxy}",
+    listener: "identity: {clientCerts: FrontProxy}",
     upstreamTls:
       "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key, usernameHeaders: [X-Remote-User, X-My-User]}",
   });

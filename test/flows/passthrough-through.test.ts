@@ -14,10 +14,10 @@ import { within } from "../support/within.ts";
 
 const test = suite("proxy/passthrough-through");
 
-const listeners = `  - {name: through, address: "127.0.0.1:0", mode: passthrough}
+const listeners = `  - {name: through, address: "127.0.0.1:0", mode: Passthrough}
   - name: routed
     address: "127.0.0.1:0"
-    mode: passthrough
+    mode: Passthrough
     routes: [{serverNames: [localhost], backends: [b]}, {backends: [a]}]`;
 
 let proxy: TestProxy;

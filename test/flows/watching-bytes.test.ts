@@ -12,7 +12,7 @@ const test = suite("watch-session: what goes to the client");
 test("a bookmark that nobody asked for reaches nobody, and takes no neighbour with it (row 9)", () => {
   const words = "+8a =9 ~10a =11 =11 -12a";
   const seen = [false, true].map((isAsked) => {
-    const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+    const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
     const query = `resourceVersion=7${isAsked ? "&allowWatchBookmarks=true" : ""}`;
     const watch = new PlayedWatch({ path, query });
     assert.is(watch.queryOf(watch.from), "resourceVersion=7&allowWatchBookmarks=true");
@@ -23,7 +23,7 @@ test("a bookmark that nobody asked for reaches nobody, and takes no neighbour wi
 });
 
 test("with one a minute a quiet watch goes on elsewhere from a version that is known there", () => {
-  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "=500");
   watch.kill(watch.from);
@@ -37,7 +37,10 @@ test("a Table is asked for without them: the first object of a stream has the co
     bearer("t"),
     new Field("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
   ];
-  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), fields });
+  const watch = new PlayedWatch({
+    path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }),
+    fields,
+  });
   assert.is(watch.queryOf(watch.from), "resourceVersion=7");
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);

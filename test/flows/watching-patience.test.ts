@@ -317,7 +317,7 @@ test("backends that fall one after another before they answer are no attempts in
 });
 
 test("bookmarks that only we asked for are progress: a watch with nothing else is moved as often as need be", () => {
-  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
   const watch = new PlayedWatch({ path });
   let [from, to] = [watch.from, watch.to];
   watch.serve(from, "+8a");

@@ -122,7 +122,7 @@ test("what has no PING is kept while no backend answers, for the time that is gi
     clock,
     journal: new Journal(clock),
     rules,
-    deadAfterAllMs: 10_000,
+    deadAfterWhenAllSilentMs: 10_000,
   });
   const heard: string[] = [];
   let answered = 0;
@@ -179,7 +179,12 @@ test("a socket that met silence and that another has overtaken is not told of", 
 
 test("where all refuse, or none was ever reached, nothing is silent", () => {
   const clock = manualClock();
-  const backends = new Backends(["a"], { clock, journal: new Journal(clock), rules, deadAfterAllMs: 10_000 });
+  const backends = new Backends(["a"], {
+    clock,
+    journal: new Journal(clock),
+    rules,
+    deadAfterWhenAllSilentMs: 10_000,
+  });
   backends.learn("a", { kind: "fresh", met: "silence", begunAt: 0, ms: 1000, reason: "" });
   assert.not(backends.areAllSilent);
   clock.advance(10);
@@ -191,7 +196,11 @@ test("where all refuse, or none was ever reached, nothing is silent", () => {
 
 test("a backend that said goodbye on its only session is no silence, though no other was ever reached (D14)", () => {
   const clock = manualClock();
-  const backends = new Backends(["a", "b"], { clock, journal: new Journal(clock), deadAfterAllMs: 10_000 });
+  const backends = new Backends(["a", "b"], {
+    clock,
+    journal: new Journal(clock),
+    deadAfterWhenAllSilentMs: 10_000,
+  });
   backends.learn("a", opened);
   backends.learn("a", { kind: "connections-going" });
   backends.learn("a", { kind: "connections-lost", by: "socket", reason: "it ended" });

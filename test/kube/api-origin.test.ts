@@ -27,8 +27,8 @@ test("built-in resources are etcd's; what is neither known nor built in is not",
 
 test("an aggregated group is another server's, told by list or by a name that no custom resource may have", () => {
   const origins = new Origins({
-    aggregatedGroups: ["things.example.com"],
-    customGroups: ["cert-manager.io"],
+    aggregatedAPIGroups: ["things.example.com"],
+    customResourceAPIGroups: ["cert-manager.io"],
   });
   for (const group of ["metrics.k8s.io", "things.example.com", "wardle"])
     assert.is(of(origins, group), "foreign", group);

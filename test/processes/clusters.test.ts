@@ -183,7 +183,7 @@ test("with all apiservers of one gone its watches end and its GETs are told 503;
 
 test("what a client has seen of one cluster is no floor for its answers of another", async () => {
   const [eu, us] = [await played("eu", 1), await played("us", 1)];
-  await start([eu, us], "watches: {timeTravelGuard: enforce}");
+  await start([eu, us], "watches: {staleReadGuard: Enforce}");
   const [ofEu, ofUs] = [await Caller.of("eu"), await Caller.of("us")];
   for (let count = 0; count < 40; count += 1) await ofUs.create(`far-${count}`);
   assert.is((await ofUs.ask(`${path}?resourceVersion=0`)).status, 200);

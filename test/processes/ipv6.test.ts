@@ -58,14 +58,14 @@ async function start(ports: readonly number[]): Promise<Running> {
   const files = { "tls.crt": serving.certificate, "tls.key": serving.key, "ca.crt": authority.certificate };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
   const backends = ports.map((port, at) => `{name: b${at}, url: "https://[::1]:${port}"}`);
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: test}
 listeners:
   - {name: kube, address: "[::1]:0", tls: {certFile: tls.crt, keyFile: tls.key}}
-upstream: {backends: [${backends.join(", ")}], tls: {caFile: ca.crt}}
+clusters: [{name: default, backends: [${backends.join(", ")}], tls: {caFile: ca.crt}}]
 admin: {address: "[::1]:0", metricsAddress: "[::1]:0"}
-drain: {readyDelay: 10ms, timeout: 500ms}`;
+drain: {shutdownDelay: 10ms, timeout: 500ms}`;
   const config = parseConfig(text, join(folder, "watchkeeper.yaml"));
   if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
   const running = await startWatchkeeper(config, { journal: new Journal(wallClock) });

@@ -25,24 +25,25 @@ const reloads = Number(process.env["RELOADS"] ?? 20);
 const patienceMs = 20_000;
 
 const configOf = (judges: readonly { readonly name: string; readonly port: number }[]): string => `
-apiVersion: watchkeeper.dev/v1alpha1
+apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners:
   - name: kube
     address: "127.0.0.1:0"
     tls: {certFile: m/tls.crt, keyFile: m/tls.key, clientCAFile: m/clients.crt, reloadInterval: 100ms}
-    identity: {clientCerts: front-proxy}
+    identity: {clientCerts: FrontProxy}
     hosts:
-      - names: [other.test]
+      - serverNames: [other.test]
         tls: {certFile: m/other.crt, keyFile: m/other.key, reloadInterval: 100ms}
-upstream:
-  backends: [${judges.map(({ name, port }) => `{name: ${name}, url: "https://localhost:${port}"}`).join(", ")}]
-  tls:
-    caFile: m/ca.crt
-    reloadInterval: 100ms
-    frontProxy: {certFile: m/front-proxy.crt, keyFile: m/front-proxy.key, reloadInterval: 100ms}
+clusters:
+  - name: default
+    backends: [${judges.map(({ name, port }) => `{name: ${name}, url: "https://localhost:${port}"}`).join(", ")}]
+    tls:
+      caFile: m/ca.crt
+      reloadInterval: 100ms
+      frontProxy: {certFile: m/front-proxy.crt, keyFile: m/front-proxy.key, reloadInterval: 100ms}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 10ms, timeout: 500ms}
+drain: {shutdownDelay: 10ms, timeout: 500ms}
 `;
 
 /** What the journal has said of certificates, in order. */

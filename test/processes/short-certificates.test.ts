@@ -32,7 +32,7 @@ test("certificates that last for seconds cost nobody a request", async () => {
       "front-proxy.key": first.key,
     },
     listenerTls: "clientCAFile: clients.crt",
-    listener: "identity: {clientCerts: front-proxy}",
+    listener: "identity: {clientCerts: FrontProxy}",
     upstreamTls: "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key, reloadInterval: 200ms}",
   });
   const renewals = setInterval(() => renew(proxy, own()), lifeMs / 2);

@@ -23,7 +23,7 @@ let eu: Cluster;
 let us: Cluster;
 let proxy: Proxy;
 
-function upstreamOf(name: string, { apiservers, caFile, frontProxy }: Cluster): object {
+function clusterOf(name: string, { apiservers, caFile, frontProxy }: Cluster): object {
   const backends = apiservers.map((one, at) => ({ name: `cp-${at}`, url: one.url }));
   return { name, backends, tls: { caFile, serverName, frontProxy } };
 }
@@ -45,12 +45,12 @@ test.before(async () => {
     pki: eu.pki,
     backends: [],
     listener: {
-      upstream: "eu",
-      identity: { clientCerts: "front-proxy" },
-      hosts: [{ names: ["us.test"], upstream: "us", tls: host }],
+      cluster: "eu",
+      identity: { clientCerts: "FrontProxy" },
+      hosts: [{ serverNames: ["us.test"], cluster: "us", tls: host }],
     },
     listenerTls: { clientCAFile: eu.caFile },
-    config: { upstream: undefined, pools: [upstreamOf("eu", eu), upstreamOf("us", us)] },
+    config: { clusters: [clusterOf("eu", eu), clusterOf("us", us)] },
   });
   await proxy.settled(3);
 });

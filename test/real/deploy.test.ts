@@ -226,7 +226,7 @@ async function served(text: string): Promise<{ url: string; metrics: string; fil
   );
   const here = text
     .replace(/( {2}backends:\n)(?: {4}- .*\n)+/, (_, head: string) => head + backends.join(""))
-    .replace("{from: endpointslice}", `{from: endpointslice, kubeconfigFile: ${kubeconfigFile}}`)
+    .replace("{type: EndpointSlice}", `{type: EndpointSlice, kubeconfigFile: ${kubeconfigFile}}`)
     .replace(/"?\[::\]:8443"?|127\.0\.0\.1:7443/, `"127.0.0.1:${port}"`)
     .replace(/metricsAddress: .*/, `metricsAddress: "127.0.0.1:${metrics}"\n  address: 127.0.0.1:0`)
     .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`)

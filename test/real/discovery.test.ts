@@ -21,21 +21,22 @@ test.after(async () => {
   if (real.canRun) await cluster.stop();
 });
 
-for (const from of ["endpointslice", "leases"] as const) {
-  real(`every apiserver is found by ${from}, when only one was listed`, async () => {
+for (const type of ["EndpointSlice", "Lease"] as const) {
+  real(`every apiserver is found by ${type}, when only one was listed`, async () => {
     const { name, url } = cluster.apiserver(1);
     const kubeconfigFile = cluster.kubeconfig(url);
-    const upstream = {
+    const found = {
+      name: "default",
       backends: [{ name, url }],
       tls: { caFile: cluster.caFile, serverName: "kubernetes.default.svc" },
-      discovery: { from, kubeconfigFile, interval: "1s" },
+      discovery: { type, kubeconfigFile, interval: "1s" },
     };
     const { folder, pki } = cluster;
     const startedAt = Date.now();
-    const proxy = await Proxy.start({ name: from, folder, pki, backends: [], config: { upstream } });
+    const proxy = await Proxy.start({ name: type, folder, pki, backends: [], config: { clusters: [found] } });
     try {
       await proxy.settled(2, 20_000);
-      figure(`${from}: both ready after ${Date.now() - startedAt} ms`);
+      figure(`${type}: both ready after ${Date.now() - startedAt} ms`);
       const added = saidSince(proxy.logFile, 0).find(({ msg }) => msg === "discovery.changed")?.["added"];
       assert.ok(
         Array.isArray(added) && added.includes(new URL(cluster.apiserver(0).url).host),

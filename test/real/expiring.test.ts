@@ -28,7 +28,7 @@ test.before(async () => {
   const { folder, pki, frontProxy } = cluster;
   const impersonator = pki.issue({ name: "impersonator", subject: "/O=system:masters/CN=impersonator" });
   const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
-  for (const clientCerts of ["front-proxy", "impersonate"] as const)
+  for (const clientCerts of ["FrontProxy", "Impersonate"] as const)
     proxies.push(
       await Proxy.start({
         folder,
@@ -38,10 +38,18 @@ test.before(async () => {
         listener: { identity: { clientCerts } },
         listenerTls: { clientCAFile: pki.ca.certFile },
         config: {
-          upstream: {
-            backends,
-            tls: { caFile: pki.ca.certFile, serverName: "kubernetes.default.svc", frontProxy, impersonator },
-          },
+          clusters: [
+            {
+              name: "default",
+              backends,
+              tls: {
+                caFile: pki.ca.certFile,
+                serverName: "kubernetes.default.svc",
+                frontProxy,
+                impersonator,
+              },
+            },
+          ],
         },
       }),
     );

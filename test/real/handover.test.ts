@@ -23,7 +23,7 @@ const pids: number[] = [];
 
 test.before(async () => {
   if (!real.canRun) return;
-  stage = await Stage.start({}, { drain: { readyDelay: "5s", timeout: `${drainMs}ms` } });
+  stage = await Stage.start({}, { drain: { shutdownDelay: "5s", timeout: `${drainMs}ms` } });
   pids.push(stage.proxy.pid);
 });
 

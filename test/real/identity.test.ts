@@ -35,9 +35,13 @@ test.before(async () => {
   const impersonator = pki.issue({ name: "impersonator", subject: "/O=system:masters/CN=impersonator" });
   alice = pki.issue({ name: "alice", subject: "/O=readers/O=a, b/CN=alice" });
   const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
-  const upstream = { backends, tls: { caFile: pki.ca.certFile, serverName: "kubernetes.default.svc" } };
-  for (const clientCerts of ["front-proxy", "impersonate"] as const) {
-    const tlsOf = { ...upstream.tls, frontProxy, impersonator };
+  const shared = {
+    name: "default",
+    backends,
+    tls: { caFile: pki.ca.certFile, serverName: "kubernetes.default.svc" },
+  };
+  for (const clientCerts of ["FrontProxy", "Impersonate"] as const) {
+    const tlsOf = { ...shared.tls, frontProxy, impersonator };
     proxies.set(
       clientCerts,
       await Proxy.start({
@@ -47,7 +51,7 @@ test.before(async () => {
         name: clientCerts,
         listener: { identity: { clientCerts } },
         listenerTls: { clientCAFile: pki.ca.certFile },
-        config: { upstream: { ...upstream, tls: tlsOf } },
+        config: { clusters: [{ ...shared, tls: tlsOf }] },
       }),
     );
   }

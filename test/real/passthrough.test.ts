@@ -39,12 +39,12 @@ test.before(async () => {
     await sleep(100);
   }
   const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
-  const config = { logging: { accessLog: "all" } };
+  const config = { logging: { accessLog: "All" } };
   proxy = await Proxy.start({
     folder: cluster.folder,
     pki: cluster.pki,
     backends,
-    mode: "passthrough",
+    mode: "Passthrough",
     config,
   });
   await proxy.settled(2);

@@ -69,26 +69,29 @@ async function startProxy(): Promise<Proxy> {
     pki,
     backends,
     listener: {
-      identity: { clientCerts: "front-proxy" },
+      identity: { clientCerts: "FrontProxy" },
       hosts: [
         {
-          names: [impersonating],
+          serverNames: [impersonating],
           tls: { ...host, clientCAFile: pki.ca.certFile },
-          identity: { clientCerts: "impersonate" },
+          identity: { clientCerts: "Impersonate" },
         },
       ],
     },
     listenerTls: { clientCAFile: pki.ca.certFile },
     config: {
-      upstream: {
-        backends,
-        tls: {
-          caFile: pki.ca.certFile,
-          serverName: "kubernetes.default.svc",
-          frontProxy: { ...frontProxy, reloadInterval },
-          impersonator: { ...impersonator, reloadInterval },
+      clusters: [
+        {
+          name: "default",
+          backends,
+          tls: {
+            caFile: pki.ca.certFile,
+            serverName: "kubernetes.default.svc",
+            frontProxy: { ...frontProxy, reloadInterval },
+            impersonator: { ...impersonator, reloadInterval },
+          },
         },
-      },
+      ],
     },
   });
 }

@@ -127,9 +127,9 @@ real(
       folder,
       pki,
       backends,
-      listener: { identity: { clientCerts: "impersonate" } },
+      listener: { identity: { clientCerts: "Impersonate" } },
       listenerTls: { clientCAFile: pki.ca.certFile },
-      config: { upstream: { backends, tls } },
+      config: { clusters: [{ name: "default", backends, tls }] },
     });
     try {
       const carol = pki.issue({ name: "carol", subject: "/CN=carol" });

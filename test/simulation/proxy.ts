@@ -28,7 +28,7 @@ export type ProxyOptions = {
 
 /** Far more than a run ever holds back: what happens when memory is scarce has a test of its own (proxy/path). */
 const bufferBytes = 1024 * 1024 * 1024;
-const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000, deadAfterAllMs: 10_000 };
+const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000, deadAfterWhenAllSilentMs: 10_000 };
 
 export class SimulatedProxy {
   readonly path: Path;

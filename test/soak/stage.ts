@@ -207,23 +207,23 @@ function configText(shape: Shape, ports: Ports, addresses: readonly number[], si
     .slice(0, shape.backends)
     .map((port, at) => `{name: a${at}, url: "https://localhost:${port}"}`);
   const host =
-    "{names: [side.test], upstream: side, tls: {certFile: m/tls.crt, keyFile: m/tls.key, reloadInterval: 1s}}";
-  return `apiVersion: watchkeeper.dev/v1alpha1
+    "{serverNames: [side.test], cluster: side, tls: {certFile: m/tls.crt, keyFile: m/tls.key, reloadInterval: 1s}}";
+  return `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: soak}
 listeners:
   - name: kube
     address: "127.0.0.1:${ports.kube}"
-    upstream: one
+    cluster: one
     tls: {certFile: m/tls.crt, keyFile: m/tls.key, reloadInterval: 1s}
     hosts: [${shape.hasSide ? host : ""}]
-  - {name: through, address: "127.0.0.1:${ports.through}", mode: passthrough, upstream: one}
-${shape.hasExtra ? '  - {name: extra, address: "127.0.0.1:0", upstream: one}' : ""}
-upstreams:
+  - {name: through, address: "127.0.0.1:${ports.through}", mode: Passthrough, cluster: one}
+${shape.hasExtra ? '  - {name: extra, address: "127.0.0.1:0", cluster: one}' : ""}
+clusters:
   - {name: one, backends: [${backends.join(", ")}], tls: {caFile: m/ca.crt}}
 ${shape.hasSide ? `  - {name: side, backends: [{name: s, url: "https://localhost:${side}"}], tls: {caFile: m/ca.crt}}` : ""}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:${ports.admin}"}
-drain: {readyDelay: 10ms, timeout: 2s}
+drain: {shutdownDelay: 10ms, timeout: 2s}
 `;
 }
 

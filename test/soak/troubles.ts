@@ -17,7 +17,7 @@ const shapes: readonly [Shape, ...Shape[]] = [
 const nonsense: readonly [string, ...string[]] = [
   "",
   "kind: [",
-  "apiVersion: watchkeeper.dev/v1alpha1\nkind: X\n",
+  "apiVersion: watchkeeper.dev/v1alpha2\nkind: X\n",
 ];
 
 export class Troubles {

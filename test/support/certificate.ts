@@ -27,5 +27,5 @@ export const usualNames = {
   user: ["x-remote-user"],
   uid: ["x-remote-uid"],
   group: ["x-remote-group"],
-  extraPrefix: ["x-remote-extra-"],
+  extraPrefixes: ["x-remote-extra-"],
 } as const;

@@ -64,10 +64,10 @@ function listenerOf(clusters: readonly ToldCluster[], port: number): string {
   const [first, ...others] = clusters;
   const hosts = others.map(
     ({ name, host = "", hostTls = "" }) =>
-      `{names: [${name}.test], upstream: ${name}, tls: {certFile: tls.crt, keyFile: tls.key${hostTls}}${host}}`,
+      `{serverNames: [${name}.test], cluster: ${name}, tls: {certFile: tls.crt, keyFile: tls.key${hostTls}}${host}}`,
   );
   const { name = "", host = "", hostTls = "" } = first ?? {};
-  return `  - {name: kube, address: "127.0.0.1:${port}", upstream: ${name}, tls: {certFile: tls.crt, keyFile: tls.key${hostTls}}${host}, hosts: [${hosts.join(", ")}]}`;
+  return `  - {name: kube, address: "127.0.0.1:${port}", cluster: ${name}, tls: {certFile: tls.crt, keyFile: tls.key${hostTls}}${host}, hosts: [${hosts.join(", ")}]}`;
 }
 
 function upstreamOf({ name, ports, ca, more = "", tls = "" }: ToldCluster): string {
@@ -95,16 +95,16 @@ export async function startClusters(
   let port = 0;
   const configOf = (all: readonly ToldCluster[]): Config => {
     for (const { name, ca } of all) if (ca !== undefined) put(`${name}-ca.crt`, ca);
-    const text = `apiVersion: watchkeeper.dev/v1alpha1
+    const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: test}
 listeners:
 ${listenerOf(all, port)}
 ${listeners}
-upstreams:
+clusters:
 ${all.map(upstreamOf).join("\n")}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 10ms, timeout: ${drainTimeout}}
+drain: {shutdownDelay: 10ms, timeout: ${drainTimeout}}
 ${extra}`;
     const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
     if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));

@@ -130,7 +130,7 @@ export class Stage {
     const lines: string[] = [];
     const journal = new Journal(wallClock);
     const out = { write: (text: string) => void lines.push(text), on() {}, writableLength: 0 };
-    const log = new Log(journal, { out, clock: wallClock, format: "json", accessLog: "errors" });
+    const log = new Log(journal, { out, clock: wallClock, format: "JSON", accessLog: "Errors" });
     for (const entry of this.proxy.entries)
       if (entry.kind === "incident.opened" && entry.incident === kind) journal.write(entry);
     log.stop();

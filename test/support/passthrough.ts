@@ -35,7 +35,7 @@ export type ScriptedPassthrough = {
 /** A passthrough behind a listening socket, in front of backends that the test plays, octet for octet. */
 export async function startPassthrough(
   names: readonly string[],
-  routes: readonly Route[] = [{ serverNames: [], upstream: "", backends: [] }],
+  routes: readonly Route[] = [{ serverNames: [], cluster: "", backends: [] }],
 ): Promise<ScriptedPassthrough> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -94,8 +94,8 @@ export async function startPassthrough(
     const source = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
     const destination = { address: socket.localAddress ?? "", port: socket.localPort ?? 0 };
     const caller = { ends: { source, destination }, listener: "nodes", routes };
-    const passingOf = (upstream: string): Passthrough => {
-      led.push(upstream);
+    const passingOf = (cluster: string): Passthrough => {
+      led.push(cluster);
       return passthrough;
     };
     greet(socket, caller, passingOf, { clock, journal });

@@ -326,8 +326,8 @@ export class PlayedPath extends Path {
     options: {
       sharing?: "lanes" | "none";
       /** As asked unless the test says so: most say frame by frame what goes up. */
-      bookmarks?: "always" | "as-asked";
-      timeTravelGuard?: "observe" | "enforce" | "off";
+      alwaysRequestBookmarks?: boolean;
+      staleReadGuard?: "Observe" | "Enforce" | "Disabled";
       /** Not unless the test says so: most say which backend is asked for what. */
       compares?: "all" | "watches" | "nothing";
       down?: readonly string[];
@@ -345,13 +345,13 @@ export class PlayedPath extends Path {
       connect: (backend, owner) => this.backend(backend).connect(owner),
       connections: { streams: 80, warm: options.warm ?? 1 },
       sharing: options.sharing ?? "lanes",
-      bookmarks: options.bookmarks ?? "as-asked",
-      timeTravelGuard: options.timeTravelGuard ?? "observe",
+      alwaysRequestBookmarks: options.alwaysRequestBookmarks ?? false,
+      staleReadGuard: options.staleReadGuard ?? "Observe",
       compares: options.compares ?? "nothing",
       // So that nothing is asked beside what a test asks for.
-      customGroups: ["stable.example.com"],
+      customResourceAPIGroups: ["stable.example.com"],
       bufferLimiter: new BufferLimiter(clock, options.bufferBytes ?? 64 * 1024 * 1024),
-      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterAllMs: 10_000 },
+      ping: { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfterWhenAllSilentMs: 10_000 },
       ...(options.isProbed === true
         ? {
             probes: {

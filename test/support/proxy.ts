@@ -85,7 +85,7 @@ export type ProxyOptions = {
   /** More lines of listeners. */
   readonly listeners?: string;
   readonly port?: number;
-  /** More of the listener with TLS, as YAML in flow form: `identity: {clientCerts: front-proxy}`. */
+  /** More of the listener with TLS, as YAML in flow form: `identity: {clientCerts: FrontProxy}`. */
   readonly listener?: string;
   readonly listenerTls?: string;
   readonly upstreamTls?: string;
@@ -109,19 +109,20 @@ export async function startProxy(options: ProxyOptions = {}): Promise<TestProxy>
   const backends = await Promise.all(
     Array.from({ length: options.backends ?? 1 }, (_, index) => startBackend("abc"[index] ?? "z")),
   );
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: test}
 listeners:
   - {name: kube, address: "127.0.0.1:${options.port ?? 0}", tls: {certFile: tls.crt, keyFile: tls.key${more(options.listenerTls)}}${more(options.listener)}}
   - {name: local, address: "127.0.0.1:0"}
 ${options.listeners ?? ""}
-upstream:
-  backends:
-${[...backends, ...targets].map(({ name, port }) => `    - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
-  tls: {caFile: ca.crt${more(options.upstreamTls)}}
+clusters:
+  - name: default
+    backends:
+${[...backends, ...targets].map(({ name, port }) => `      - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
+    tls: {caFile: ca.crt${more(options.upstreamTls)}}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 10ms, timeout: 500ms}
+drain: {shutdownDelay: 10ms, timeout: 500ms}
 ${options.extra ?? ""}`;
   const file = join(directory, "watchkeeper.yaml");
   writeFileSync(file, text);

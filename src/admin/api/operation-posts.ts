@@ -48,13 +48,13 @@ const runs = table.map(({ path, operation, run }) => {
 /** What is not there, is not possible just now, or was not taken. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** `mode` is the configuration's `admin.operations`: where it is off everything is refused, and told. */
-export function operationPosts(operations: Operations, mode: "on" | "off"): Posts {
+/** `isReadOnly` is the configuration's `admin.readOnly`: every operation is refused, and logged. */
+export function operationPosts(operations: Operations, isReadOnly: boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run } of runs) {
       const target = decoded(pattern.exec(path)?.[1]);
       if (target === undefined) continue;
-      if (mode === "off") return (posted) => refused(operations, operation, target, posted);
+      if (isReadOnly) return (posted) => refused(operations, operation, target, posted);
       return async (posted) => reply(operation, target, await run(operations, target, operatorOf(posted)));
     }
     return undefined;
@@ -77,7 +77,7 @@ function operatorOf({ by, body }: Posted): Operator {
 }
 
 function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {
-  const reason = 'The configuration has "admin.operations: off": nothing is changed over the API';
+  const reason = 'The configuration has "admin.readOnly: true": nothing is changed over the API';
   operations.refuse(operation, target, operatorOf(posted), reason);
   return failed(403, reason);
 }

@@ -17,8 +17,8 @@ export type Out = {
 export type LogOptions = {
   readonly out: Out;
   readonly clock: Clock;
-  readonly format: "json" | "text";
-  readonly accessLog: "off" | "errors" | "longrunning" | "all";
+  readonly format: "JSON" | "Text";
+  readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
 type Value = string | number | readonly string[];
@@ -87,7 +87,7 @@ export class Log {
   #write(name: string, fields: readonly (readonly [string, Value])[]): void {
     const { out, clock, format } = this.#options;
     const line =
-      format === "json" ? jsonLine(clock.wall(), name, fields) : textLine(clock.wall(), name, fields);
+      format === "JSON" ? jsonLine(clock.wall(), name, fields) : textLine(clock.wall(), name, fields);
     this.#lines++;
     out.write(`${line}\n`, (reason) => {
       if (reason) this.#dropped++;
@@ -100,10 +100,10 @@ const calmEnds = ["ended", "client left"];
 
 /** Lines of requests and connections are the operator's choice; everything else is told. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
-  if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "off";
+  if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "None";
   if (entry.kind !== "passthrough.ended") return true;
-  if (accessLog === "all" || accessLog === "longrunning") return true;
-  return accessLog === "errors" && !calmEnds.includes(entry.reason);
+  if (accessLog === "All" || accessLog === "LongRunning") return true;
+  return accessLog === "Errors" && !calmEnds.includes(entry.reason);
 }
 
 function fieldsOf(entry: Entry): [string, Value][] {

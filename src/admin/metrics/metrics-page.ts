@@ -16,7 +16,7 @@ function row(name: string, cells: readonly (string | number)[]): string {
 
 const head = `# Metrics
 
-\`/metrics\` on \`admin.metricsAddress\` (default \`[::]:7481\`), in Prometheus' text format. Names and labels follow kube-apiserver where it has the like. This page is
+\`/metrics\` on \`admin.metricsAddress\` (default \`:7481\`), in Prometheus' text format. Names and labels follow kube-apiserver where it has the like. This page is
 made from the code: \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
 No label holds a path, a user, a raw User-Agent or a namespace that a client may invent at will. *At most* is how many sets of labels a family may have: the first

@@ -117,7 +117,20 @@ export const setupCommands = {
     options: [configOption, { name: "offline", about: "ask no backend" }],
     exits: "1: something would not work",
   },
-  config: { summary: "print a commented configuration to start from", words: "", options: [] },
+  config: {
+    summary: "print a commented configuration to start from",
+    words: "",
+    options: [
+      {
+        name: "convert",
+        value: "FILE",
+        about: "print this v1alpha1 configuration as v1alpha2 instead",
+        usual: "a sample is printed",
+      },
+    ],
+    exits: "1: the converted configuration is not valid",
+    examples: ["watchkeeper config --convert watchkeeper.yaml > converted.yaml"],
+  },
   pki: {
     summary: "make certificates, or a request for one",
     words: "init|csr",

@@ -23,12 +23,12 @@ export function deploymentConfig(): string {
       "The apiservers are found; a bearer token is whose it is, and a client certificate is refused by name.",
     ],
     name: "in-cluster",
-    address: `[::]:${ports.kube}`,
+    address: `:${ports.kube}`,
     serving: { certFile: `${served}/tls.crt`, keyFile: `${served}/tls.key` },
     backends: [],
-    upstream: ["discovery: {from: endpointslice}"],
+    cluster: ["discovery: {type: EndpointSlice}"],
     caFile: "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-    metricsAddress: `[::]:${ports.metrics}`,
+    metricsAddress: `:${ports.metrics}`,
   });
 }
 
@@ -124,7 +124,7 @@ spec:
     spec:
       serviceAccountName: ${name}
       priorityClassName: system-cluster-critical
-      terminationGracePeriodSeconds: 90 # above drain.readyDelay and drain.timeout together
+      terminationGracePeriodSeconds: 90 # above drain.shutdownDelay and drain.timeout together
       securityContext:
         runAsNonRoot: true
         runAsUser: 65532

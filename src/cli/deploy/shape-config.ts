@@ -13,8 +13,8 @@ export type ConfigWishes = {
   /** Left out: TLS is left to the apiservers (passthrough). */
   readonly serving?: Serving;
   readonly backends: readonly NamedBackend[];
-  /** More lines of `upstream`, two deep. */
-  readonly upstream?: readonly string[];
+  /** More lines of the cluster. */
+  readonly cluster?: readonly string[];
   readonly caFile: string;
   readonly frontProxy?: { readonly certFile: string; readonly keyFile: string };
   readonly metricsAddress: string;
@@ -28,8 +28,8 @@ type Serving = {
 
 /** A whole file. */
 export function shapeConfig(wishes: ConfigWishes): string {
-  const { about, name, address, backends, upstream = [], caFile, frontProxy, metricsAddress } = wishes;
-  return `${about.map((line) => `# ${line}\n`).join("")}apiVersion: watchkeeper.dev/v1alpha1
+  const { about, name, address, backends, cluster = [], caFile, frontProxy, metricsAddress } = wishes;
+  return `${about.map((line) => `# ${line}\n`).join("")}apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata:
   name: ${name}
@@ -38,10 +38,11 @@ listeners:
   - name: kube
     address: ${JSON.stringify(address)}
 ${servingLines(wishes.serving)}
-upstream:
-${backends.length === 0 ? "" : `  backends:\n${backends.map(backendLine).join("")}`}${upstream.map((line) => `  ${line}\n`).join("")}  tls:
-    caFile: ${caFile}
-    serverName: kubernetes.default.svc # every kube-apiserver's certificate has it
+clusters:
+  - name: ${name}
+${backends.length === 0 ? "" : `    backends:\n${backends.map(backendLine).join("")}`}${cluster.map((line) => `    ${line}\n`).join("")}    tls:
+      caFile: ${caFile}
+      serverName: kubernetes.default.svc # every kube-apiserver's certificate has it
 ${frontProxyLines(frontProxy)}
 admin:
   metricsAddress: ${JSON.stringify(metricsAddress)} # /metrics, /livez, /readyz
@@ -49,23 +50,23 @@ admin:
 }
 
 function backendLine({ name, url }: NamedBackend): string {
-  return `    - {name: ${name}, url: ${JSON.stringify(url)}}\n`;
+  return `      - {name: ${name}, url: ${JSON.stringify(url)}}\n`;
 }
 
 function servingLines(serving: Serving | undefined): string {
-  if (serving === undefined) return "    mode: passthrough # TLS goes through untouched: no key is needed\n";
+  if (serving === undefined) return "    mode: Passthrough # TLS goes through untouched: no key is needed\n";
   const { certFile, keyFile, clientCAFile } = serving;
   const clients =
     clientCAFile === undefined
       ? ""
-      : `      clientCAFile: ${clientCAFile}\n    identity: {clientCerts: front-proxy} # kubelets and controllers come with certificates\n`;
+      : `      clientCAFile: ${clientCAFile}\n    identity: {clientCerts: FrontProxy} # kubelets and controllers come with certificates\n`;
   return `    tls:\n      certFile: ${certFile}\n      keyFile: ${keyFile}\n${clients}`;
 }
 
 function frontProxyLines(pair: ConfigWishes["frontProxy"]): string {
   if (pair === undefined) return "";
-  return `    frontProxy: # the key is worth as much as cluster-admin: control-plane nodes only
-      certFile: ${pair.certFile}
-      keyFile: ${pair.keyFile}
+  return `      frontProxy: # the key is worth as much as cluster-admin: control-plane nodes only
+        certFile: ${pair.certFile}
+        keyFile: ${pair.keyFile}
 `;
 }

@@ -52,22 +52,23 @@ export function stateFiles(state: string): {
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
   const host = service.host.includes(":") ? `[${service.host}]` : service.host;
-  return `apiVersion: watchkeeper.dev/v1alpha1
+  return `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: sidecar}
 listeners:
   - name: sidecar
     address: 127.0.0.1:${port}
     tls: {certFile: ${JSON.stringify(cert)}, keyFile: ${JSON.stringify(key)}}
-upstream:
-  discovery:
-    from: endpointslice
-    fallback: {name: service, url: ${JSON.stringify(`https://${host}:${service.port}`)}}
-  tls: {caFile: ${JSON.stringify(join(direct, "ca.crt"))}, serverName: kubernetes.default.svc}
+clusters:
+  - name: default
+    discovery:
+      type: EndpointSlice
+      fallback: {name: service, url: ${JSON.stringify(`https://${host}:${service.port}`)}}
+    tls: {caFile: ${JSON.stringify(join(direct, "ca.crt"))}, serverName: kubernetes.default.svc}
 health: # half as many PINGs and a tenth of the handshakes: there are thousands of sidecars
   ping: {interval: 500ms, suspectAfter: 500ms, deadAfter: 2s}
   probe: {interval: 10s, timeout: 2s}
-drain: {readyDelay: 0s, timeout: 10s}
-admin: {metricsAddress: "[::]:${metricsPort}"}
+drain: {shutdownDelay: 0s, timeout: 10s}
+admin: {metricsAddress: ":${metricsPort}"}
 `;
 }

@@ -19,7 +19,7 @@ const configFile = "/etc/watchkeeper/watchkeeper.yaml";
 export function staticPodConfig({ isPassthrough, port, metricsPort, backends }: StaticPodWishes): string {
   const common = {
     name: "control-plane",
-    address: `[::]:${port}`,
+    address: `:${port}`,
     backends,
     caFile: `${pki}/ca.crt`,
     metricsAddress: `127.0.0.1:${metricsPort}`,
@@ -61,7 +61,7 @@ spec:
   hostNetwork: true
   dnsPolicy: Default
   priorityClassName: system-node-critical
-  terminationGracePeriodSeconds: 90 # above drain.readyDelay and drain.timeout together
+  terminationGracePeriodSeconds: 90 # above drain.shutdownDelay and drain.timeout together
   securityContext:
     seccompProfile:
       type: RuntimeDefault

@@ -8,7 +8,7 @@ import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { failureFrom } from "../../base/failure.ts";
-import type { BackendConfig } from "../../config/upstream.ts";
+import type { BackendConfig } from "../../config/cluster.ts";
 import { openSocket } from "../../proxy/net/connect.ts";
 
 export type Question = {
@@ -19,7 +19,7 @@ export type Question = {
   /** Where `ca` was read, for what is said when it does not fit. */
   readonly caFile?: string | undefined;
   /** Which PROXY header it asks for; left out: none. */
-  readonly proxyProtocol?: "v1" | "v2" | undefined;
+  readonly proxyProtocol?: "V1" | "V2" | undefined;
   readonly clock: Clock;
   readonly withinMs: number;
 };

@@ -3,9 +3,9 @@ import { parseArgs } from "node:util";
 import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
+import type { BackendConfig, ClusterConfig } from "../../config/cluster.ts";
 import { type Config, type ListenerConfig, loadConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
-import type { BackendConfig, UpstreamConfig } from "../../config/upstream.ts";
 import { readList } from "../../discovery/discover.ts";
 import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
@@ -77,58 +77,58 @@ function complain(text: string): number {
 
 /** With its authorities as they were read, what a list in a file has, and what stands before its names. */
 type Cluster = {
-  readonly upstream: UpstreamConfig;
+  readonly config: ClusterConfig;
   readonly list: readonly BackendConfig[] | Failure;
   readonly prefix: string;
   readonly ca: string | undefined | Failure;
 };
 
-function clustersIn({ upstreams }: Config): readonly Cluster[] {
-  return upstreams.map((upstream) => ({
-    upstream,
-    list: listIn(upstream),
-    prefix: upstreams.length > 1 ? `${upstream.name}/` : "",
-    ca: upstream.tls === undefined ? undefined : loadCa(upstream.tls.caFile),
+function clustersIn({ clusters }: Config): readonly Cluster[] {
+  return clusters.map((config) => ({
+    config,
+    list: listIn(config),
+    prefix: clusters.length > 1 ? `${config.name}/` : "",
+    ca: config.tls === undefined ? undefined : loadCa(config.tls.caFile),
   }));
 }
 
 /** None unless discovery reads a file: anything else would have to be asked, with credentials of ours. */
-function listIn({ discovery }: UpstreamConfig): readonly BackendConfig[] | Failure {
-  if (discovery?.from !== "file") return [];
+function listIn({ discovery }: ClusterConfig): readonly BackendConfig[] | Failure {
+  if (discovery?.type !== "File") return [];
   const read = readList(discovery.file);
   const found = read instanceof Failure ? read : checkFound(read);
   if (found instanceof Failure) return found;
   return found.map((one) => ({ ...one, url: `${one.isEncrypted ? "https" : "http"}://${textOf(one)}` }));
 }
 
-function backendsIn({ upstream, list }: Cluster): readonly BackendConfig[] {
-  return [...upstream.backends, ...(list instanceof Failure ? [] : list)];
+function backendsIn({ config, list }: Cluster): readonly BackendConfig[] {
+  return [...config.backends, ...(list instanceof Failure ? [] : list)];
 }
 
-function listFindings({ upstream: { discovery }, prefix, list }: Cluster): Finding[] {
-  if (discovery?.from !== "file") return [];
+function listFindings({ config: { discovery }, prefix, list }: Cluster): Finding[] {
+  if (discovery?.type !== "File") return [];
   const subject = `${prefix}discovery`;
   if (list instanceof Failure)
     return [{ mark: "✗", subject, text: list.message, page: runbook("DiscoveryFailed") }];
   return [{ mark: "✓", subject, text: `backends in ${discovery.file}: ${list.length}` }];
 }
 
-function summaryOf({ listeners, upstreams }: Config, file: string): Finding {
-  const backends = upstreams.reduce((sum, one) => sum + one.backends.length, 0);
-  const froms = new Set(
-    upstreams.flatMap(({ discovery }) =>
-      discovery === undefined || discovery.from === "file" ? [] : [discovery.from],
+function summaryOf({ listeners, clusters }: Config, file: string): Finding {
+  const backends = clusters.reduce((sum, one) => sum + one.backends.length, 0);
+  const types = new Set(
+    clusters.flatMap(({ discovery }) =>
+      discovery === undefined || discovery.type === "File" ? [] : [discovery.type],
     ),
   );
-  const more = froms.size === 0 ? "" : `, and more from ${[...froms].join(", ")} once it runs`;
-  const clusters = upstreams.length === 1 ? "" : `, clusters: ${upstreams.length}`;
-  const text = `valid, listeners: ${listeners.length}${clusters}, backends: ${backends}${more}`;
+  const more = types.size === 0 ? "" : `, and more from ${[...types].join(", ")} once it runs`;
+  const several = clusters.length === 1 ? "" : `, clusters: ${clusters.length}`;
+  const text = `valid, listeners: ${listeners.length}${several}, backends: ${backends}${more}`;
   return { mark: "✓", subject: file, text };
 }
 
-function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
+function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   if (ca === undefined) return [];
-  const subject = prefix === "" ? "upstream CA" : `upstream ${upstream.name} CA`;
+  const subject = prefix === "" ? "backend CA" : `cluster ${config.name} backend CA`;
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
@@ -139,7 +139,7 @@ function caFindings({ upstream, prefix, ca }: Cluster): Finding[] {
 /** Of a listener that shows no certificate of its own. */
 function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
-  if (mode === "passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
+  if (mode === "Passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
@@ -163,14 +163,14 @@ async function pairFinding({ what, name, names = [], files }: NamedPair): Promis
 
 async function backendFinding(
   backend: BackendConfig,
-  { upstream, prefix, ca: loaded }: Cluster,
+  { config, prefix, ca: loaded }: Cluster,
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
   // It would fail for that one reason, which has been told.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
-  const { tls, proxyProtocol } = upstream;
+  const { tls, proxyProtocol } = config;
   const { serverName, caFile } = tls ?? {};
   const clock = wallClock;
   const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });
@@ -194,7 +194,7 @@ function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> 
   if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendUnready") };
   if (!asksForProgress(answer) && (expiry?.mark ?? "✓") === "✓") {
     const progress = `${answer.version} does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s, or quiet watches cannot follow two restarts within 10 min`;
-    return { mark: "!", text: `${text}, ${progress}`, page: runbook("CacheUnnotified") };
+    return { mark: "!", text: `${text}, ${progress}`, page: runbook("CacheProgressDelayed") };
   }
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }

@@ -1,11 +1,43 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { Failure } from "../../base/failure.ts";
+import { limits } from "../../base/limits.ts";
+import { readText } from "../../base/read-text.ts";
+import { parseConfig } from "../../config/config.ts";
+import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
+import { converted } from "../../config/v1alpha1.ts";
+import { readYaml } from "../../config/yaml-document.ts";
 
-/** `watchkeeper config`: a commented sample to start from. */
-export function config(): Promise<number> {
+/** `watchkeeper config`: a commented sample to start from; with --convert the given file in the current version. */
+export function config(args: string[]): Promise<number> {
+  const file = parseArgs({ args, options: { convert: { type: "string" } } }).values.convert;
+  if (file !== undefined) return Promise.resolve(convert(file));
   const sample = readFileSync(new URL("../../../config/static.yaml", import.meta.url), "utf8");
   process.stdout.write(printed(sample));
   return Promise.resolve(0);
+}
+
+/** Exit codes: 0 printed, 1 printed but not valid, 2 not read. Problems go to stderr. */
+function convert(file: string): number {
+  const text = readText(file, limits.configBytes);
+  if (text instanceof Failure) return complain(`${file}: ${text.message}`, 2);
+  const document = readYaml(text, file);
+  if (isProblems(document)) return complain(linesOf(document), 2);
+  const next = converted(document);
+  process.stdout.write(next);
+  const outcome = parseConfig(next, file);
+  if (!isProblems(outcome)) return 0;
+  return complain(`The printed file is not valid; these are its own lines:\n${linesOf(outcome)}`, 1);
+}
+
+function linesOf(problems: readonly Problem[]): string {
+  return problems.map(lineOf).join("\n");
+}
+
+function complain(text: string, code: number): number {
+  process.stderr.write(`${text}\n`);
+  return code;
 }
 
 /** Wherever it is saved: editors find the schema of this installation, and the commands name the usual file. */

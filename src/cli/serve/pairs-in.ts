@@ -1,6 +1,7 @@
 /** Every certificate with its key that a configuration names, as the log and the metrics call it. Pure. */
+
+import type { ClusterConfig, PairFiles } from "../../config/cluster.ts";
 import type { Config, ListenerConfig } from "../../config/config.ts";
-import type { PairFiles, UpstreamConfig } from "../../config/upstream.ts";
 
 export type NamedPair = {
   /** "listener", "host", or "" where the name says it all. */
@@ -12,20 +13,18 @@ export type NamedPair = {
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
 };
 
-export function pairsIn({ listeners, upstreams, admin }: Config): readonly NamedPair[] {
+export function pairsIn({ listeners, clusters, admin }: Config): readonly NamedPair[] {
   const own = admin.tls === undefined ? [] : [{ what: "" as const, name: "admin", files: admin.tls }];
   return [
     ...listeners.flatMap((listener) => servingPairs(listener)),
-    ...upstreams.flatMap((upstream) =>
-      clientPairs(upstream, upstreams.length > 1 ? `${upstream.name}/` : ""),
-    ),
+    ...clusters.flatMap((cluster) => clientPairs(cluster, clusters.length > 1 ? `${cluster.name}/` : "")),
     ...own,
   ];
 }
 
 function servingPairs({ name, tls, hosts }: ListenerConfig): readonly NamedPair[] {
   if (tls === undefined) return [];
-  const ofHosts = hosts.map(({ names, tls: files }) => ({
+  const ofHosts = hosts.map(({ serverNames: names, tls: files }) => ({
     what: "host" as const,
     name: `${name}/${names[0] ?? ""}`,
     names,
@@ -35,7 +34,7 @@ function servingPairs({ name, tls, hosts }: ListenerConfig): readonly NamedPair[
 }
 
 /** Those with which we vouch for clients. */
-function clientPairs({ tls }: UpstreamConfig, prefix: string): readonly NamedPair[] {
+function clientPairs({ tls }: ClusterConfig, prefix: string): readonly NamedPair[] {
   const { frontProxy, impersonator } = tls ?? {};
   const named = [
     { name: `${prefix}front-proxy`, files: frontProxy },

@@ -9,7 +9,7 @@ import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 const reasons: Readonly<Record<string, string>> = {
   health_checks: "every apiserver is pinged, and asked for /readyz, without being told",
   outlier_detection: "an apiserver that answers badly is asked on a fresh socket, and judged by that",
-  upstream_connection_options: "keepalive is on for every socket (health.keepalive)",
+  upstream_connection_options: "keepalive is on for every socket (health.tcpKeepalive)",
   lb_policy: "a new client goes to the apiserver that has the fewest",
   circuit_breakers: "every bound is a limit of its own (src/base/limits.ts)",
 };
@@ -37,7 +37,7 @@ type Place = { readonly document: YamlDocument; readonly pointer: string };
 function backendsOf(cluster: unknown, { document, pointer }: Place): NamedBackend[] | Failure {
   if (at(cluster, ["type"]) === "EDS")
     return refused(
-      `${document.positionOf(`${pointer}/type`)}: an EDS cluster's endpoints are not in this file: use upstream.discovery`,
+      `${document.positionOf(`${pointer}/type`)}: an EDS cluster's endpoints are not in this file: use discovery`,
     );
   const backends: NamedBackend[] = [];
   for (const [group, endpoints] of listAt(cluster, ["load_assignment", "endpoints"]).entries()) {
@@ -69,7 +69,7 @@ function addressOf({ value }: YamlDocument): { address?: string } {
   const address = at(first, ["address", "socket_address"]);
   const [host, port] = [at(address, ["address"]), at(address, ["port_value"])];
   if (typeof host !== "string" || typeof port !== "number") return {};
-  return { address: `${host === "0.0.0.0" || host.includes(":") ? "[::]" : host}:${port}` };
+  return { address: `${host === "0.0.0.0" || host.includes(":") ? "" : host}:${port}` };
 }
 
 function notesOf(cluster: unknown, { document, pointer }: Place): Note[] {

@@ -81,7 +81,7 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
   for (const { at, words } of lines) {
     const [first, name = "", address = ""] = words;
     if (first === "server-template")
-      return refused(`${at}: "server-template" finds servers by DNS: use upstream.discovery {from: dns}`);
+      return refused(`${at}: "server-template" finds servers by DNS: use discovery {type: DNS}`);
     if (first !== "server") continue;
     const [, host = "", port = ""] = /^(?:ipv[46]@)?(.*):(\d+)$/.exec(address) ?? [];
     const url = urlOf(host, port);
@@ -97,7 +97,7 @@ function addressOf(fronts: readonly Section[]): { address?: string } {
   const bound = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind")?.words[1];
   const [, host = "", port] = /^(.*):(\d+)$/.exec(bound ?? "") ?? [];
   if (port === undefined) return {};
-  return { address: `${host === "" || host === "*" || host === "::" ? "[::]" : host}:${port}` };
+  return { address: `${host === "*" || host === "::" ? "" : host}:${port}` };
 }
 
 function caOf({ lines }: Section): { caFile?: string } {

@@ -10,7 +10,7 @@ export type Group = {
   /** As the file calls it. */
   readonly name: string;
   readonly backends: readonly NamedBackend[];
-  /** Where its clients connect, "[::]:8443", as far as the file says so. */
+  /** Where its clients connect, ":8443", as far as the file says so. */
   readonly address?: string;
   readonly caFile?: string;
   readonly notes: readonly Note[];
@@ -34,7 +34,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
 
 /** A configuration that leaves TLS to the apiservers, as such a file does: no key is needed to begin with. */
 export function configOf(
-  { name, backends, address = "[::]:8443", caFile = usualCa }: Group,
+  { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,
 ): string {
   return shapeConfig({

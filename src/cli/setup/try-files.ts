@@ -50,7 +50,7 @@ export class TryFiles {
       keyFile: this.#half("user.key", pair.key),
     };
     return {
-      apiVersion: "watchkeeper.dev/v1alpha1",
+      apiVersion: "watchkeeper.dev/v1alpha2",
       kind: "WatchkeeperConfiguration",
       metadata: { name: "try" },
       listeners: [
@@ -58,23 +58,28 @@ export class TryFiles {
           name: "try",
           address: `127.0.0.1:${port}`,
           tls: lent === undefined ? own : { ...own, clientCAFile: ca },
-          ...(lent === undefined ? {} : { identity: { clientCerts: "lend" } }),
+          ...(lent === undefined ? {} : { identity: { clientCerts: "ActAsImpersonator" } }),
         },
       ],
-      upstream: {
-        ...(discovers
-          ? { discovery: { from: "endpointslice", kubeconfigFile: this.#direct(context), fallback: server } }
-          : { backends: [server] }),
-        tls: {
-          caFile: this.#half("upstream-ca.crt", access.ca),
-          // Those that are found have addresses of their own, and one name in common.
-          serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
-          ...(lent === undefined ? {} : { impersonator: lent }),
+      clusters: [
+        {
+          name: "try",
+          ...(discovers
+            ? {
+                discovery: { type: "EndpointSlice", kubeconfigFile: this.#direct(context), fallback: server },
+              }
+            : { backends: [server] }),
+          tls: {
+            caFile: this.#half("upstream-ca.crt", access.ca),
+            // Those that are found have addresses of their own, and one name in common.
+            serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
+            ...(lent === undefined ? {} : { impersonator: lent }),
+          },
         },
-      },
-      drain: { readyDelay: "0s", timeout: "1s" },
+      ],
+      drain: { shutdownDelay: "0s", timeout: "1s" },
       admin: { address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0" },
-      logging: { format: "text" },
+      logging: { format: "Text" },
     };
   }
 

@@ -84,7 +84,7 @@ type Serving = {
 
 async function serve(files: TryFiles, { wanted, mayMove, issued }: Serving): Promise<number> {
   const journal = new Journal(wallClock);
-  const log = new Log(journal, { out: process.stderr, clock: wallClock, format: "text", accessLog: "off" });
+  const log = new Log(journal, { out: process.stderr, clock: wallClock, format: "Text", accessLog: "None" });
   const signals = listenForSignals();
   containFaults(journal, signals.raise);
   const around = { journal, droppedLogLines: () => log.dropped };

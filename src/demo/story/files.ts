@@ -87,10 +87,10 @@ function configText(
   listener: string,
 ): string {
   const rows = backends.map(
-    ({ name, host, port: at }) => `    - name: ${name}\n      url: https://${host}:${at}`,
+    ({ name, host, port: at }) => `      - {name: ${name}, url: "https://${host}:${at}"}`,
   );
   return `# Made by "watchkeeper demo": two apiservers, each a process of its own, the proxy in front of them.
-apiVersion: watchkeeper.dev/v1alpha1
+apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata:
   name: demo
@@ -100,19 +100,20 @@ listeners:
     tls:
       certFile: ${JSON.stringify(paths.certificate)}
       keyFile: ${JSON.stringify(paths.key)}
-${listener}upstream:
-  backends:
+${listener}clusters:
+  - name: demo
+    backends:
 ${rows.join("\n")}
-  tls:
-    caFile: ${JSON.stringify(paths.ca)}
-    serverName: kubernetes.default.svc
+    tls:
+      caFile: ${JSON.stringify(paths.ca)}
+      serverName: kubernetes.default.svc
 drain:
-  readyDelay: 0s
+  shutdownDelay: 0s
   timeout: 1s
 admin:
   address: 127.0.0.1:0
   metricsAddress: 127.0.0.1:0
 logging:
-  format: text
+  format: Text
 `;
 }

@@ -7,8 +7,8 @@ import { type Address, isLoopback, overlaps, textOf } from "../../base/address.t
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import type { ClusterConfig } from "../../config/config.ts";
-import type { DiscoveryConfig, UpstreamTls } from "../../config/upstream.ts";
+import type { DiscoveryConfig, UpstreamTls } from "../../config/cluster.ts";
+import type { ConfigForCluster } from "../../config/config.ts";
 import { sourceOf } from "../../discovery/discover.ts";
 import type { Found, Question } from "../../discovery/discovered.ts";
 import { Discovery } from "../../discovery/discovery.ts";
@@ -33,7 +33,7 @@ export type BackendSetParts = {
 };
 
 /** Without an authority every backend is plain http on loopback. */
-type Settings = { readonly config: ClusterConfig; readonly authority: Authority | undefined };
+type Settings = { readonly config: ConfigForCluster; readonly authority: Authority | undefined };
 
 export class BackendSet {
   readonly #parts: BackendSetParts;
@@ -49,7 +49,7 @@ export class BackendSet {
   }
 
   /** Undertakes nothing before it is started. */
-  static of(config: ClusterConfig, parts: BackendSetParts): BackendSet | Failure {
+  static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
     // Asked only later on, when there is a set.
     let set: BackendSet | undefined;
     const authority = authorityOf(config, parts, { set: () => set });
@@ -66,7 +66,7 @@ export class BackendSet {
   }
 
   /** Another configuration's backends, or why they are not taken: then nothing has changed. */
-  async prepare(config: ClusterConfig): Promise<(() => void) | Failure> {
+  async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const authority = await this.#authorityFor(config);
     if (authority instanceof Failure) return authority;
     return () => {
@@ -76,7 +76,7 @@ export class BackendSet {
         last?.stop();
         authority?.start();
       }
-      if (isSame(was.upstream.discovery, config.upstream.discovery)) this.gather();
+      if (isSame(was.cluster.discovery, config.cluster.discovery)) this.gather();
       else this.#rediscover();
       this.#stopLooking();
       this.#lookAtFallback();
@@ -103,9 +103,9 @@ export class BackendSet {
   }
 
   /** The same file goes on being watched; what stands in it now must do. */
-  async #authorityFor(config: ClusterConfig): Promise<Authority | undefined | Failure> {
+  async #authorityFor(config: ConfigForCluster): Promise<Authority | undefined | Failure> {
     const { config: was, authority } = this.#settings;
-    const [last, next] = [was.upstream.tls, config.upstream.tls];
+    const [last, next] = [was.cluster.tls, config.cluster.tls];
     if (last?.caFile !== next?.caFile || last?.reloadIntervalMs !== next?.reloadIntervalMs)
       return authorityOf(config, this.#parts, { set: () => this });
     return (await authority?.reload()) ?? authority;
@@ -128,7 +128,7 @@ export class BackendSet {
   }
 
   #discover(): void {
-    const config = this.#settings.config.upstream.discovery;
+    const config = this.#settings.config.cluster.discovery;
     if (config === undefined) {
       this.#discovery = undefined;
       return;
@@ -163,7 +163,7 @@ export class BackendSet {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
     const ready = addresses.filter(({ name }) => isReady(name));
-    const { tls } = this.#settings.config.upstream;
+    const { tls } = this.#settings.config.cluster;
     return {
       servers: (ready.length > 0 ? ready : addresses).map((one) => `https://${textOf(one)}`),
       caFile: tls?.caFile ?? "",
@@ -173,7 +173,7 @@ export class BackendSet {
 
   /** It comes and goes by verdicts, which nobody tells: they are read now and then. */
   #lookAtFallback(): void {
-    if (this.#settings.config.upstream.discovery?.fallback === undefined) return;
+    if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(limits.fallbackLookMs, () => {
       if (this.#usesFallback === this.#isFoundReady()) this.gather();
       this.#lookAtFallback();
@@ -183,7 +183,7 @@ export class BackendSet {
   /** Serves one of those that the fallback stands in for? */
   #isFoundReady(): boolean {
     const { prefix, isReady } = this.#parts;
-    const fallback = this.#settings.config.upstream.discovery?.fallback?.name ?? "";
+    const fallback = this.#settings.config.cluster.discovery?.fallback?.name ?? "";
     return Array.from(this.#addresses.keys()).some((name) => name !== prefix + fallback && isReady(name));
   }
 
@@ -191,10 +191,10 @@ export class BackendSet {
   gather(): void {
     const { config, authority } = this.#settings;
     const ca = authority?.ca;
-    const { tls, discovery, proxyProtocol } = config.upstream;
+    const { tls, discovery, proxyProtocol } = config.cluster;
     this.#usesFallback = !this.#isFoundReady();
     const fallback = this.#usesFallback ? discovery?.fallback : undefined;
-    const backends = [...config.upstream.backends, ...(fallback === undefined ? [] : [fallback])];
+    const backends = [...config.cluster.backends, ...(fallback === undefined ? [] : [fallback])];
     const vouched = (one: Found, name: string): BackendAddress => {
       const { host, port, isEncrypted } = one;
       return {
@@ -224,7 +224,7 @@ function toldOf(tls: UpstreamTls | undefined): Trusted["told"] {
 const authorityName = "backend-ca";
 
 function authorityOf(
-  { upstream: { tls } }: ClusterConfig,
+  { cluster: { tls } }: ConfigForCluster,
   { clock, journal, prefix }: BackendSetParts,
   of: { readonly set: () => BackendSet | undefined },
 ): Authority | undefined | Failure {
@@ -242,7 +242,7 @@ function authorityOf(
 
 /** A certificate carries the name that was looked up rather than today's address. */
 function nameFor({ host }: Found, discovery: DiscoveryConfig | undefined): string {
-  return discovery?.from === "dns" ? discovery.name : host;
+  return discovery?.type === "DNS" ? discovery.hostname : host;
 }
 
 /** The configuration's word on a backend counts, whoever else found it. */
@@ -254,7 +254,7 @@ function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boole
  * We are often published as an apiserver ourselves; sent to us, a request would run in a circle. An apiserver of this
  * machine may have a listener's port on another address.
  */
-function isOwn(found: Found, { listeners }: ClusterConfig): boolean {
+function isOwn(found: Found, { listeners }: ConfigForCluster): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean => {
     if (!overlaps(address, found)) return false;
     return !isAnyAddress.has(address.host) || isThisHost(found.host);

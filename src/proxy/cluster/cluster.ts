@@ -6,8 +6,8 @@
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import type { ClusterConfig } from "../../config/config.ts";
-import type { UpstreamConfig } from "../../config/upstream.ts";
+import type { ClusterConfig } from "../../config/cluster.ts";
+import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type BackendView, isSilent } from "../../health/backend.ts";
 import type { Probe } from "../../health/prober.ts";
@@ -52,10 +52,10 @@ export class Cluster {
   readonly #bufferLimiter: BufferLimiter;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
-  #config: ClusterConfig;
+  #config: ConfigForCluster;
 
   private constructor(
-    config: ClusterConfig,
+    config: ConfigForCluster,
     backends: BackendSet,
     { label, journal, bufferLimiter }: ClusterParts,
   ) {
@@ -87,7 +87,7 @@ export class Cluster {
   }
 
   /** Undertakes nothing before it is started. */
-  static of(config: ClusterConfig, parts: ClusterParts): Cluster | Failure {
+  static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
     // Its backends come first, and tell nothing before they are started.
     let cluster: Cluster | undefined;
@@ -105,16 +105,17 @@ export class Cluster {
   }
 
   #createPath(): Path {
-    const { health, upstream, watches, logging } = this.#config;
-    const { keepalive, ping, probe } = health;
+    const { health, cluster, watches, logging } = this.#config;
+    const { tcpKeepalive: keepalive, ping, probe } = health;
+    const { maxStreamsPerConnection, minIdleConnections, perClient } = cluster.connectionPool;
     return new Path({
       clock: wallClock,
       journal: this.#journal,
       ping,
       probes: { probe: this.#createProbe(probe.path), times: probe, random: Math.random },
-      connections: upstream.lanes,
+      connections: { streams: maxStreamsPerConnection, warm: minIdleConnections },
       bufferLimiter: this.#bufferLimiter,
-      sharing: upstream.sharing,
+      sharing: perClient ? "none" : "lanes",
       accessLog: logging.accessLog,
       ...watches,
       // Looked up at each dial, so that another CA or address holds from the next upstream connection on.
@@ -140,7 +141,7 @@ export class Cluster {
 
   #createPassthrough(onHung: OnHung): Passthrough {
     const { backends, pools, pending } = this.path;
-    const { keepalive } = this.#config.health;
+    const { tcpKeepalive: keepalive } = this.#config.health;
     return new Passthrough({
       clock: wallClock,
       journal: this.#journal,
@@ -155,7 +156,7 @@ export class Cluster {
 
   #createSplices(onHung: OnHung): Splices {
     const { backends, pools, pending } = this.path;
-    const { keepalive } = this.#config.health;
+    const { tcpKeepalive: keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
       const pair = this.#credentials.pairFor(trust);
       return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
@@ -204,7 +205,7 @@ export class Cluster {
    * Another configuration's backends and certificates, or why they are not taken. Its certificates count at once: whoever
    * comes by a new listener may need them; its backends, when the returned function is called.
    */
-  async prepare(config: ClusterConfig): Promise<(() => void) | Failure> {
+  async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
     if (take instanceof Failure) return take;
     const failure = await this.#takeCredentials(config);
@@ -215,7 +216,7 @@ export class Cluster {
     };
   }
 
-  async #takeCredentials(config: ClusterConfig): Promise<Failure | undefined> {
+  async #takeCredentials(config: ConfigForCluster): Promise<Failure | undefined> {
     const take = await this.#credentials.prepare(config);
     return take instanceof Failure ? take : take();
   }
@@ -226,9 +227,10 @@ export class Cluster {
     this.#expiries.reconcile(names);
   }
 
-  /** Is this what it was made of? */
-  isFor(upstream: UpstreamConfig): boolean {
-    return JSON.stringify(upstream) === JSON.stringify(this.#config.upstream);
+  /** True if it has this configuration, whatever its name. */
+  isFor(config: ClusterConfig): boolean {
+    const { name } = config;
+    return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
   /** Is this one of its backends, by the name under which it is told? */

@@ -7,7 +7,7 @@ import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { type ClusterConfig, type Config, clusterConfigs } from "../../config/config.ts";
+import { type Config, type ConfigForCluster, configsByCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
@@ -54,10 +54,10 @@ export class Clusters {
   static of(config: Config, journal: Journal): Clusters | Failure {
     const clusters = new Clusters(journal);
     const all = new Map<string, Cluster>();
-    for (const one of clusterConfigs(config)) {
-      const cluster = clusters.#make(one, config.upstreams.length > 1);
+    for (const one of configsByCluster(config)) {
+      const cluster = clusters.#make(one, config.clusters.length > 1);
       if (cluster instanceof Failure) return cluster;
-      all.set(one.upstream.name, cluster);
+      all.set(one.cluster.name, cluster);
     }
     clusters.#byName = all;
     return clusters;
@@ -109,7 +109,7 @@ export class Clusters {
   /** Another configuration's clusters, or why they are not taken: then nothing has changed. */
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: Next = { byName: new Map(), changes: [], made: [] };
-    for (const one of clusterConfigs(config)) {
+    for (const one of configsByCluster(config)) {
       // One after the other: the first that cannot be is told.
       // oxlint-disable-next-line no-await-in-loop
       const failure = await this.#prepareOne(one, config, next);
@@ -128,11 +128,11 @@ export class Clusters {
   }
 
   async #prepareOne(
-    config: ClusterConfig,
-    { upstreams: pools }: Config,
+    config: ConfigForCluster,
+    { clusters }: Config,
     { byName, changes, made }: Next,
   ): Promise<Failure | undefined> {
-    const { name } = config.upstream;
+    const { name } = config.cluster;
     const known = this.#known(config);
     if (known !== undefined) {
       const change = await known.prepare(config);
@@ -141,7 +141,7 @@ export class Clusters {
       changes.push(change);
       return undefined;
     }
-    const cluster = this.#make(config, pools.length > 1 || this.all.length > 0);
+    const cluster = this.#make(config, clusters.length > 1 || this.all.length > 0);
     if (cluster instanceof Failure) return cluster;
     byName.set(name, cluster);
     made.push(cluster);
@@ -149,15 +149,15 @@ export class Clusters {
   }
 
   /** Also one that is on its way out: it stays. */
-  #known(config: ClusterConfig): Cluster | undefined {
-    const { name } = config.upstream;
-    return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#unnamed(config);
+  #known(config: ConfigForCluster): Cluster | undefined {
+    const { name } = config.cluster;
+    return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
   }
 
-  /** The only one of a file that named none: with the same backends under a name it is still the same. */
-  #unnamed({ upstream }: ClusterConfig): Cluster | undefined {
-    const cluster = this.#byName.get("");
-    return cluster?.isFor({ ...upstream, name: "" }) === true ? cluster : undefined;
+  /** The only cluster stays the same one under another name, unless anything else of it changes. */
+  #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
+    const [only, ...others] = this.present;
+    return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
   }
 
   #take({ byName, changes, made }: Next, graceMs: number): void {
@@ -189,8 +189,8 @@ export class Clusters {
     this.#leaving.set(name, { cluster, stay });
   }
 
-  #make(config: ClusterConfig, isBesideOthers: boolean): Cluster | Failure {
-    const { name } = config.upstream;
+  #make(config: ConfigForCluster, isBesideOthers: boolean): Cluster | Failure {
+    const { name } = config.cluster;
     const label = isBesideOthers ? name : "";
     const outcome = Cluster.of(config, { journal: this.#journal, bufferLimiter: this.bufferLimiter, label });
     return outcome instanceof Failure ? told(outcome, label) : outcome;
@@ -239,5 +239,5 @@ async function loaded(cluster: Cluster): Promise<Failure | undefined> {
 /** With whose it is. */
 function told(failure: Failure, label: string): Failure {
   if (label === "") return failure;
-  return new Failure(failure.code, failure.origin, `upstream ${label}: ${failure.message}`, failure.cause);
+  return new Failure(failure.code, failure.origin, `cluster ${label}: ${failure.message}`, failure.cause);
 }

@@ -12,7 +12,7 @@ import type { Cluster } from "./cluster.ts";
 export type DoorParts = {
   readonly journal: Journal;
   /** By its name; undefined for one that a reload has taken away: then nobody is asked. */
-  readonly clusterOf: (upstream: string) => Cluster | undefined;
+  readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type Door = {
@@ -39,7 +39,7 @@ export async function doorOf(config: AdminConfig, { journal, clusterOf }: DoorPa
       reviewerOf(
         authorization.kubeconfigFile,
         () =>
-          clusterOf(authorization.upstream)?.backends.access ?? {
+          clusterOf(authorization.cluster)?.backends.access ?? {
             servers: [],
             caFile: "",
             serverName: undefined,

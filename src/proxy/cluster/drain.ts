@@ -1,7 +1,7 @@
 /**
  * A graceful stop. The order:
  *
- *     readiness fails ── readyDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
+ *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
  *                                                     └──▶ watches end one by one, between events, over half the time
  *                                                     └──▶ exec, port-forward, logs -f: until they end themselves
  *     all over, or timeout ──▶ what is left is cut
@@ -25,7 +25,7 @@ export type DrainParts = {
   readonly cut: () => void;
 };
 
-export type DrainTimes = { readonly readyDelayMs: number; readonly timeoutMs: number };
+export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
 
 /** How often it looks whether all is over. */
 const lookMs = 50;
@@ -34,7 +34,7 @@ const lookMs = 50;
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });
-  await pause(clock, times.readyDelayMs, hurry);
+  await pause(clock, times.shutdownDelayMs, hurry);
   parts.close();
   parts.goAway();
   const deadline = clock.now() + times.timeoutMs;

@@ -53,16 +53,16 @@ export type PathOptions = OriginRules & {
   readonly vouched?: readonly VouchedTrust[];
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
-  /** "always" unless said otherwise. */
-  readonly bookmarks?: "always" | "as-asked";
+  /** Default: true. */
+  readonly alwaysRequestBookmarks?: boolean;
   /**
    * How backends are compared (D13): by one watch of each resource at two of them, and by lists; "all" unless a test says
    * otherwise.
    */
   readonly compares?: "all" | "watches" | "nothing";
-  /** "observe" unless said otherwise. */
-  readonly timeTravelGuard?: GuardMode;
-  /** Which requests are told of when they are over; "off" unless said otherwise. */
+  /** Default: "Observe". */
+  readonly staleReadGuard?: GuardMode;
+  /** Which requests are told of when they are over; default: "None". */
   readonly accessLog?: AccessLogLevel;
   /** Who sees to it that not too much waits in this process. */
   readonly bufferLimiter: BufferLimiter;
@@ -98,7 +98,7 @@ export class Path {
   readonly pending: PendingQueue;
   readonly probers: Probers | undefined;
   readonly migrations: Migrations;
-  readonly bookmarks: "always" | "as-asked";
+  readonly alwaysRequestBookmarks: boolean;
   readonly handle: RequestHandler;
   readonly timeTravel: TimeTravel;
   readonly origins: Origins;
@@ -139,7 +139,7 @@ export class Path {
     this.pools = pools;
     this.pending = new PendingQueue(clock);
     this.hedges = this.#createHedges();
-    this.bookmarks = options.bookmarks ?? "always";
+    this.alwaysRequestBookmarks = options.alwaysRequestBookmarks ?? true;
     this.#slowStart = slowStart;
     this.migrations = new Migrations(this);
     this.refresher = new BookmarkRefresher(this);
@@ -152,11 +152,11 @@ export class Path {
     this.probers = options.probes && this.#createProbers(options.probes);
     this.origins = new Origins(options);
     this.originAsks = new OriginAsks(this);
-    const mode = options.timeTravelGuard ?? "observe";
+    const mode = options.staleReadGuard ?? "Observe";
     this.timeTravel = new TimeTravel({ clock, journal, origins: this.origins, mode });
     this.replays = new Loops(clock, journal);
     this.talk = new Talk(clock, journal);
-    this.exchanges.onEnd = accessLogger(options.accessLog ?? "off", journal);
+    this.exchanges.onEnd = accessLogger(options.accessLog ?? "None", journal);
     this.handle = createHandler(this);
   }
 
@@ -308,7 +308,12 @@ export class Path {
 function createBackends(options: PathOptions, clock: Clock, onAnswer: () => void): Backends {
   const { journal, probes, ping } = options;
   const rules = probes ? probed : unprobed;
-  const backends = new Backends([], { clock, journal, rules, deadAfterAllMs: ping.deadAfterAllMs });
+  const backends = new Backends([], {
+    clock,
+    journal,
+    rules,
+    deadAfterWhenAllSilentMs: ping.deadAfterWhenAllSilentMs,
+  });
   backends.onAnswer = onAnswer;
   return backends;
 }

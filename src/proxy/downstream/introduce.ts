@@ -10,8 +10,8 @@ import { peek, type Seen } from "../net/peek.ts";
 import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
 
 export type Introductions = {
-  /** off: nobody is introduced. accept: the trusted may be. require: they must be, and nobody else is let in. */
-  readonly mode: "off" | "accept" | "require";
+  /** Optional: trusted peers may send a header. Required: they must, and other peers are refused. */
+  readonly mode: "Disabled" | "Optional" | "Required";
   readonly trusted: Networks;
 };
 
@@ -24,13 +24,13 @@ export function introduce(
 ): void {
   const own = ownEnds(socket);
   const isTrusted = trusted.has(own.source.address);
-  if (mode === "off") return tell(own);
-  if (mode === "require" && !isTrusted) return tell(refused("PROXY header is not for this source to write"));
+  if (mode === "Disabled") return tell(own);
+  if (mode === "Required" && !isTrusted) return tell(refused("PROXY header is not for this source to write"));
   const look = (seen: Buffer): Seen<Ends | Failure> | undefined => {
     const header = readHeader(seen);
     if (header.state === "partial") return undefined;
     if (header.state === "absent") {
-      const isMissing = mode === "require";
+      const isMissing = mode === "Required";
       return { verdict: isMissing ? refused("PROXY header is missing") : own, taken: 0 };
     }
     if (!isTrusted)

@@ -39,11 +39,11 @@ export type ListenerOptions = {
   /** Undefined is plain text, for loopback only; or a passthrough. */
   readonly hosts: Hosts | undefined;
   /** The cluster behind what comes without TLS, and behind a passthrough without routes. */
-  readonly upstream: string;
+  readonly cluster: string;
   /** Undefined: requests are served here. */
   readonly routes: readonly Route[] | undefined;
   readonly introductions: Introductions;
-  readonly connectionsPerSource: number;
+  readonly maxConnectionsPerSource: number;
   readonly trustedForwarders: Networks;
   readonly keepalive: Keepalive;
 };
@@ -99,7 +99,7 @@ export class Listener {
     this.#port = options.port;
     this.#inherited = options.inherited;
     this.#parts = parts;
-    this.#sources = new Sources(options.connectionsPerSource);
+    this.#sources = new Sources(options.maxConnectionsPerSource);
     this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
       this.#accept(socket),
     );
@@ -239,7 +239,7 @@ export class Listener {
       return greet(
         socket,
         { ends, routes, listener: name },
-        (upstream) => this.#gateOf(upstream).passthrough,
+        (cluster) => this.#gateOf(cluster).passthrough,
         this.#parts,
       );
     detect(socket, this.#parts.clock, (spoken) => {
@@ -289,14 +289,14 @@ export class Listener {
       // Nobody's authority is looked at where all mean the same.
       ...(host && hosts?.hasSeveral === true && { mayAsk: hosts.judge(host) }),
     });
-    const gate = this.#gateOf(host?.upstream ?? this.#options.upstream);
+    const gate = this.#gateOf(host?.cluster ?? this.#options.cluster);
     if (alpn === "h2") this.#serveH2(socket, client, gate);
     else this.#serveH1(socket, client, gate);
   }
 
   /** A session is one cluster's from its first octet on: whoever asks it for another's host is told 421. */
-  #gateOf(upstream: string): Gate {
-    const gate = this.#parts.gates.get(upstream);
+  #gateOf(cluster: string): Gate {
+    const gate = this.#parts.gates.get(cluster);
     assert(gate !== undefined, "A listener was opened without the way into its cluster");
     return gate;
   }

@@ -29,7 +29,7 @@ export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** The way into a cluster, by its name: asked for as a listener is opened, and kept for as long as it has clients. */
-  readonly gateOf: (upstream: string) => Gate;
+  readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
 };
 
@@ -194,8 +194,8 @@ export class Listeners {
   }
 
   #gatesOf(config: ListenerConfig): ReadonlyMap<string, Gate> {
-    const { upstream, hosts, routes } = config;
-    const names = [upstream, ...hosts.map((host) => host.upstream), ...routes.map((route) => route.upstream)];
+    const { cluster, hosts, routes } = config;
+    const names = [cluster, ...hosts.map((host) => host.cluster), ...routes.map((route) => route.cluster)];
     return new Map(names.map((name) => [name, this.#parts.gateOf(name)]));
   }
 
@@ -213,12 +213,15 @@ export class Listeners {
         name,
         ...config.address,
         inherited: this.#inherited.take(name),
-        upstream: config.upstream,
+        cluster: config.cluster,
         hosts,
-        routes: config.mode === "passthrough" ? routesOf(config) : undefined,
-        introductions: { ...config.proxyProtocol, trusted: networksOf(config.proxyProtocol.trusted) },
-        connectionsPerSource: config.connectionsPerSource,
-        trustedForwarders: networksOf(config.trustedForwarders),
+        routes: config.mode === "Passthrough" ? routesOf(config) : undefined,
+        introductions: {
+          mode: config.proxyProtocol.mode,
+          trusted: networksOf(config.proxyProtocol.trustedCIDRs),
+        },
+        maxConnectionsPerSource: config.maxConnectionsPerSource,
+        trustedForwarders: networksOf(config.trustedForwarderCIDRs),
         keepalive: this.#keepalive,
       },
       { clock, journal, gates: this.#gatesOf(config), handshakes: this.#handshakes, intake },
@@ -231,8 +234,8 @@ export class Listeners {
 }
 
 /** Without any route every name is for all backends of its cluster. */
-function routesOf({ routes, upstream }: ListenerConfig): readonly Route[] {
-  return routes.length > 0 ? routes : [{ serverNames: [], upstream, backends: [] }];
+function routesOf({ routes, cluster }: ListenerConfig): readonly Route[] {
+  return routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
 }
 
 function isSame(one: ListenerConfig, other: ListenerConfig): boolean {

@@ -5,8 +5,8 @@
 
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import type { HeaderNames } from "../../config/cluster.ts";
 import type { IdentityPolicy } from "../../config/config.ts";
-import type { HeaderNames } from "../../config/upstream.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
@@ -76,15 +76,15 @@ const usualNames: HeaderNames = {
   user: ["x-remote-user"],
   uid: ["x-remote-uid"],
   group: ["x-remote-group"],
-  extraPrefix: ["x-remote-extra-"],
+  extraPrefixes: ["x-remote-extra-"],
 };
 
 /** Who has shown this certificate. */
 export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Identity {
-  const rules = policy.clientCerts === "reject" ? passAll : rulesUnder(policy);
+  const rules = policy.clientCerts === "Reject" ? passAll : rulesUnder(policy);
   const { strips } = rules;
   if (shown === undefined) return { kind: "none", strips };
-  const identity = policy.clientCerts === "reject" ? rejected : asked(shown, policy);
+  const identity = policy.clientCerts === "Reject" ? rejected : asked(shown, policy);
   return identity.kind === "vouched" ? { ...identity, ...rules } : { ...identity, strips };
 }
 
@@ -92,14 +92,15 @@ export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Id
 function asked(shown: Shown, policy: Asserting): Told {
   const { notAfter, problem } = shown;
   if (problem !== undefined) return refused("unauthenticated", `Bad client certificate: ${problem}`, true);
-  if (policy.clientCerts === "lend") return { kind: "vouched", user: "impersonator", ...lent, notAfter };
+  if (policy.clientCerts === "ActAsImpersonator")
+    return { kind: "vouched", user: "impersonator", ...lent, notAfter };
   return named(shown, policy);
 }
 
 /** Who the certificate says that it is of. */
 function named(
   { der, fingerprint, notAfter }: Shown,
-  policy: Exclude<Asserting, { readonly clientCerts: "lend" }>,
+  policy: Exclude<Asserting, { readonly clientCerts: "ActAsImpersonator" }>,
 ): Told {
   const subject = subjectOf(der);
   if (subject instanceof Failure) return refused("unauthenticated", subject.message, true);
@@ -108,14 +109,14 @@ function named(
   // The apiserver takes neither (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "")
     return refused("unauthenticated", "The certificate's uid is empty or not the only one", true);
-  if (policy.clientCerts === "impersonate" && commonName === anonymous)
+  if (policy.clientCerts === "Impersonate" && commonName === anonymous)
     return refused(
       "unauthenticated",
       `${anonymous} cannot be impersonated with a certificate's groups`,
       true,
     );
   const user = { name: commonName, uid: uids[0], groups: organizations, fingerprint };
-  const vouched = policy.clientCerts === "front-proxy" ? asserted(user, policy.names) : impersonated(user);
+  const vouched = policy.clientCerts === "FrontProxy" ? asserted(user, policy.names) : impersonated(user);
   if (vouched.fields.every(({ fault }) => fault === undefined))
     return { kind: "vouched", user: commonName, ...vouched, notAfter };
   return refused(
@@ -151,7 +152,7 @@ function refused(
 /** What is said of a client, but for what it may not say itself. */
 type Told = Omit<Unvouched, "strips"> | Omit<Refused, "strips"> | Omit<Vouched, "strips" | "drops">;
 
-type Asserting = Exclude<IdentityPolicy, { readonly clientCerts: "reject" }>;
+type Asserting = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
 /** Impersonated, it is in system:unauthenticated, whatever groups are named. */
 const anonymous = "system:anonymous";
@@ -171,7 +172,7 @@ function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames):
     names.user[0],
     names.uid[0],
     names.group[0],
-    names.extraPrefix[0],
+    names.extraPrefixes[0],
   ];
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
@@ -248,7 +249,7 @@ function rulesUnder(policy: Asserting): Rules {
 function identityRule(names: HeaderNames): FieldRule {
   const usual = "x-remote-";
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
-  const prefixes = [usual, ...names.extraPrefix.map((prefix) => plain(prefix))];
+  const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
   // A field knows by itself whether it has one of the usual names, so that most cost no look at theirs.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);

@@ -26,7 +26,7 @@ const mostChars = 160;
 export function retell(reason: Error, { told }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && told !== undefined)
-    reason.message = `its certificate is not signed by upstream.tls.caFile ${told.caFile}`;
+    reason.message = `its certificate is not signed by tls.caFile ${told.caFile}`;
   // Behind the semicolon Node gives advice on its own command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
@@ -40,8 +40,8 @@ export function wrongName(
   if (reason === undefined) return undefined;
   const names =
     subjectaltname.length > mostChars ? `${subjectaltname.slice(0, mostChars)}...` : subjectaltname;
-  const asked = told?.isNamed === true ? "upstream.tls.serverName" : "the host of its url";
-  const advice = told?.isNamed === false ? "; upstream.tls.serverName may ask for another name" : "";
+  const asked = told?.isNamed === true ? "tls.serverName" : "the host of its url";
+  const advice = told?.isNamed === false ? "; tls.serverName may ask for another name" : "";
   reason.message = `its certificate is not for "${serverName}" (${asked}), but for ${names || "no name"}${advice}`;
   return reason;
 }

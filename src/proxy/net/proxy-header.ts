@@ -2,7 +2,7 @@
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 import type { Ends } from "./proxy-protocol.ts";
 
-export type HeaderVersion = "v1" | "v2";
+export type HeaderVersion = "V1" | "V2";
 
 /** Version 2's signature, and its octets for a connection of our own (LOCAL) and for somebody's (PROXY). */
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
@@ -12,8 +12,8 @@ const tcp4 = 0x11;
 const tcp6 = 0x21;
 
 const ownHeaders = {
-  v1: Buffer.from("PROXY UNKNOWN\r\n"),
-  v2: Buffer.concat([signature, Buffer.from([local, 0, 0, 0])]),
+  V1: Buffer.from("PROXY UNKNOWN\r\n"),
+  V2: Buffer.concat([signature, Buffer.from([local, 0, 0, 0])]),
 };
 
 /** Names these ends; without them, or where they are no IP addresses, it says that the connection is our own. */
@@ -27,7 +27,7 @@ export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buf
 function headerOf(version: HeaderVersion, octets: readonly (readonly number[])[], ports: number[]): Buffer {
   const isV4 = octets.every(({ length }) => length === 4);
   const addresses = isV4 ? octets : octets.map(mapped);
-  if (version === "v1")
+  if (version === "V1")
     return Buffer.from(`PROXY TCP${isV4 ? 4 : 6} ${[...addresses.map(textOf), ...ports].join(" ")}\r\n`);
   const block = [...addresses.flat(), ...ports.flatMap(u16)];
   const fixed = [proxied, isV4 ? tcp4 : tcp6, ...u16(block.length)];

@@ -19,7 +19,7 @@ import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/client-key.ts";
 import { type Connection, type Floor, Floors } from "./floor.ts";
 
-export type GuardMode = "observe" | "enforce" | "off";
+export type GuardMode = "Observe" | "Enforce" | "Disabled";
 
 export type TimeTravelParts = {
   readonly clock: Clock;
@@ -94,14 +94,14 @@ export class TimeTravel {
   /** Undefined when its answer says nothing about what its client may see. */
   recall({ info, target, client, caller, fields }: Asking): Recall | undefined {
     const { mode } = this.#parts;
-    if (mode === "off" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
+    if (mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
       return undefined;
     const { name, namespace, pod } = caller.subject;
     const identity = `${name} ${namespace}/${pod}`;
     const floor = this.#floors.of(clientKey(client, fields), identity, resourceKey(info));
     const { connection } = client;
     floor.meet(connection);
-    const isDemanded = mode === "enforce" && floor.version !== "" && takesAnyState(info, target);
+    const isDemanded = mode === "Enforce" && floor.version !== "" && takesAnyState(info, target);
     if (isDemanded) this.counts.demanded += 1;
     return new Recall(this, { floor, connection }, target, isDemanded);
   }

@@ -31,10 +31,10 @@ const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 5
 const wanted: Readonly<
   Record<AccessLogLevel, ((exchange: Exchange, end: ExchangeEnd) => boolean) | undefined>
 > = {
-  off: undefined,
-  errors: isError,
-  longrunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
-  all: () => true,
+  None: undefined,
+  Errors: isError,
+  LongRunning: (exchange, end) => isLong(exchange) || isError(exchange, end),
+  All: () => true,
 };
 
 function entryOf(

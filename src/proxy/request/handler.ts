@@ -39,8 +39,8 @@ export type HandlerParts = ExchangeParts & {
   readonly timeTravel: TimeTravel;
   readonly origins: Origins;
   readonly talk: Talk;
-  /** "always": bookmarks are requested for clients that did not ask for them. */
-  readonly bookmarks: "always" | "as-asked";
+  /** Bookmarks are also requested for clients that did not ask for them. */
+  readonly alwaysRequestBookmarks: boolean;
 };
 
 /** `end`: no body follows the head. */
@@ -113,14 +113,14 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
 
 /** Undefined for anything else. */
 function watchAsked(
-  { clock, bookmarks, origins }: HandlerParts,
+  { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   asking: Asking,
   recall: Recall | undefined,
 ): WatchContext | undefined {
   if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
   const target = recall?.target ?? asking.target;
   const asked = watchContextOf(target, asking.info, clock.now(), { origin: origins.of(asking.info), recall });
-  return bookmarks === "always" ? withBookmarks(asked, asking.fields) : asked;
+  return alwaysRequestBookmarks ? withBookmarks(asked, asking.fields) : asked;
 }
 
 /** Backends whose cache of the resource stands still, or is known to begin behind the version that a watch has. */

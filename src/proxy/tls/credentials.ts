@@ -4,8 +4,8 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { ClusterConfig } from "../../config/config.ts";
-import type { FrontProxy, PairFiles } from "../../config/upstream.ts";
+import type { FrontProxy, PairFiles } from "../../config/cluster.ts";
+import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { VouchedTrust } from "../identity/identity.ts";
 import type { TrustClass } from "../identity/trust.ts";
@@ -31,7 +31,7 @@ type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertific
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 
 /** For whom a configuration can vouch. */
-export function vouchedIn({ upstream: { tls } }: ClusterConfig): readonly VouchedTrust[] {
+export function vouchedIn({ cluster: { tls } }: ConfigForCluster): readonly VouchedTrust[] {
   const { frontProxy, impersonator } = tls ?? {};
   return [
     ...(frontProxy === undefined ? [] : (["front-proxy"] as const)),
@@ -51,8 +51,8 @@ export class Credentials {
    * Another configuration's certificates, or why they are not taken: then nothing has changed. One that is configured no
    * more stays for those who travel under it still; its listeners let them go.
    */
-  async prepare(config: ClusterConfig): Promise<(() => undefined) | Failure> {
-    const { frontProxy, impersonator } = config.upstream.tls ?? {};
+  async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
+    const { frontProxy, impersonator } = config.cluster.tls ?? {};
     const outcomes = await Promise.all([
       this.#load("front-proxy", frontProxy),
       this.#load("impersonate", impersonator),

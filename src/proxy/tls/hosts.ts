@@ -18,7 +18,7 @@ export type Host = {
   /** Lower case; `*.` stands for one label. The default host has none. */
   readonly names: readonly string[];
   /** The cluster behind it, by its name. */
-  readonly upstream: string;
+  readonly cluster: string;
   readonly policy: IdentityPolicy;
   /** Hosts of which this is the same may be asked for over each other's sessions: the same clients mean the same there. */
   readonly realm: string;
@@ -48,7 +48,7 @@ export class Hosts {
 
   /** Loads them all; the Failure is the first one's, when none of them can be served. Undefined: plain text. */
   static async load(
-    { name, upstream, tls: own, hosts }: ListenerConfig,
+    { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
@@ -64,14 +64,14 @@ export class Hosts {
         if (isOtherCa) onOtherCa(called);
       };
       const prove = async (pair: ServingPair, was: ServingPair): Promise<Failure | undefined> =>
-        strangeTo(config.names, pair, was);
+        strangeTo(config.serverNames, pair, was);
       const loading = { ...config.tls, name: called, wholeOnly, clock, journal, onSwap, prove };
       const { certificate, failure } = await keepCertificate(loading);
       return { host: hostOf(config, called, certificate), certificate, failure };
     };
     const [first, ...others] = await Promise.all([
-      load({ names: [], upstream, tls: own }, name),
-      ...hosts.map((host) => load(host, `${name}/${host.names[0] ?? ""}`)),
+      load({ serverNames: [], cluster, tls: own }, name),
+      ...hosts.map((host) => load(host, `${name}/${host.serverNames[0] ?? ""}`)),
     ]);
     const all = new Hosts([first, ...others]);
     if ([first, ...others].some(({ failure }) => failure === undefined)) return all;
@@ -163,16 +163,16 @@ function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair
 }
 
 function hostOf(
-  { names, upstream, tls: config }: HostConfig,
+  { serverNames: names, cluster, tls: config }: HostConfig,
   name: string,
   certificate: ServingCertificate,
 ): Host {
   return {
     name,
     names,
-    upstream,
+    cluster,
     policy: config.identity,
-    realm: JSON.stringify([upstream, config.clientCaFile, config.identity]),
+    realm: JSON.stringify([cluster, config.clientCaFile, config.identity]),
     context: () => (certificate.isGood() ? certificate.context() : undefined),
   };
 }

@@ -35,7 +35,7 @@ const unrecognizedName = alert(112);
 export function greet(
   down: Socket,
   caller: Caller & { readonly routes: readonly Route[] },
-  passingOf: (upstream: string) => Passing,
+  passingOf: (cluster: string) => Passing,
   parts: Parts,
 ): void {
   peek(down, parts.clock, greetingIn, ({ hello, octets }) => {
@@ -48,7 +48,7 @@ export function greet(
     if (hello.state === "partial") return;
     const route = routeFor(caller.routes, hello.serverName);
     if (route === undefined) return bad("No route for this server name", unrecognizedName);
-    passingOf(route.upstream).pass(down, { hello, octets }, caller, route);
+    passingOf(route.cluster).pass(down, { hello, octets }, caller, route);
   });
 }
 

@@ -5,7 +5,7 @@ export type Route = {
   /** In lower case; "*.example.com" is any one label before that. None: every other name, and no name at all. */
   readonly serverNames: readonly string[];
   /** The cluster, by its name. */
-  readonly upstream: string;
+  readonly cluster: string;
   /** Of that cluster, by their own names in it; none: all that there are. */
   readonly backends: readonly string[];
 };

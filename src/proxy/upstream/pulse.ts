@@ -31,8 +31,11 @@ export type Pulsed = {
   forgive(ms: number): void;
 };
 
-/** `deadAfterAllMs`: how long silence is borne while no backend at all answers (D14). */
-export type PulseTimes = PingTimes & { readonly intervalMs: number; readonly deadAfterAllMs: number };
+/** `deadAfterWhenAllSilentMs`: how long silence is borne while no backend at all answers (D14). */
+export type PulseTimes = PingTimes & {
+  readonly intervalMs: number;
+  readonly deadAfterWhenAllSilentMs: number;
+};
 
 export type PulseParts<Connection extends Pulsed> = {
   readonly clock: Clock;
@@ -210,7 +213,7 @@ export class Pulse<Connection extends Pulsed> {
   readonly #deadAfterMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
-    if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);
+    if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
     // Without probes the first sign that it answers again may be the kernel's next retransmission on this upstream connection.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#patienceMs(silentSince);

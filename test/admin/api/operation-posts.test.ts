@@ -11,10 +11,10 @@ async function posted(
   path: PlayedPath,
   at: string,
   body: Record<string, unknown> = {},
-  mode: "on" | "off" = "on",
+  isReadOnly = false,
 ): Promise<string> {
   const operations = new Operations({ journal: path.journal, paths: () => [path], reload: undefined });
-  const post = operationPosts(operations, mode)(at);
+  const post = operationPosts(operations, isReadOnly)(at);
   if (post === undefined) return "no such path";
   const { status, text } = await post({ by: "alice at 127.0.0.1", body });
   return `${status} ${text.trimEnd()}`;
@@ -47,11 +47,11 @@ test("a watch is moved by its audit id", async () => {
   assert.match(await posted(path, `/api/v1/watches/${id}/move`), /^200 .*1 of 1/);
 });
 
-test("where operations are off all four are refused, and told with who asked", async () => {
+test("where the API is read-only all four are refused, and told with who asked", async () => {
   const path = new PlayedPath(["a", "b"]);
   const paths = ["backends/a/drain", "backends/a/undrain", "watches/x/move", "reload"];
   for (const at of paths)
-    assert.match(await posted(path, `/api/v1/${at}`, {}, "off"), /^403 .*admin\.operations: off/, at);
+    assert.match(await posted(path, `/api/v1/${at}`, {}, true), /^403 .*admin\.readOnly: true/, at);
   const told = path.entries.filter(({ kind }) => kind === "operation.refused");
   assert.equal(
     told.map((entry) => entry.kind === "operation.refused" && `${entry.operation} by ${entry.by}`),

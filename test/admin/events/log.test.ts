@@ -33,7 +33,7 @@ function start(change: Partial<LogOptions> = {}): Written {
       return true;
     },
   };
-  const log = new Log(journal, { out, clock, format: "json", accessLog: "errors", ...change });
+  const log = new Log(journal, { out, clock, format: "JSON", accessLog: "Errors", ...change });
   return { journal, log, lines, clock, out };
 }
 
@@ -60,9 +60,9 @@ test("a passthrough connection has one line, when it is over and the operator wa
       journal.write({ kind: "passthrough.ended", ...ended, reason });
       return lines.length;
     });
-  assert.equal(told("off"), [0, 0, 0]);
-  assert.equal(told("errors"), [0, 0, 1]);
-  assert.equal(told("all"), [1, 1, 1]);
+  assert.equal(told("None"), [0, 0, 0]);
+  assert.equal(told("Errors"), [0, 0, 1]);
+  assert.equal(told("All"), [1, 1, 1]);
   const { journal, lines } = start();
   journal.write({
     kind: "passthrough.refused",
@@ -75,7 +75,7 @@ test("a passthrough connection has one line, when it is over and the operator wa
 });
 
 test("text is for people: quoted only where it must be", () => {
-  const { journal, lines } = start({ format: "text" });
+  const { journal, lines } = start({ format: "Text" });
   journal.write({ kind: "config.refused", file: "a.yaml", problems: ["a.yaml:1:1 unknown field", "b"] });
   journal.write({ kind: "drain.ended", cut: 0 });
   assert.equal(lines, [
@@ -86,12 +86,12 @@ test("text is for people: quoted only where it must be", () => {
 
 test("nothing a client sends can make a second line, or move a terminal's cursor (A53)", () => {
   const hostile = 'a\r\n{"msg":"fake"}\x1b[2J\u2028\u202e\x9b\x7f"\\caf\xe9 \ud800';
-  for (const format of ["json", "text"] as const) {
+  for (const format of ["JSON", "Text"] as const) {
     const { journal, lines } = start({ format });
     journal.write(failed(hostile, hostile));
     assert.is(lines.length, 1);
     assert.match(lines[0] ?? "", /^[\x20-\x7e]+\n$/);
-    if (format === "json") assert.is(JSON.parse(lines[0] ?? "").auditId, hostile);
+    if (format === "JSON") assert.is(JSON.parse(lines[0] ?? "").auditId, hostile);
   }
 });
 
@@ -126,7 +126,7 @@ test("prose about bearer tokens is no credential", () => {
 });
 
 test("without an access log failed exchanges are not written, all else is", () => {
-  const { journal, lines } = start({ accessLog: "off" });
+  const { journal, lines } = start({ accessLog: "None" });
   journal.write(failed("x"));
   journal.write({ kind: "drain.started" });
   assert.is(lines.length, 1);
@@ -177,7 +177,7 @@ const child = `
   import { wallClock } from "./src/base/clock.ts";
   import { Journal } from "./src/events/journal.ts";
   const journal = new Journal(wallClock);
-  const log = new Log(journal, { out: process.stdout, clock: wallClock, format: "json", accessLog: "errors" });
+  const log = new Log(journal, { out: process.stdout, clock: wallClock, format: "JSON", accessLog: "Errors" });
   const entry = { kind: "request.failed", code: "overload", origin: "proxy", message: "x".repeat(250), auditId: "y".repeat(250) };
   let turns = 0;
   const timer = setInterval(() => {

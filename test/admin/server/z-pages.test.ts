@@ -51,7 +51,7 @@ test("configz is the configuration that holds, with its defaults, and can be use
   const again = parseConfig(text, "/etc/watchkeeper/a.yaml");
   assert.not.ok(isProblems(again));
   assert.match(text, '"suspectAfter":"500ms"');
-  assert.match(text, '"operations":"on"');
+  assert.match(text, '"readOnly":false');
 });
 
 test("version says which one, on what", () => {

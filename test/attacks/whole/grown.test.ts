@@ -11,7 +11,7 @@ import { RawH2 } from "../../support/raw-h2.ts";
 const test = suite("attacks/whole/grown");
 
 const scene = sceneOf(test, () => ({
-  listeners: '  - {name: trusting, address: "127.0.0.1:0", trustedForwarders: [127.0.0.0/8]}',
+  listeners: '  - {name: trusting, address: "127.0.0.1:0", trustedForwarderCIDRs: [127.0.0.0/8]}',
 }));
 
 const whole = (path: string, ...fields: Fields): Frame[] =>

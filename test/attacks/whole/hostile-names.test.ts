@@ -47,7 +47,7 @@ const clients: RawH2[] = [];
 
 test.before(async () => {
   target = await Target.start();
-  proxy = await startProxy({ backends: 0, targets: [target], extra: "logging: {accessLog: all}\n" });
+  proxy = await startProxy({ backends: 0, targets: [target], extra: "logging: {accessLog: All}\n" });
 });
 test.after(async () => {
   for (const client of clients) client.destroy();
@@ -126,12 +126,12 @@ async function bundled(): Promise<string> {
 }
 
 /** As the log has them; the clock goes on, so that none is left out for its pace. */
-function logged(entries: readonly Entry[], format: "json" | "text"): string[] {
+function logged(entries: readonly Entry[], format: "JSON" | "Text"): string[] {
   const lines: string[] = [];
   const clock = manualClock();
   const journal = new Journal(clock);
   const out = { write: (text: string) => void lines.push(text), on() {}, writableLength: 0 };
-  const log = new Log(journal, { out, clock, format, accessLog: "all" });
+  const log = new Log(journal, { out, clock, format, accessLog: "All" });
   for (const entry of entries) {
     clock.advance(10);
     journal.write(entry);
@@ -193,8 +193,8 @@ test("of ten thousand hostile names none spoils a line, none makes a series too 
   const streamed = await events.stop();
 
   const series = seriesIn(metrics);
-  const lines = logged(proxy.entries, "json");
-  const texts = logged(proxy.entries, "text");
+  const lines = logged(proxy.entries, "JSON");
+  const texts = logged(proxy.entries, "Text");
   console.log(`figure: ${answered} answered, ${reset} broken off: ${series} series, ${lines.length} lines`);
   assert.ok(series <= 2000, `${series} series`);
   assert.is(over(), answered, "one line each");

@@ -45,9 +45,9 @@ const scene = sceneOf(test, () => ({
     "blue.key": blue.key,
   },
   listenerTls: "clientCAFile: clients.crt",
-  listener: `identity: {clientCerts: front-proxy}, hosts: [{names: [blue.test], tls: {certFile: blue.crt,
-    keyFile: blue.key, clientCAFile: others.crt}, identity: {clientCerts: front-proxy}}]`,
-  listeners: `  - {name: speaks, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key, clientCAFile: clients.crt}, identity: {clientCerts: impersonate}}
+  listener: `identity: {clientCerts: FrontProxy}, hosts: [{serverNames: [blue.test], tls: {certFile: blue.crt,
+    keyFile: blue.key, clientCAFile: others.crt}, identity: {clientCerts: FrontProxy}}]`,
+  listeners: `  - {name: speaks, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key, clientCAFile: clients.crt}, identity: {clientCerts: Impersonate}}
   - {name: plain, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key}}`,
   upstreamTls: `frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key, reloadInterval: 100ms, usernameHeaders: [X-Remote-User, X-My-User]},
     impersonator: {certFile: impersonator.crt, keyFile: impersonator.key}`,

@@ -88,8 +88,8 @@ test("A53: an audit id of a megabyte with line feeds and escapes is one short li
   const clock = manualClock();
   const journal = new Journal(clock);
   const out = { write: (text: string) => void lines.push(text), on() {}, writableLength: 0 };
-  for (const format of ["json", "text"] as const) {
-    const log = new Log(journal, { out, clock, format, accessLog: "all" });
+  for (const format of ["JSON", "Text"] as const) {
+    const log = new Log(journal, { out, clock, format, accessLog: "All" });
     const auditId = `${evil}\r\n${"x".repeat(1 << 20)}`;
     journal.write({
       kind: "request.failed",

@@ -26,8 +26,8 @@ const scene = sceneOf(test, () => ({
     "blue.key": blue.key,
   },
   listenerTls: "clientCAFile: clients.crt, reloadInterval: 100ms",
-  listener: `identity: {clientCerts: front-proxy}, hosts: [{names: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key,
-    clientCAFile: clients.crt, reloadInterval: 100ms}, identity: {clientCerts: front-proxy}}]`,
+  listener: `identity: {clientCerts: FrontProxy}, hosts: [{serverNames: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key,
+    clientCAFile: clients.crt, reloadInterval: 100ms}, identity: {clientCerts: FrontProxy}}]`,
   upstreamTls: "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key, reloadInterval: 100ms}",
 }));
 
@@ -154,10 +154,10 @@ test("A58: keys of Object's own, tags, anchors and merges in the configuration a
     '"__proto__": {toString: 1}',
     "constructor: {prototype: {polluted: true}}",
     "? __proto__\n: {x: 1}",
-    "logging: {__proto__: {format: json}}",
+    "logging: {__proto__: {format: JSON}}",
     "logging: {constructor: 1}",
     "health: {ping: {__proto__: {interval: 1s}}}",
-    "<<: {logging: {format: text}}",
+    "<<: {logging: {format: Text}}",
     "x: !!js/function 'function () { process.exit(1) }'",
     "x: &a [*a]",
     `x: ${"[".repeat(500)}${"]".repeat(500)}`,
@@ -171,7 +171,7 @@ test("A58: keys of Object's own, tags, anchors and merges in the configuration a
 });
 
 test("the honest twin of A57, A58: a configuration with another access log and another name is taken", async () => {
-  assert.is(await judged((text) => `${text}\nlogging: {accessLog: all}\n`), 200);
+  assert.is(await judged((text) => `${text}\nlogging: {accessLog: All}\n`), 200);
   assert.is(await judged((text) => text.replace("metadata: {name: test}", "metadata: {name: other}")), 200);
   await servesAlice();
 });

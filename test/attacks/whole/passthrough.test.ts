@@ -10,13 +10,13 @@ import { within } from "../../support/within.ts";
 
 const test = suite("attacks/whole/passthrough");
 
-const listeners = `  - {name: through, address: "127.0.0.1:0", mode: passthrough}
-  - {name: few, address: "127.0.0.1:0", mode: passthrough, connectionsPerSource: 20}
+const listeners = `  - {name: through, address: "127.0.0.1:0", mode: Passthrough}
+  - {name: few, address: "127.0.0.1:0", mode: Passthrough, maxConnectionsPerSource: 20}
   - name: balanced
     address: "127.0.0.1:0"
-    mode: passthrough
-    connectionsPerSource: 20
-    proxyProtocol: {mode: require, trusted: [127.0.0.1/32]}`;
+    mode: Passthrough
+    maxConnectionsPerSource: 20
+    proxyProtocol: {mode: Required, trustedCIDRs: [127.0.0.1/32]}`;
 
 let scene: Scene;
 let peers: RawPeer[] = [];

@@ -19,7 +19,7 @@ import type { RawH2 } from "../../support/raw-h2.ts";
 
 const test = suite("attacks/whole/remembered");
 
-const scene = sceneOf(test, () => ({ extra: "logging: {accessLog: all}\n" }));
+const scene = sceneOf(test, () => ({ extra: "logging: {accessLog: All}\n" }));
 
 /** Of no other text, and 60,000 octets long. */
 const long = (word: string): string => word.padEnd(60_000, `${word}-`);

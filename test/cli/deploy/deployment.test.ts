@@ -32,7 +32,7 @@ test("its configuration is a good one, and waits no longer than its pods live on
   const config = parseConfig(deploymentConfig(), "watchkeeper.yaml");
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(deploymentText(wishes)) ?? [];
-  assert.ok(config.drain.readyDelayMs + config.drain.timeoutMs < Number(seconds) * 1_000);
+  assert.ok(config.drain.shutdownDelayMs + config.drain.timeoutMs < Number(seconds) * 1_000);
 });
 
 test("another namespace, image and number are everywhere", () => {

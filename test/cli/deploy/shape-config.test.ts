@@ -17,13 +17,13 @@ const least = {
 test("all that can be wished for makes a good configuration, and so does the least", () => {
   const serving = { certFile: "tls.crt", keyFile: "tls.key", clientCAFile: "clients.crt" };
   const frontProxy = { certFile: "fp.crt", keyFile: "fp.key" };
-  const all = { ...least, serving, frontProxy, upstream: ["discovery: {from: dns, name: cp.example}"] };
+  const all = { ...least, serving, frontProxy, cluster: ["discovery: {type: DNS, hostname: cp.example}"] };
   for (const wishes of [least, { ...least, serving: { certFile: "a", keyFile: "b" } }, all]) {
     const text = shapeConfig(wishes);
     assert.match(text, /^# What it is\.\n/);
     const config = parseConfig(text, "a.yaml");
     if (isProblems(config)) throw new Error(`${JSON.stringify(config)}\n${text}`);
-    assert.is(config.upstreams[0].backends.length, 1);
+    assert.is(config.clusters[0].backends.length, 1);
   }
 });
 

@@ -16,25 +16,25 @@ function configFor(shape: Partial<Shape> = {}): Config {
 test("it is a configuration like any other: TLS on loopback, the service until apiservers are found", () => {
   const {
     listeners,
-    upstreams: [upstream],
+    clusters: [cluster],
   } = configFor();
   assert.equal(listeners[0]?.address, { host: "127.0.0.1", port: 7443 });
   assert.is(listeners[0]?.tls?.certFile, stateFiles(usual.state).cert);
-  assert.equal([upstream.backends.length, upstream.discovery?.from], [0, "endpointslice"]);
-  assert.is(upstream.discovery?.fallback?.url, "https://10.96.0.1:443");
-  assert.is(upstream.tls?.caFile, "/var/run/secrets/watchkeeper/ca.crt");
+  assert.equal([cluster.backends.length, cluster.discovery?.type], [0, "EndpointSlice"]);
+  assert.is(cluster.discovery?.fallback?.url, "https://10.96.0.1:443");
+  assert.is(cluster.tls?.caFile, "/var/run/secrets/watchkeeper/ca.crt");
 });
 
 test("an IPv6 service is put into brackets", () => {
-  const { fallback } = configFor({ service: { host: "fd00::1", port: "443" } }).upstreams[0].discovery ?? {};
+  const { fallback } = configFor({ service: { host: "fd00::1", port: "443" } }).clusters[0].discovery ?? {};
   assert.equal([fallback?.host, fallback?.port], ["fd00::1", 443]);
 });
 
 test("a path with odd characters stays one value", () => {
   const {
-    upstreams: [upstream],
+    clusters: [cluster],
   } = configFor({ direct: '/a "b": {c' });
-  assert.is(upstream.tls?.caFile, '/a "b": {c/ca.crt');
+  assert.is(cluster.tls?.caFile, '/a "b": {c/ca.crt');
 });
 
 test.run();

@@ -114,7 +114,7 @@ test("a backend of another authority, or with another name, is a Failure", async
   assert.match(problemOf(await ask(port, { ca: other.certificate })), /unable to verify|self-signed/);
   assert.is(
     problemOf(await ask(port, { ca: other.certificate, caFile: "/etc/ca.crt" })),
-    "its certificate is not signed by upstream.tls.caFile /etc/ca.crt",
+    "its certificate is not signed by tls.caFile /etc/ca.crt",
   );
   assert.match(
     problemOf(await ask(port, { serverName: "example.com" })),

@@ -21,19 +21,20 @@ test("of several clusters each pair has its cluster's name before its own, and a
 });
 
 test("of one cluster they have none; the API's comes last, and a client CA belongs to whom it is for", () => {
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners:
   - name: kube
     address: "127.0.0.1:0"
     tls: {certFile: a.crt, keyFile: a.key}
     hosts:
-      - names: [b.example.com]
+      - serverNames: [b.example.com]
         tls: {certFile: b.crt, keyFile: b.key, clientCAFile: b-ca.crt}
-        identity: {clientCerts: impersonate}
-upstream:
-  backends: [{name: cp-1, url: "https://10.0.0.11"}]
-  tls: {caFile: ca.crt, impersonator: {certFile: c.crt, keyFile: c.key}}
+        identity: {clientCerts: Impersonate}
+clusters:
+  - name: default
+    backends: [{name: cp-1, url: "https://10.0.0.11"}]
+    tls: {caFile: ca.crt, impersonator: {certFile: c.crt, keyFile: c.key}}
 admin: {tls: {certFile: d.crt, keyFile: d.key}}
 `;
   const config = parseConfig(text, "wk.yaml");

@@ -26,10 +26,10 @@ test.after(async ({ proxy }) => {
   await proxy.stop();
 });
 
-const good = `apiVersion: watchkeeper.dev/v1alpha1
+const good = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners: [{name: local, address: "127.0.0.1:0"}]
-upstream: {backends: [{name: a, url: "http://127.0.0.1:1"}]}
+clusters: [{name: default, backends: [{name: a, url: "http://127.0.0.1:1"}]}]
 `;
 
 /** Reloads of a proxy that says what is given to it. */

@@ -27,7 +27,7 @@ test("the endpoints of a cluster and the first listener's address are taken over
   const groups = groupsOfEnvoy(text, "envoy.yaml");
   if (groups instanceof Failure) throw new Error(groups.message);
   const [group] = groups;
-  assert.equal([group?.name, group?.address], ["kube", "[::]:8443"]);
+  assert.equal([group?.name, group?.address], ["kube", ":8443"]);
   assert.equal(group?.backends, [
     { name: "10-0-0-11", url: "https://10.0.0.11:6443" },
     { name: "cp-2-example", url: "https://cp-2.example:6443" },

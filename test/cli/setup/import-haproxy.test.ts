@@ -39,7 +39,7 @@ test("servers, their frontend's address and the CA are taken over", () => {
   ]);
   assert.equal(
     [group?.name, group?.address, group?.caFile],
-    ["apiserverbackend", "[::]:8443", "/etc/ssl/ca.pem"],
+    ["apiserverbackend", ":8443", "/etc/ssl/ca.pem"],
   );
 });
 
@@ -62,7 +62,7 @@ test("what is no server, and what is no haproxy.cfg, is refused with its line", 
   for (const [text, word] of [
     ["backend b\n  server a 10.0.0.1\n", /haproxy\.cfg:2: server "a" has the address "10\.0\.0\.1"/],
     ["backend b\n  server a :6443\n", /haproxy\.cfg:2/],
-    ["backend b\n  server-template a 3 x:6443\n", /haproxy\.cfg:2: "server-template" .* dns/],
+    ["backend b\n  server-template a 3 x:6443\n", /haproxy\.cfg:2: "server-template" .* DNS/],
     ["apiVersion: v1\n", /haproxy\.cfg:1: "apiVersion:" stands before any section/],
   ] as const) {
     const found = groupsOfHaproxy(text, "haproxy.cfg");

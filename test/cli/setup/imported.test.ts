@@ -33,8 +33,8 @@ test("what is printed is a good configuration, whatever the names are", () => {
   const config = parseConfig(text, "x.cfg");
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   assert.equal(
-    [config.listeners[0]?.mode, config.upstreams[0].backends[0]?.name],
-    ["passthrough", "cp-1-old"],
+    [config.listeners[0]?.mode, config.clusters[0].backends[0]?.name],
+    ["Passthrough", "cp-1-old"],
   );
 });
 

@@ -31,37 +31,37 @@ function configFor(more: Partial<Wanted>): Config {
 test("it is a valid configuration for loopback, with the context's server behind it", () => {
   const {
     listeners,
-    upstreams: [upstream],
+    clusters: [cluster],
   } = configFor({});
   assert.equal(listeners[0]?.address, { host: "127.0.0.1", port: 7443 });
   assert.equal(
-    upstream.backends.map(({ url }) => url),
+    cluster.backends.map(({ url }) => url),
     ["https://a.test:6443"],
   );
-  assert.equal([upstream.tls?.serverName, listeners[0]?.tls?.identity.clientCerts], ["a.test", "reject"]);
+  assert.equal([cluster.tls?.serverName, listeners[0]?.tls?.identity.clientCerts], ["a.test", "Reject"]);
 });
 
 test("a user's certificate is lent to whoever shows ours, from the file it is in", () => {
   const {
     listeners,
-    upstreams: [upstream],
+    clusters: [cluster],
   } = configFor({ pair });
-  assert.is(listeners[0]?.tls?.identity.clientCerts, "lend");
+  assert.is(listeners[0]?.tls?.identity.clientCerts, "ActAsImpersonator");
   assert.is(listeners[0]?.tls?.clientCaFile, join(files.directory, "ca.crt"));
-  assert.equal(upstream.tls?.impersonator?.keyFile, "/k");
-  assert.is(readFileSync(upstream.tls?.impersonator?.certFile ?? "", "utf8"), "C");
+  assert.equal(cluster.tls?.impersonator?.keyFile, "/k");
+  assert.is(readFileSync(cluster.tls?.impersonator?.certFile ?? "", "utf8"), "C");
 });
 
 test("asked to look for apiservers it does so as the user, and keeps the server as a fallback", () => {
   const {
-    upstreams: [upstream],
+    clusters: [cluster],
   } = configFor({ discovers: true });
-  const { discovery, backends } = upstream;
+  const { discovery, backends } = cluster;
   assert.equal([backends.length, discovery?.fallback?.url], [0, "https://a.test:6443"]);
-  assert.is(upstream.tls?.serverName, "a.test");
+  assert.is(cluster.tls?.serverName, "a.test");
   const unnamed = configFor({ discovers: true, access: { ...access, serverName: undefined } });
-  assert.is(unnamed.upstreams[0].tls?.serverName, "kubernetes.default.svc");
-  const asked = discovery?.from === "endpointslice" ? (discovery.kubeconfigFile ?? "") : "";
+  assert.is(unnamed.clusters[0].tls?.serverName, "kubernetes.default.svc");
+  const asked = discovery?.type === "EndpointSlice" ? (discovery.kubeconfigFile ?? "") : "";
   assert.match(readFileSync(asked, "utf8"), "https://a.test:6443/p");
 });
 

@@ -15,7 +15,7 @@ test("the configuration that it writes is a good one", () => {
   const config = loadConfig(files.writeConfig(embeddedAt([6443, 6444]), 8443));
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   assert.equal(
-    config.upstreams[0].backends.map(({ name, port }) => [name, port]),
+    config.clusters[0].backends.map(({ name, port }) => [name, port]),
     [
       ["apiserver-1", 6443],
       ["apiserver-2", 6444],

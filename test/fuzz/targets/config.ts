@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/base/address.ts";
 import { limits } from "../../../src/base/limits.ts";
-import { type Config, clusterConfigs, parseConfig } from "../../../src/config/config.ts";
+import { type Config, configsByCluster, parseConfig } from "../../../src/config/config.ts";
 import { isProblems, lineOf } from "../../../src/config/problem.ts";
 import { checkAddresses } from "../addresses.ts";
 import type { Target } from "../target.ts";
@@ -20,9 +20,10 @@ export const config: Target = {
     "yaml-document",
     "config-schema",
     "config-rules",
-    "config-clusters",
-    "config-upstream",
-    "config-upstream-rules",
+    "config-references",
+    "config-cluster",
+    "config-cluster-rules",
+    "config-v1alpha1",
     "config-passthrough",
     "problem",
     "duration",
@@ -35,7 +36,7 @@ export const config: Target = {
     sample("discovery"),
     sample("clusters"),
     ...configSeeds,
-    'listeners: [{name: a, address: "[::1]:0"}]\nupstream: {backends: [{name: b, url: "https://a"}]}\n',
+    'listeners: [{name: a, address: "[::1]:0"}]\nclusters: [{name: c, backends: [{name: b, url: "https://a"}]}]\n',
     "a: &a [*a, *a]\n<<: *a\n? [x]\n: !!binary AAAA\n--- \nb\n",
   ],
   words: [
@@ -61,7 +62,7 @@ export const config: Target = {
     "---\n",
     "%YAML 1.1\n",
     "listeners:\n",
-    "upstream:\n",
+    "clusters:\n",
     "backends:\n",
     "url: https://",
     "address: ",
@@ -75,13 +76,13 @@ export const config: Target = {
     ".inf",
     "169.254.169.254",
     "http://u:p@h",
-    "mode: passthrough",
-    "identity: {clientCerts: front-proxy}",
-    "discovery: {from: dns}",
-    "upstreams:\n",
+    "mode: Passthrough",
+    "identity: {clientCerts: FrontProxy}",
+    "discovery: {type: DNS}",
+    "watchkeeper.dev/v1alpha1",
     "hosts: [",
     "routes: [",
-    "names: [",
+    "upstream: ",
     "serverNames: [",
     "tls: {",
     "certFile: c, keyFile: k",
@@ -89,16 +90,16 @@ export const config: Target = {
     "frontProxy: {",
     "impersonator: {",
     "fallback: {name: b, url: ",
-    "proxyProtocol: {mode: require, trusted: [",
-    "trustedForwarders: [",
+    "proxyProtocol: {mode: Required, trustedCIDRs: [",
+    "trustedForwarderCIDRs: [",
     "10.0.0.0/8",
     "fd00::/8",
-    "upstream: ",
+    "cluster: ",
     "health: {ping: {",
     "interval: ",
     "suspectAfter: ",
     "deadAfter: ",
-    "lanes: {warm: 0}",
+    "connectionPool: {minIdleConnections: 0}",
     "drain: {timeout: ",
     "admin: {metricsAddress: ",
     "logging: {accessLog: ",
@@ -122,10 +123,10 @@ export const config: Target = {
 
 function checkConfig(read: Config): void {
   if (read.listeners.length === 0) throw new Error("nobody listens, and no problem is told");
-  if (clusterConfigs(read).length !== read.upstreams.length) throw new Error("a cluster is left out");
-  for (const { trustedForwarders, proxyProtocol, address } of read.listeners) {
+  if (configsByCluster(read).length !== read.clusters.length) throw new Error("a cluster is left out");
+  for (const { trustedForwarderCIDRs, proxyProtocol, address } of read.listeners) {
     // A zone is told in the family's own way, and belongs to no network.
-    networksOf([...trustedForwarders, ...proxyProtocol.trusted]).has(withoutMapping(address.host));
+    networksOf([...trustedForwarderCIDRs, ...proxyProtocol.trustedCIDRs]).has(withoutMapping(address.host));
     if (!isBoundAt({ address: address.host, port: address.port }, address) && address.host !== "localhost")
       throw new Error(`${textOf(address)} is not where it is`);
   }

@@ -73,7 +73,7 @@ export const proxy: Target = {
     checkAddresses(input.toString("latin1").split(/\s+/));
     const header = readHeader(input);
     if (header.state !== "whole") return;
-    for (const version of ["v1", "v2"] as const) {
+    for (const version of ["V1", "V2"] as const) {
       const written = readHeader(writeHeader(version, header.ends));
       const ends = written.state === "whole" ? written.ends : written.state;
       same(`read, written as ${version} and read`, ends, header.ends);

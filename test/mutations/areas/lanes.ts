@@ -149,7 +149,7 @@ export const connections: readonly Defect[] = [
     "upstream connections die while no backend answers",
     {
       file: "proxy/upstream/pulse.ts",
-      find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterAllMs);",
+      find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);",
       replace: "if (!isAlone) return deadAfterMs;",
     },
     ["flows/all-silent", "all silent for 5000 ms"],

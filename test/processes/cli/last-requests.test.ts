@@ -57,13 +57,13 @@ async function start(drainTimeout: string): Promise<Stopping> {
   const backendPort = (backend.address() as AddressInfo).port;
   writeFileSync(
     file,
-    `apiVersion: watchkeeper.dev/v1alpha1
+    `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: test}
 listeners: [{name: local, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key}}]
-upstream: {backends: [{name: a, url: "https://localhost:${backendPort}"}], tls: {caFile: ca.crt}}
+clusters: [{name: default, backends: [{name: a, url: "https://localhost:${backendPort}"}], tls: {caFile: ca.crt}}]
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 0s, timeout: ${drainTimeout}}
+drain: {shutdownDelay: 0s, timeout: ${drainTimeout}}
 `,
   );
   const child = spawn(process.execPath, ["bin/watchkeeper.js", "run", "--config", file]);

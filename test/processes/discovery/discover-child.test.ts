@@ -40,7 +40,7 @@ async function kubeconfig(server: string, token = "good"): Promise<string> {
 /** What the child says to one question, as names or as its complaint. */
 async function told(question: Partial<Question>): Promise<string> {
   const source = new ChildSource(() => ({
-    from: "endpointslice",
+    from: "EndpointSlice",
     kubeconfigFile: "absent",
     servers: [],
     caFile,
@@ -57,7 +57,7 @@ test("the kubeconfig's server is asked for slices or for leases", async () => {
   const { url, asked } = await startApiserver();
   const kubeconfigFile = await kubeconfig(url);
   assert.is(await told({ kubeconfigFile }), "10.0.0.1:6443");
-  assert.is(await told({ kubeconfigFile, from: "leases" }), "10.0.0.2:6443");
+  assert.is(await told({ kubeconfigFile, from: "Lease" }), "10.0.0.2:6443");
   assert.match(
     asked[0] ?? "",
     "/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name",

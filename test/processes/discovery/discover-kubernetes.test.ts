@@ -22,7 +22,7 @@ function played(name: string, code: string): ChildSource {
   const file = join(directory, `${name}.mjs`);
   writeFileSync(file, `process.on("disconnect", () => process.exit());\n${code}`);
   const question = {
-    from: "leases",
+    from: "Lease",
     kubeconfigFile: "k",
     servers: [],
     caFile: "ca",
@@ -78,7 +78,7 @@ test("a child that hangs is ended when it is given up", async () => {
 
 test("a child that is not there is a failed look", async () => {
   const source = new ChildSource(
-    () => ({ from: "leases", kubeconfigFile: "k", servers: [], caFile: "ca", serverName: undefined }),
+    () => ({ from: "Lease", kubeconfigFile: "k", servers: [], caFile: "ca", serverName: undefined }),
     join(directory, "absent.mjs"),
   );
   sources.push(source);

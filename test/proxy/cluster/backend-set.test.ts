@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { type ClusterConfig, type Config, parseConfig } from "../../../src/config/config.ts";
+import { type Config, type ConfigForCluster, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { BackendSet } from "../../../src/proxy/cluster/backend-set.ts";
@@ -22,25 +22,25 @@ test.after.each(async ({ proxy }) => {
   await proxy.stop();
 });
 
-/** The proxy's own configuration with other lines under `upstream`. */
-function configOf(proxy: TestProxy, upstream: string): ClusterConfig {
-  const config = wholeOf(proxy, upstream);
-  return { ...config, upstream: config.upstreams[0] };
+/** The proxy's own configuration with other lines of its cluster. */
+function configOf(proxy: TestProxy, lines: string): ConfigForCluster {
+  const config = wholeOf(proxy, lines);
+  return { ...config, cluster: config.clusters[0] };
 }
 
-function wholeOf({ directory, port, plainPort }: TestProxy, upstream: string): Config {
+function wholeOf({ directory, port, plainPort }: TestProxy, lines: string): Config {
   const file = join(directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8")
     .replace("127.0.0.1:0", `127.0.0.1:${port}`)
     .replace("127.0.0.1:0", `127.0.0.1:${plainPort}`)
-    .replace(/ {2}backends:\n(?: {4}-.*\n)+/, `  ${upstream}\n`);
+    .replace(/ {4}backends:\n(?: {6}-.*\n)+/, `    ${lines}\n`);
   const config = parseConfig(text, file);
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   return config;
 }
 
 /** A set on a clock that stands still: what is not read at the start is not read at all. */
-function setOf(config: ClusterConfig, ready: readonly string[] = [], prefix = "") {
+function setOf(config: ConfigForCluster, ready: readonly string[] = [], prefix = "") {
   const told: (readonly string[])[] = [];
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -70,7 +70,7 @@ test("those listed are there at once, those found come with the answer", async (
   ]);
   const config = configOf(
     proxy,
-    "backends: [{name: a, url: 'https://10.0.0.1:6443'}]\n  discovery: {from: file, file: list.yaml}",
+    "backends: [{name: a, url: 'https://10.0.0.1:6443'}]\n    discovery: {type: File, file: list.yaml}",
   );
   const { set, told } = setOf(config);
   set.start();
@@ -86,7 +86,7 @@ test("a fallback serves until somebody else does, and again when nobody does", a
   list(proxy, [["b", "https://10.0.0.2:6443"]]);
   const config = configOf(
     proxy,
-    "discovery: {from: file, file: list.yaml, fallback: {name: service, url: 'https://10.96.0.1'}}",
+    "discovery: {type: File, file: list.yaml, fallback: {name: service, url: 'https://10.96.0.1'}}",
   );
   const ready = ["service"];
   const { set, told, clock } = setOf(config, ready);
@@ -108,7 +108,7 @@ test("a fallback serves until somebody else does, and again when nobody does", a
 });
 
 test("the certificate of what DNS found carries the name, not the address", async ({ proxy }) => {
-  const { set, told } = setOf(configOf(proxy, "discovery: {from: dns, name: localhost, port: 6443}"));
+  const { set, told } = setOf(configOf(proxy, "discovery: {type: DNS, hostname: localhost, port: 6443}"));
   set.start();
   for (let turns = 0; told.length < 2 && turns < 1000; turns += 1) await turn();
   assert.ok(told[1]?.includes("127.0.0.1:6443"));
@@ -126,7 +126,7 @@ test("our own listener is no backend, whoever says so", async ({ proxy }) => {
     ["loop", `https://127.0.0.1:${proxy.plainPort}`],
     ["other", `https://10.9.9.9:${proxy.port}`],
   ]);
-  const config = configOf(proxy, "discovery: {from: file, file: list.yaml}");
+  const config = configOf(proxy, "discovery: {type: File, file: list.yaml}");
   const [first, ...others] = config.listeners;
   const listeners = [
     { ...first, address: { host: "0.0.0.0", port: proxy.port } },
@@ -147,10 +147,10 @@ test("our own listener is no backend, whoever says so", async ({ proxy }) => {
 
 test("another source keeps what the last one found until it answers itself", async ({ proxy }) => {
   list(proxy, [["b", "https://10.0.0.2:6443"]]);
-  const { set, told } = setOf(configOf(proxy, "discovery: {from: file, file: list.yaml}"));
+  const { set, told } = setOf(configOf(proxy, "discovery: {type: File, file: list.yaml}"));
   set.start();
   await turn();
-  const take = await set.prepare(configOf(proxy, "discovery: {from: file, file: absent.yaml}"));
+  const take = await set.prepare(configOf(proxy, "discovery: {type: File, file: absent.yaml}"));
   assert.not.instance(take, Failure);
   if (take instanceof Failure) return;
   take();
@@ -176,7 +176,7 @@ test("a backend that is found serves, and one that is gone does not, while the o
   const [a, b] = proxy.backends;
   if (a === undefined || b === undefined) throw new Error("Two backends were asked for");
   list(proxy, [["b", `https://localhost:${b.port}`]]);
-  assert.equal(await proxy.running.reload(wholeOf(proxy, "discovery: {from: file, file: list.yaml}")), []);
+  assert.equal(await proxy.running.reload(wholeOf(proxy, "discovery: {type: File, file: list.yaml}")), []);
   // Until the file is read, what was listed stays; then a, which is neither listed nor found, leaves.
   await within(
     3000,
@@ -197,7 +197,7 @@ test("a backend that is found serves, and one that is gone does not, while the o
   );
   assert.is(closed.length, 0);
   const changes = proxy.entries.filter((entry) => entry.kind === "discovery.changed");
-  assert.equal(changes.at(-1), { kind: "discovery.changed", from: "file", added: ["a"], removed: [] });
+  assert.equal(changes.at(-1), { kind: "discovery.changed", from: "File", added: ["a"], removed: [] });
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
@@ -221,7 +221,7 @@ test("an authority that is missing refuses the whole configuration", ({ proxy })
     isReady: () => false,
     answers: () => false,
   };
-  const outcome = BackendSet.of({ ...config, upstream: { ...config.upstream, tls } }, parts);
+  const outcome = BackendSet.of({ ...config, cluster: { ...config.cluster, tls } }, parts);
   assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
 });
 

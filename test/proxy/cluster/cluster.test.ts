@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { type ClusterConfig, parseConfig } from "../../../src/config/config.ts";
+import { type ConfigForCluster, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { Cluster } from "../../../src/proxy/cluster/cluster.ts";
@@ -25,22 +25,22 @@ test.after.each(() => {
   for (const step of undo.splice(0).toReversed()) step();
 });
 
-async function configOf(judge: JudgingBackend): Promise<ClusterConfig> {
+async function configOf(judge: JudgingBackend): Promise<ConfigForCluster> {
   const { authority, serving } = await testPki();
   const directory = mkdtempSync(join(tmpdir(), "cluster-"));
   undo.push(() => rmSync(directory, { recursive: true }));
   const files = { "tls.crt": serving.certificate, "tls.key": serving.key, "ca.crt": authority.certificate };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners: [{name: kube, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key}}]
-upstream: {backends: [{name: a, url: "https://localhost:${judge.port}"}], tls: {caFile: ca.crt}}`;
+clusters: [{name: default, backends: [{name: a, url: "https://localhost:${judge.port}"}], tls: {caFile: ca.crt}}]`;
   const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
   if (isProblems(config)) throw new Error(JSON.stringify(config));
-  return { ...config, upstream: config.upstreams[0] };
+  return { ...config, cluster: config.clusters[0] };
 }
 
-type Led = { readonly cluster: Cluster; readonly config: ClusterConfig; ask(): Promise<string> };
+type Led = { readonly cluster: Cluster; readonly config: ConfigForCluster; ask(): Promise<string> };
 
 /** One cluster, with a listener that leads into it. */
 async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
@@ -62,7 +62,7 @@ async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
       gateOf: () => cluster.gate,
       intake: new Intake({ clock: wallClock, most: 100, isShort: () => false }),
     },
-    config.health.keepalive,
+    config.health.tcpKeepalive,
   );
   undo.push(() => {
     cluster.stop();
@@ -103,9 +103,9 @@ test("another configuration's backends count when they are taken, and a bad one 
   const [judge, other] = [await judged("one"), await judged("other")];
   const { cluster, config, ask } = await lead(judge);
   const elsewhere = { name: "b", url: "", host: "localhost", port: other.port, isEncrypted: true };
-  const next = { ...config, upstream: { ...config.upstream, backends: [elsewhere] } };
-  const tls = config.upstream.tls && { ...config.upstream.tls, caFile: "/absent.crt" };
-  const refused = await cluster.prepare({ ...next, upstream: { ...next.upstream, tls } });
+  const next = { ...config, cluster: { ...config.cluster, backends: [elsewhere] } };
+  const tls = config.cluster.tls && { ...config.cluster.tls, caFile: "/absent.crt" };
+  const refused = await cluster.prepare({ ...next, cluster: { ...next.cluster, tls } });
   assert.match(refused instanceof Failure ? refused.message : "", "absent.crt");
   assert.ok(cluster.isReady("a"));
   const take = await cluster.prepare(next);
@@ -128,13 +128,13 @@ test("it knows until when its certificates hold, and how many tunnels are open",
 
 test("without its authorities there is none", async () => {
   const config = await configOf(await judged("one"));
-  const tls = config.upstream.tls && { ...config.upstream.tls, caFile: "/absent.crt" };
+  const tls = config.cluster.tls && { ...config.cluster.tls, caFile: "/absent.crt" };
   const parts = {
     journal: new Journal(wallClock),
     bufferLimiter: new BufferLimiter(wallClock, 1 << 30),
     label: "",
   };
-  const outcome = Cluster.of({ ...config, upstream: { ...config.upstream, tls } }, parts);
+  const outcome = Cluster.of({ ...config, cluster: { ...config.cluster, tls } }, parts);
   assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
 });
 

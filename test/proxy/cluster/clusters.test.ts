@@ -90,7 +90,7 @@ test("each has its own authorities, credentials and policy for clients' certific
   const vouching = {
     tls: ", frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key}",
     hostTls: ", clientCAFile: clients.crt",
-    host: ", identity: {clientCerts: front-proxy}",
+    host: ", identity: {clientCerts: FrontProxy}",
   };
   scene = await startClusters([told("eu", eu), told("us", us, vouching)], { files });
   await scene.readyAt("us/b0");
@@ -122,7 +122,7 @@ test("what one finds is its own, and what it looks for is told as its own", asyn
   const list = (name: string, judge: JudgingBackend): string =>
     `[{name: ${name}, url: "https://localhost:${judge.port}"}]`;
   scene = await startClusters(
-    [told("eu", eu), { name: "us", ports: [], more: ", discovery: {from: file, file: list.yaml}" }],
+    [told("eu", eu), { name: "us", ports: [], more: ", discovery: {type: File, file: list.yaml}" }],
     { files: { "list.yaml": list("b9", us) } },
   );
   await scene.readyAt("us/b9");
@@ -138,7 +138,7 @@ test("what one finds is its own, and what it looks for is told as its own", asyn
   const found = scene.entries.find(({ kind }) => kind === "discovery.changed");
   assert.equal(found, {
     kind: "discovery.changed",
-    from: "file",
+    from: "File",
     added: ["us/b9"],
     removed: [],
     cluster: "us",
@@ -210,9 +210,10 @@ test("a reload brings a cluster, changes one and takes one away, and the others'
   await scene.readyAt("ap/b0");
   assert.is(await scene.ask("ap", { headers: bearer }), "200 bearer t");
   const moved = await judged("moved");
-  assert.equal(await scene.reload([...all, told("ap", moved, { more: ", lanes: {warm: 2}" })]), [
-    "upstreams.ap.lanes",
-  ]);
+  assert.equal(
+    await scene.reload([...all, told("ap", moved, { more: ", connectionPool: {minIdleConnections: 2}" })]),
+    ["clusters.ap.connectionPool"],
+  );
   ap.stop();
   await eventually("the other backend", async () => {
     await scene.ask("ap", { headers: bearer });
@@ -252,7 +253,7 @@ test("a reload that fails anywhere changes no cluster", async () => {
   const ap = await judged("ap");
   const bad = told("ap", ap, { tls: ", frontProxy: {certFile: absent.crt, keyFile: absent.key}" });
   const outcome = await scene.reload([...all, bad]);
-  assert.match(outcome instanceof Failure ? outcome.message : "", /^upstream ap: .*absent\.crt/);
+  assert.match(outcome instanceof Failure ? outcome.message : "", /^cluster ap: .*absent\.crt/);
   assert.is(await scene.ask("us", { headers: bearer }), "200 bearer t");
   assert.equal([us.seen.length, ap.seen.length], [1, 0]);
   assert.not.ok(scene.entries.some(({ kind }) => kind === "cluster.added"));
@@ -260,8 +261,8 @@ test("a reload that fails anywhere changes no cluster", async () => {
 
 test("a passthrough gives each connection to the cluster of its route, and to none of another's backends", async () => {
   const routes =
-    "{serverNames: [eu.test], upstream: eu}, {serverNames: [us.test], upstream: us, backends: [b0]}";
-  const listeners = `  - {name: nodes, address: "127.0.0.1:0", mode: passthrough, routes: [${routes}]}`;
+    "{serverNames: [eu.test], cluster: eu}, {serverNames: [us.test], cluster: us, backends: [b0]}";
+  const listeners = `  - {name: nodes, address: "127.0.0.1:0", mode: Passthrough, routes: [${routes}]}`;
   const { eu, us } = await two({ listeners });
   const port = Number(scene.running.addresses.get("nodes")?.split(":").at(-1));
   for (const servername of ["us.test", "eu.test", "us.test"]) {

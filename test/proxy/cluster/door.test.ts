@@ -19,7 +19,7 @@ const place = { host: "127.0.0.1", port: 0 };
 const open: AdminConfig = {
   address: place,
   metricsAddress: place,
-  operations: "on",
+  readOnly: false,
   authorization: undefined,
   tls: undefined,
 };
@@ -51,7 +51,7 @@ test("its certificate is listed once it is good, and a bad one is told and waite
 });
 
 test("a cluster that a reload has taken away is asked no more", async () => {
-  const authorization = { upstream: "eu", kubeconfigFile: undefined, audiences: ["watchkeeper"] };
+  const authorization = { cluster: "eu", kubeconfigFile: undefined, audiences: ["watchkeeper"] };
   const asked: string[] = [];
   const clusterOf = (name: string): undefined => void asked.push(name);
   const door = await doorOf({ ...open, authorization }, { journal: new Journal(wallClock), clusterOf });

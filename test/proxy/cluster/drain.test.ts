@@ -7,7 +7,7 @@ import { within } from "../../support/within.ts";
 
 const test = suite("proxy/drain");
 
-const times = { readyDelayMs: 100, timeoutMs: 1000 };
+const times = { shutdownDelayMs: 100, timeoutMs: 1000 };
 
 function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
   return {
@@ -80,7 +80,7 @@ test("watches end evenly over half the time, those that come late included (F17)
   const watches = openWatches(path, client, 40);
   const done = drain(
     parts(path, client, []),
-    { readyDelayMs: 0, timeoutMs: 4000 },
+    { shutdownDelayMs: 0, timeoutMs: 4000 },
     new AbortController().signal,
   );
   const endedCounts: number[] = [];
@@ -99,7 +99,7 @@ test("a watch without an event is not ended before its client takes that well (D
   const path = new PlayedPath(["a"]);
   const client = path.client();
   const [watch] = openWatches(path, client, 1, true);
-  const slow = { readyDelayMs: 0, timeoutMs: 4000 };
+  const slow = { shutdownDelayMs: 0, timeoutMs: 4000 };
   const done = drain(parts(path, client, []), slow, new AbortController().signal);
   await pass(path, 1050);
   assert.is(watch?.isEnded, false);

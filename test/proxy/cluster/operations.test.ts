@@ -110,8 +110,11 @@ test("the configuration is read again, or its problems are told; without a file 
   const reloaded = async (problems: readonly string[], waiting: readonly string[] = []): Promise<string> =>
     refusal(await operationsOf(path, () => Promise.resolve({ problems, waiting })).reload(alice));
   assert.is(await reloaded([]), "done: The configuration was read and taken");
-  const late = await reloaded([], ["admin", "upstream.lanes"]);
-  assert.is(late, "done: The configuration was read and taken; admin, upstream.lanes from the next start on");
+  const late = await reloaded([], ["admin", "clusters.default.connectionPool"]);
+  assert.is(
+    late,
+    "done: The configuration was read and taken; admin, clusters.default.connectionPool from the next start on",
+  );
   assert.is(await reloaded(["a.yaml:3:1 is wrong", "and more"]), "a.yaml:3:1 is wrong; and more");
   assert.match(refusal(await operationsOf(path).reload(alice)), "no configuration file");
 });

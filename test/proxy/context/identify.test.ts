@@ -67,7 +67,7 @@ test("what came by plain text on loopback goes on as https", () => {
   assert.equal(identified([[":scheme", "http"]])[0], ":scheme: https");
 });
 
-const frontProxy = { clientCerts: "front-proxy", names: usualNames } as const;
+const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 const alice = await shownBy({ name: "alice", groups: ["devs"] });
 const aliceSaid = identityOf(alice, frontProxy);
 
@@ -104,7 +104,7 @@ const claiming: [string, string][] = [
 ];
 
 test("where certificates mean nobody the same fields pass as they came", () => {
-  for (const identity of [undefined, identityOf(undefined, { clientCerts: "reject" })])
+  for (const identity of [undefined, identityOf(undefined, { clientCerts: "Reject" })])
     assert.equal(
       identified(claiming, identity && { identity }).slice(0, 4),
       claiming.map(([name, value]) => `${name}: ${value}`),
@@ -113,7 +113,11 @@ test("where certificates mean nobody the same fields pass as they came", () => {
 
 test("where certificates mean somebody nobody says who he is by such a field, whatever he has shown (A39)", () => {
   const strange = { ...alice, problem: "self-signed certificate" };
-  for (const policy of [frontProxy, { clientCerts: "impersonate" }, { clientCerts: "lend" }] as const)
+  for (const policy of [
+    frontProxy,
+    { clientCerts: "Impersonate" },
+    { clientCerts: "ActAsImpersonator" },
+  ] as const)
     for (const one of [
       { identity: identityOf(undefined, policy) },
       { identity: identityOf(strange, policy) },
@@ -126,7 +130,7 @@ test("where certificates mean somebody nobody says who he is by such a field, wh
 });
 
 test("where we impersonate, nobody asks to be a third", () => {
-  const identity = identityOf(alice, { clientCerts: "impersonate" });
+  const identity = identityOf(alice, { clientCerts: "Impersonate" });
   assert.equal(identified([["impersonate-user", "bob"]], { identity }), ["client-certificate"]);
   assert.equal(identified([["impersonate_user", "bob"]], { identity }), ["client-certificate"]);
   assert.ok(identified([], { identity }).includes("impersonate-user: alice"));
@@ -153,7 +157,7 @@ test("an expired or unproven certificate leaves the bearer to count, and is told
 });
 
 test("a client certificate is refused by name where it means nobody", () => {
-  const identity = identityOf(alice, { clientCerts: "reject" });
+  const identity = identityOf(alice, { clientCerts: "Reject" });
   assert.equal(identified([["authorization", "Bearer x"]], { identity }), ["client-certificate"]);
 });
 

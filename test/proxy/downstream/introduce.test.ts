@@ -10,7 +10,7 @@ import { within } from "../../support/within.ts";
 
 const test = suite("proxy/introduce");
 
-type Mode = "off" | "accept" | "require";
+type Mode = "Disabled" | "Optional" | "Required";
 const balancer = "127.0.0.0/8";
 const elsewhere = "10.0.0.0/8";
 
@@ -39,32 +39,32 @@ const header = "PROXY TCP4 203.0.113.7 192.0.2.1 1234 6443\r\n";
 const notTheirs = "PROXY header is not for this source to write";
 
 test("where nobody is introduced nothing is looked for", async () => {
-  assert.is(await met("off", balancer, "hello"), "own, then hello");
-  assert.is(await met("off", balancer, header), `own, then ${header}`);
+  assert.is(await met("Disabled", balancer, "hello"), "own, then hello");
+  assert.is(await met("Disabled", balancer, header), `own, then ${header}`);
 });
 
 test("a trusted balancer's client is the one it names", async () => {
-  for (const mode of ["accept", "require"] as const) {
+  for (const mode of ["Optional", "Required"] as const) {
     assert.is(await met(mode, balancer, `${header}hello`), "203.0.113.7:1234 to 6443, then hello");
     assert.is(await met(mode, balancer, "PROXY UNKNOWN\r\nhello"), "own, then hello");
   }
 });
 
 test("a header is missing only where one must be", async () => {
-  assert.is(await met("accept", balancer, "hello"), "own, then hello");
-  assert.is(await met("require", balancer, "hello"), "PROXY header is missing");
+  assert.is(await met("Optional", balancer, "hello"), "own, then hello");
+  assert.is(await met("Required", balancer, "hello"), "PROXY header is missing");
 });
 
 test("nobody else introduces anybody", async () => {
-  assert.is(await met("accept", elsewhere, `${header}hello`), notTheirs);
-  assert.is(await met("accept", elsewhere, "PROXY nonsense\r\n"), notTheirs);
-  assert.is(await met("accept", elsewhere, "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c0123456789ab"), notTheirs);
-  assert.is(await met("accept", elsewhere, "hello"), "own, then hello");
-  for (const said of [header, "hello"]) assert.is(await met("require", elsewhere, said), notTheirs);
+  assert.is(await met("Optional", elsewhere, `${header}hello`), notTheirs);
+  assert.is(await met("Optional", elsewhere, "PROXY nonsense\r\n"), notTheirs);
+  assert.is(await met("Optional", elsewhere, "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c0123456789ab"), notTheirs);
+  assert.is(await met("Optional", elsewhere, "hello"), "own, then hello");
+  for (const said of [header, "hello"]) assert.is(await met("Required", elsewhere, said), notTheirs);
 });
 
 test("a malformed header is refused, and told why", async () => {
-  assert.match(await met("accept", balancer, "PROXY TCP4 x\r\n"), "PROXY header is malformed: its line");
+  assert.match(await met("Optional", balancer, "PROXY TCP4 x\r\n"), "PROXY header is malformed: its line");
 });
 
 test.run();

@@ -97,11 +97,11 @@ test("a client that vanishes in the middle of anything leaves nothing behind", a
 const balanced = `  - name: balanced
     address: "127.0.0.1:0"
     tls: {certFile: tls.crt, keyFile: tls.key}
-    proxyProtocol: {mode: require, trusted: [127.0.0.0/8]}
-    connectionsPerSource: 2
+    proxyProtocol: {mode: Required, trustedCIDRs: [127.0.0.0/8]}
+    maxConnectionsPerSource: 2
   - name: wrong
     address: "127.0.0.1:0"
-    proxyProtocol: {mode: require, trusted: [10.0.0.0/8]}`;
+    proxyProtocol: {mode: Required, trustedCIDRs: [10.0.0.0/8]}`;
 
 test("a balancer's client is known by its own address, and an address has its number of connections", async () => {
   const proxy = await startProxy({ listeners: balanced });

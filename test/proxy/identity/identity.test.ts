@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import type { HeaderNames } from "../../../src/config/cluster.ts";
 import type { IdentityPolicy } from "../../../src/config/config.ts";
-import type { HeaderNames } from "../../../src/config/upstream.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import {
   type Identity,
@@ -15,7 +15,7 @@ import { shownBy, usualNames } from "../../support/certificate.ts";
 
 const test = suite("proxy/identity");
 
-const frontProxy = { clientCerts: "front-proxy", names: usualNames } as const;
+const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 
 function said(identity: Identity): string[] {
   if (identity.kind === "none") return ["nobody"];
@@ -41,7 +41,7 @@ test("a certificate becomes X-Remote-*, one field for each group, commas and all
 });
 
 test("or Impersonate-*, where our own credential may", () => {
-  assert.equal(said(identityOf(alice, { clientCerts: "impersonate" })), [
+  assert.equal(said(identityOf(alice, { clientCerts: "Impersonate" })), [
     "impersonate-user: alice",
     "impersonate-group: devs",
     "impersonate-group: a, b",
@@ -51,7 +51,7 @@ test("or Impersonate-*, where our own credential may", () => {
 
 test("who is impersonated has the groups of the certificate and no other, also by a service account's name", async () => {
   const shown = async (name: string, groups: readonly string[] = []): Promise<string[]> =>
-    said(identityOf(await shownBy({ name, groups }), { clientCerts: "impersonate" }));
+    said(identityOf(await shownBy({ name, groups }), { clientCerts: "Impersonate" }));
   const account = "system:serviceaccount:kube-system:admin";
   // Left out, the apiserver would add system:serviceaccounts and system:serviceaccounts:kube-system.
   assert.equal(await shown(account), [
@@ -69,14 +69,14 @@ test("who is impersonated has the groups of the certificate and no other, also b
 });
 
 test("or nothing at all, where our own credential is lent: nothing else counts, and the apiserver judges the rest", () => {
-  const identity = identityOf(alice, { clientCerts: "lend" });
+  const identity = identityOf(alice, { clientCerts: "ActAsImpersonator" });
   assert.equal(said(identity), []);
   assert.equal(dropped(identity, ["authorization", "x-remote-user", "X_Remote_Group", "impersonate-user"]), [
     "authorization",
     "x-remote-user",
   ]);
   assert.ok(identity.kind === "vouched" && !identity.isPresumptuous(new Field("impersonate-user", "x")));
-  const strange = identityOf({ ...alice, problem: "unable to verify" }, { clientCerts: "lend" });
+  const strange = identityOf({ ...alice, problem: "unable to verify" }, { clientCerts: "ActAsImpersonator" });
   assert.equal(said(strange), ["unauthenticated", "true"]);
 });
 
@@ -85,9 +85,9 @@ test("under the names that the apiserver was told, the first of each", () => {
     user: ["x-user", "x-other-user"],
     uid: ["x-uid"],
     group: ["x-group"],
-    extraPrefix: ["x-more-"],
+    extraPrefixes: ["x-more-"],
   };
-  const identity = identityOf(alice, { clientCerts: "front-proxy", names });
+  const identity = identityOf(alice, { clientCerts: "FrontProxy", names });
   assert.equal(said(identity).slice(0, 2), ["x-user: alice", "x-group: devs"]);
   const sent = [
     "x-user",
@@ -113,7 +113,7 @@ test("what could pass for an identity is dropped in any spelling, and nothing el
     ...Array.from("!#$%&'*+-.^_`|~", (mark) => `x${mark}remote${mark}user`),
   ];
   const honest = ["x-remote", "x-remotes", "accept", "x-forwarded-for", "user-agent", "remote-user"];
-  for (const policy of [frontProxy, { clientCerts: "impersonate" }] as const satisfies IdentityPolicy[])
+  for (const policy of [frontProxy, { clientCerts: "Impersonate" }] as const satisfies IdentityPolicy[])
     assert.equal(dropped(identityOf(alice, policy), [...forged, ...honest, "authorization"]), [
       ...forged,
       "authorization",
@@ -127,7 +127,7 @@ test("who asks to be somebody else is judged by the apiserver, or by nobody", ()
     if (identity.kind !== "vouched") return -1;
     return names.filter((name) => identity.isPresumptuous(new Field(name, "x"))).length;
   };
-  assert.equal([count(frontProxy), count({ clientCerts: "impersonate" })], [0, 3]);
+  assert.equal([count(frontProxy), count({ clientCerts: "Impersonate" })], [0, 3]);
 });
 
 test("a certificate that does not hold leaves the bearer to count; one without a name is none", async () => {
@@ -135,7 +135,7 @@ test("a certificate that does not hold leaves the bearer to count; one without a
   assert.equal(said(identityOf({ ...alice, problem }, frontProxy)), ["unauthenticated", "true"]);
   assert.equal(said(identityOf(await shownBy({ name: "" }), frontProxy)), ["nobody"]);
   assert.equal(said(identityOf(undefined, frontProxy)), ["nobody"]);
-  assert.equal(said(identityOf(alice, { clientCerts: "reject" })), ["client-certificate", "false"]);
+  assert.equal(said(identityOf(alice, { clientCerts: "Reject" })), ["client-certificate", "false"]);
 });
 
 test("a name that no header field can carry is refused, never mended", async () => {
@@ -155,7 +155,7 @@ test("who has a certificate is sent away while it still holds; who came later th
   assert.is(leavesAt(identity, early - 1), early);
   assert.is(leavesAt(identity, early), notAfter);
   assert.is(leavesAt(nobody, 0), Number.POSITIVE_INFINITY);
-  assert.is(leavesAt(identityOf(alice, { clientCerts: "reject" }), 0), Number.POSITIVE_INFINITY);
+  assert.is(leavesAt(identityOf(alice, { clientCerts: "Reject" }), 0), Number.POSITIVE_INFINITY);
 });
 
 test.run();

@@ -208,7 +208,7 @@ test("where a backend asks for a PROXY header each connection begins with one, b
     host: "127.0.0.1",
     port,
     tls: { ca, serverName: "localhost" },
-    proxyProtocol: "v1",
+    proxyProtocol: "V1",
   } as const;
   const said = (socket: Socket): Promise<string> =>
     within(
@@ -243,7 +243,7 @@ test("a backend that cannot be reached says so the same way with a PROXY header"
     host: "127.0.0.1",
     port: 1,
     tls: { ca: undefined, serverName: "localhost" },
-    proxyProtocol: "v2",
+    proxyProtocol: "V2",
   } as const;
   for (const one of [address, { ...address, tls: undefined }]) {
     const socket = openSocket(one, "h2");

@@ -22,7 +22,7 @@ test("a certificate of another authority names the file that does not have it, a
   const message =
     "unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca";
   const trusted = { serverName: "x", told };
-  const expected = "its certificate is not signed by upstream.tls.caFile /etc/ca.crt";
+  const expected = "its certificate is not signed by tls.caFile /etc/ca.crt";
   assert.is(retold("UNABLE_TO_VERIFY_LEAF_SIGNATURE", message, trusted), expected);
   assert.is(retold("SELF_SIGNED_CERT_IN_CHAIN", message, trusted), expected);
   assert.is(
@@ -46,11 +46,11 @@ test("a certificate for another name names the key by which it was asked for, an
   assert.is(wrongName(undefined, { serverName: "a.example" }, certificate), undefined);
   assert.is(
     wrong("b.example", true),
-    'its certificate is not for "b.example" (upstream.tls.serverName), but for DNS:a.example, IP Address:10.0.0.1',
+    'its certificate is not for "b.example" (tls.serverName), but for DNS:a.example, IP Address:10.0.0.1',
   );
   assert.match(
     wrong("10.0.0.2", false) ?? "",
-    /not for "10\.0\.0\.2" \(the host of its url\), but for .*; upstream\.tls\.serverName may ask for another name$/,
+    /not for "10\.0\.0\.2" \(the host of its url\), but for .*; tls\.serverName may ask for another name$/,
   );
   const reason = wrongName(mismatch(), { serverName: "b.example", told }, certificate);
   assert.is(metOf(reason), "untrusted");

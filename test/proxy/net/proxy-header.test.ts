@@ -12,14 +12,14 @@ const ends = (source: string, sourcePort: number, destination: string, port: num
 });
 
 test("version 1 is a line", () => {
-  const written = writeHeader("v1", ends("203.0.113.7", 1, "10.0.0.1", 65_535)).toString();
+  const written = writeHeader("V1", ends("203.0.113.7", 1, "10.0.0.1", 65_535)).toString();
   assert.is(written, "PROXY TCP4 203.0.113.7 10.0.0.1 1 65535\r\n");
-  const mixed = writeHeader("v1", ends("2001:db8::7", 1, "10.0.0.1", 2)).toString();
+  const mixed = writeHeader("V1", ends("2001:db8::7", 1, "10.0.0.1", 2)).toString();
   assert.is(mixed, "PROXY TCP6 2001:db8:0:0:0:0:0:7 0:0:0:0:0:ffff:a00:1 1 2\r\n");
 });
 
 test("version 2 is octets", () => {
-  const written = writeHeader("v2", ends("203.0.113.7", 1, "10.0.0.1", 65_535)).toString("hex");
+  const written = writeHeader("V2", ends("203.0.113.7", 1, "10.0.0.1", 65_535)).toString("hex");
   assert.is(written, "0d0a0d0a000d0a515549540a2111000ccb0071070a0000010001ffff");
 });
 
@@ -30,7 +30,7 @@ test("what is written is read again, whatever the ends are", () => {
   fc.assert(
     fc.property(
       fc.tuple(address, port, address, port),
-      fc.constantFrom<HeaderVersion>("v1", "v2"),
+      fc.constantFrom<HeaderVersion>("V1", "V2"),
       ([from, fromPort, to, toPort], version) => {
         const written = writeHeader(version, ends(from, fromPort, to, toPort));
         const again = readHeader(written);
@@ -39,10 +39,10 @@ test("what is written is read again, whatever the ends are", () => {
         assert.is(again.length, written.length);
         assert.equal([again.ends.source.port, again.ends.destination.port], [fromPort, toPort]);
         // By their octets, since one address has many texts.
-        const v2 = writeHeader("v2", ends(from, fromPort, to, toPort));
+        const v2 = writeHeader("V2", ends(from, fromPort, to, toPort));
         const isMixed = from.includes(":") !== to.includes(":");
         if (!isMixed && !from.includes(".") && !to.includes("."))
-          assert.equal(writeHeader("v2", again.ends), v2);
+          assert.equal(writeHeader("V2", again.ends), v2);
       },
     ),
   );
@@ -50,8 +50,8 @@ test("what is written is read again, whatever the ends are", () => {
 
 test("without ends it says that the connection is our own", () => {
   for (const none of [undefined, ends("", 0, "10.0.0.1", 1)]) {
-    assert.is(writeHeader("v1", none).toString(), "PROXY UNKNOWN\r\n");
-    assert.is(writeHeader("v2", none).toString("hex"), "0d0a0d0a000d0a515549540a20000000");
+    assert.is(writeHeader("V1", none).toString(), "PROXY UNKNOWN\r\n");
+    assert.is(writeHeader("V2", none).toString("hex"), "0d0a0d0a000d0a515549540a20000000");
   }
 });
 

@@ -21,8 +21,8 @@ type Scene = {
   list(asked: Asked, version: string): void;
 };
 
-function scene(timeTravelGuard: GuardMode = "observe"): Scene {
-  const path = new PlayedPath(["a", "b"], { timeTravelGuard });
+function scene(staleReadGuard: GuardMode = "Observe"): Scene {
+  const path = new PlayedPath(["a", "b"], { staleReadGuard });
   const seen = new PlayedWatch({ path, fields });
   seen.serve(seen.from, "+8a ~9a");
   let last = seen.client;
@@ -165,7 +165,7 @@ test("an initial state from before that is told by its marker", () => {
 });
 
 test("enforced, any state means none older than what its client has seen, and nothing else is changed", () => {
-  const { ask, path } = scene("enforce");
+  const { ask, path } = scene("Enforce");
   const demanded = "resourceVersion=9&resourceVersionMatch=NotOlderThan";
   assert.is(ask().request.path, `/api/v1/configmaps?${demanded}`);
   assert.is(
@@ -195,7 +195,7 @@ test("enforced, any state means none older than what its client has seen, and no
 });
 
 test("of events, which no cache has, nothing is demanded: etcd has them, a page at a time", () => {
-  const path = new PlayedPath(["a", "b"], { timeTravelGuard: "enforce" });
+  const path = new PlayedPath(["a", "b"], { staleReadGuard: "Enforce" });
   const resource = "/api/v1/namespaces/n/events";
   const seen = new PlayedWatch({ path, fields, resource });
   seen.serve(seen.from, "+8a");
@@ -206,7 +206,7 @@ test("of events, which no cache has, nothing is demanded: etcd has them, a page 
 });
 
 test("who cannot answer from there is not asked again, and after three refusals any state will do", () => {
-  const { path, seen, ask } = scene("enforce");
+  const { path, seen, ask } = scene("Enforce");
   for (let times = 0; times < limits.floorRefusals; times += 1) {
     ask().answer(504, "{}", [json, new Field("retry-after", "1")]);
     path.settle();
@@ -216,7 +216,7 @@ test("who cannot answer from there is not asked again, and after three refusals 
 });
 
 test("a client that was refused is given another backend for its next try", () => {
-  const { path, seen } = scene("enforce");
+  const { path, seen } = scene("Enforce");
   const client = path.client();
   client.downstream.client.bind("b");
   client.ask("GET", any, fields);
@@ -227,7 +227,7 @@ test("a client that was refused is given another backend for its next try", () =
 });
 
 test("a watch that is refused from there ends with that word, which counts as a refusal", () => {
-  const { path } = scene("enforce");
+  const { path } = scene("Enforce");
   const client = path.client();
   client.downstream.client.bind("b");
   const query = "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
@@ -237,7 +237,7 @@ test("a watch that is refused from there ends with that word, which counts as a 
 });
 
 test("switched off, nothing is read and nothing is changed", () => {
-  const { path, ask, list } = scene("off");
+  const { path, ask, list } = scene("Disabled");
   const asked = ask();
   list(asked, "7");
   assert.equal([asked.request.path, path.timeTravel.counts.outdated], [any, 0]);

@@ -40,15 +40,15 @@ type Ended = Extract<Entry, { kind: "request.ended" }>;
 test("each level tells what it says, and off costs nobody anything", () => {
   const codes = (level: AccessLogLevel): readonly string[] =>
     played(level).told.map(({ verb, code }) => `${verb} ${code}`);
-  assert.equal(codes("off"), []);
-  assert.equal(codes("errors"), ["list 500"]);
-  assert.equal(codes("longrunning"), ["list 500", "watch 200"]);
-  assert.equal(codes("all"), ["get 200", "list 500", "watch 200"]);
-  assert.is(accessLogger("off", new PlayedPath(["a"]).journal), undefined);
+  assert.equal(codes("None"), []);
+  assert.equal(codes("Errors"), ["list 500"]);
+  assert.equal(codes("LongRunning"), ["list 500", "watch 200"]);
+  assert.equal(codes("All"), ["get 200", "list 500", "watch 200"]);
+  assert.is(accessLogger("None", new PlayedPath(["a"]).journal), undefined);
 });
 
 test("a watch's line says who, what, where it went, how far it came and why it ended", () => {
-  const line = played("longrunning").told.at(-1);
+  const line = played("LongRunning").told.at(-1);
   assert.ok((line?.durationMs ?? 0) >= 5000);
   assert.ok((line?.bytes ?? 0) > 100);
   assert.match(line?.auditId ?? "", /^[\w-]{8,}$/);
@@ -76,7 +76,7 @@ test("a watch's line says who, what, where it went, how far it came and why it e
 });
 
 test("one line each, and no token, query or body in any (A55)", () => {
-  const { path } = played("all");
+  const { path } = played("All");
   let text = "";
   const out = {
     write(line: string, done: () => void): void {
@@ -86,7 +86,7 @@ test("one line each, and no token, query or body in any (A55)", () => {
     on(): void {},
     writableLength: 0,
   };
-  const log = new Log(path.journal, { out, clock: path.clock, format: "json", accessLog: "all" });
+  const log = new Log(path.journal, { out, clock: path.clock, format: "JSON", accessLog: "All" });
   const ended = path.entries.filter(({ kind }) => kind === "request.ended");
   for (const entry of ended) path.journal.write(entry);
   log.stop();

@@ -23,7 +23,10 @@ type Scene = {
   asks(): readonly Asked[];
 };
 
-function scene(head: Field[] = ok, path = new PlayedPath(["a", "b"], { bookmarks: "always" })): Scene {
+function scene(
+  head: Field[] = ok,
+  path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }),
+): Scene {
   const watch = new PlayedWatch({ path, resource });
   const asked = watch.from.last;
   watch.serve(watch.from, "+8a", head);

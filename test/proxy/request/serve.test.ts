@@ -217,7 +217,7 @@ test("a long body that began to go is not sent twice: the client hears that it m
 
 const refusedByName = identityOf(
   { der: Buffer.alloc(0), fingerprint: "", notAfter: 0, problem: undefined },
-  { clientCerts: "reject" },
+  { clientCerts: "Reject" },
 );
 
 test("a client certificate is refused by name", () => {

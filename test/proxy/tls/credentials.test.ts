@@ -5,7 +5,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { type ClusterConfig, parseConfig } from "../../../src/config/config.ts";
+import { type ConfigForCluster, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import type { Pair } from "../../../src/pki/pki.ts";
@@ -48,24 +48,25 @@ function put(name: string, { certificate, key }: Pair): void {
   writeFileSync(join(directory, `${name}.key`), key);
 }
 
-function configOf(tls: string): ClusterConfig {
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+function configOf(tls: string): ConfigForCluster {
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners: [{name: kube, address: "127.0.0.1:0"}]
-upstream:
-  backends: [{name: a, url: "https://10.0.0.1"}]
-  tls: {caFile: ca.crt${tls}}`;
+clusters:
+  - name: default
+    backends: [{name: a, url: "https://10.0.0.1"}]
+    tls: {caFile: ca.crt${tls}}`;
   const config = parseConfig(text, join(directory, "watchkeeper.yaml"));
   if (isProblems(config)) throw new Error(JSON.stringify(config));
-  return { ...config, upstream: config.upstreams[0] };
+  return { ...config, cluster: config.clusters[0] };
 }
 
 const pairOf = (name: string): string =>
   `{certFile: ${name}.crt, keyFile: ${name}.key, reloadInterval: 100ms}`;
-const both = (): ClusterConfig =>
+const both = (): ConfigForCluster =>
   configOf(`, frontProxy: ${pairOf("front")}, impersonator: ${pairOf("other")}`);
 
-async function take(config: ClusterConfig): Promise<void> {
+async function take(config: ConfigForCluster): Promise<void> {
   const commit = await credentials.prepare(config);
   if (commit instanceof Failure) throw new Error(commit.message);
   commit();

@@ -24,8 +24,8 @@ function hosts(): Hosts {
   const host = (name: string): Host => ({
     name,
     names: [],
-    upstream: "",
-    policy: { clientCerts: "reject" },
+    cluster: "",
+    policy: { clientCerts: "Reject" },
     realm: "",
     context: () => (name === "good" && context !== undefined && !("code" in context) ? context : undefined),
   });

@@ -50,14 +50,14 @@ let proxy: TestProxy;
 test.before(async () => {
   judge = await startJudge("judge", pki);
   const host = (names: string, pair: string, more: string): string =>
-    `{names: [${names}], tls: {certFile: ${pair}.crt, keyFile: ${pair}.key, reloadInterval: 100ms${more}`;
+    `{serverNames: [${names}], tls: {certFile: ${pair}.crt, keyFile: ${pair}.key, reloadInterval: 100ms${more}`;
   proxy = await startProxy({
     backends: 0,
     targets: [judge],
     files,
     listenerTls: "clientCAFile: clients.crt, reloadInterval: 100ms",
-    listener: `identity: {clientCerts: front-proxy}, hosts: [
-      ${host('blue.test, "*.blue.test"', "blue", ", clientCAFile: others.crt}, identity: {clientCerts: front-proxy}}")},
+    listener: `identity: {clientCerts: FrontProxy}, hosts: [
+      ${host('blue.test, "*.blue.test"', "blue", ", clientCAFile: others.crt}, identity: {clientCerts: FrontProxy}}")},
       ${host("green.test", "green", "}}")}]`,
     upstreamTls: "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key}",
   });
@@ -147,8 +147,8 @@ test("A47: nor where the listener itself takes no certificates", async () => {
     backends: 0,
     targets: [judge],
     files,
-    listener: `hosts: [{names: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key, clientCAFile: clients.crt},
-      identity: {clientCerts: front-proxy}}]`,
+    listener: `hosts: [{serverNames: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key, clientCAFile: clients.crt},
+      identity: {clientCerts: FrontProxy}}]`,
     upstreamTls: "frontProxy: {certFile: front-proxy.crt, keyFile: front-proxy.key}",
   });
   undo.push(() => mixed.stop());
@@ -181,7 +181,7 @@ test("a session is resumed at no host of several, whose names it would not tell:
   const named = await startProxy({
     backends: 1,
     files,
-    listener: "hosts: [{names: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key}}]",
+    listener: "hosts: [{serverNames: [blue.test], tls: {certFile: blue.crt, keyFile: blue.key}}]",
   });
   undo.push(() => named.stop());
   const servername = "blue.test";
@@ -305,24 +305,24 @@ test("a session that a client may reuse by its certificate is not another cluste
       keyFile: join(proxy.directory, `${name}.key`),
       reloadIntervalMs: 10_000,
       clientCaFile: undefined,
-      identity: { clientCerts: "reject" },
+      identity: { clientCerts: "Reject" },
     }) as const;
-  const host = (name: string, upstream: string, pair = "shared") => ({
-    names: [name],
-    upstream,
+  const host = (name: string, cluster: string, pair = "shared") => ({
+    serverNames: [name],
+    cluster,
     tls: tlsOf(pair),
   });
   const config: ListenerConfig = {
     name: "kube",
     address: { host: "127.0.0.1", port: 0 },
-    mode: "http",
-    upstream: "eu",
+    mode: "HTTP",
+    cluster: "eu",
     tls: tlsOf("shared"),
     routes: [],
     hosts: [host("us.corp.test", "us"), host("twin.corp.test", "eu"), host("own.corp.test", "us", "own")],
-    trustedForwarders: [],
-    proxyProtocol: { mode: "off", trusted: [] },
-    connectionsPerSource: 9,
+    trustedForwarderCIDRs: [],
+    proxyProtocol: { mode: "Disabled", trustedCIDRs: [] },
+    maxConnectionsPerSource: 9,
   };
   const hosts = await Hosts.load(config, {
     clock: wallClock,
@@ -370,19 +370,19 @@ test("when no host can be served there is no listener, and the first one's probl
     keyFile: join(proxy.directory, "absent.key"),
     reloadIntervalMs: 10_000,
     clientCaFile: undefined,
-    identity: { clientCerts: "reject" },
+    identity: { clientCerts: "Reject" },
   } as const;
   const config: ListenerConfig = {
     name: "kube",
     address: { host: "127.0.0.1", port: 0 },
-    mode: "http",
-    upstream: "",
+    mode: "HTTP",
+    cluster: "",
     tls: absent,
     routes: [],
-    hosts: [{ names: ["x.test"], upstream: "", tls: absent }],
-    trustedForwarders: [],
-    proxyProtocol: { mode: "off", trusted: [] },
-    connectionsPerSource: 9,
+    hosts: [{ serverNames: ["x.test"], cluster: "", tls: absent }],
+    trustedForwarderCIDRs: [],
+    proxyProtocol: { mode: "Disabled", trustedCIDRs: [] },
+    maxConnectionsPerSource: 9,
   };
   const parts = { clock: wallClock, journal: new Journal(wallClock), onOtherCa() {} };
   const outcome = await Hosts.load(config, parts);

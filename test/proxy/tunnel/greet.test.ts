@@ -11,8 +11,8 @@ test.after.each(() => scene.close());
 
 test("each connection goes to the cluster that its server's name stands for, and to none of another's backends", async () => {
   const routes = [
-    { serverNames: ["eu.test"], upstream: "eu", backends: [] },
-    { serverNames: ["us.test"], upstream: "us", backends: ["a"] },
+    { serverNames: ["eu.test"], cluster: "eu", backends: [] },
+    { serverNames: ["us.test"], cluster: "us", backends: ["a"] },
   ];
   scene = await startPassthrough(["a", "b"], routes);
   for (const serverName of ["eu.test", "us.test", "eu.test"])
@@ -22,7 +22,7 @@ test("each connection goes to the cluster that its server's name stands for, and
 });
 
 test("a name that stands for none is refused before any cluster hears of it", async () => {
-  scene = await startPassthrough(["a"], [{ serverNames: ["eu.test"], upstream: "eu", backends: [] }]);
+  scene = await startPassthrough(["a"], [{ serverNames: ["eu.test"], cluster: "eu", backends: [] }]);
   const client = await scene.connect();
   client.send(hello({ serverName: "other.test" }));
   await client.expect("\x15\x03\x03\0\x02\x02\x70");

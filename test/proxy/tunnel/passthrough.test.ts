@@ -233,7 +233,7 @@ test("a client that ends without a hello is gone at once", async () => {
 });
 
 test("names are routed to their backends, and one without a route is refused by its alert", async () => {
-  const routes = [{ serverNames: ["api.example.com"], upstream: "", backends: ["b"] }];
+  const routes = [{ serverNames: ["api.example.com"], cluster: "", backends: ["b"] }];
   scene = await startPassthrough(["a", "b"], routes);
   await join("b");
   await join("b");

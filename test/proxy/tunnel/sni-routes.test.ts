@@ -5,10 +5,10 @@ import { type Route, routeFor } from "../../../src/proxy/tunnel/sni-routes.ts";
 const test = suite("proxy/sni-routes");
 
 const routes: readonly Route[] = [
-  { serverNames: ["*.b.example"], upstream: "", backends: ["wild"] },
-  { serverNames: ["a.example", "x.b.example"], upstream: "", backends: ["exact"] },
+  { serverNames: ["*.b.example"], cluster: "", backends: ["wild"] },
+  { serverNames: ["a.example", "x.b.example"], cluster: "", backends: ["exact"] },
 ];
-const rest: Route = { serverNames: [], upstream: "", backends: ["rest"] };
+const rest: Route = { serverNames: [], cluster: "", backends: ["rest"] };
 
 const backendsFor = (name: string | undefined, all = routes): readonly string[] | undefined =>
   routeFor(all, name)?.backends;

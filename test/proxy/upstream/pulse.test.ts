@@ -76,7 +76,7 @@ function play(startsAt = 0, others = 0): Played {
   played.othersAnsweredAt = () => clock.now();
   const pulse = new Pulse<PlayedConnection>({
     clock,
-    times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100, deadAfterAllMs: 10_000 },
+    times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100, deadAfterWhenAllSilentMs: 10_000 },
     connections: () => connections,
     suspect: () => played.suspectedAt.push(clock.now()),
     dead: () => {

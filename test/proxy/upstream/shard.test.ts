@@ -14,8 +14,8 @@ const test = suite("proxy/lane-row");
 
 const shown = await shownBy({ name: "alice", groups: ["devs"] });
 const lasting = { ...shown, notAfter: Number.MAX_SAFE_INTEGER };
-const vouched = identityOf(lasting, { clientCerts: "front-proxy", names: usualNames });
-const impersonated = identityOf(lasting, { clientCerts: "impersonate" });
+const vouched = identityOf(lasting, { clientCerts: "FrontProxy", names: usualNames });
+const impersonated = identityOf(lasting, { clientCerts: "Impersonate" });
 const json = new Field("content-type", "application/json");
 const target = "/api/v1/pods?watch=1&resourceVersion=5";
 

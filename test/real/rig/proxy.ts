@@ -23,7 +23,7 @@ export type ProxyOptions = {
   /** Tells its files from those of another proxy of the same cluster. */
   readonly name?: string;
   /** "http" unless said otherwise. */
-  readonly mode?: "http" | "passthrough";
+  readonly mode?: "HTTP" | "Passthrough";
   /** More of its listener, and of that one's tls. */
   readonly listener?: Readonly<Record<string, unknown>>;
   readonly listenerTls?: Readonly<Record<string, unknown>>;
@@ -49,15 +49,21 @@ export async function freePort(): Promise<number> {
 function watchkeeper(options: ProxyOptions, pair: Pair, ports: Ports): Start {
   const name = options.name ?? "watchkeeper";
   const configFile = join(options.folder, `${name}.yaml`);
-  const { mode = "http" } = options;
-  const serving = mode === "http" ? { tls: { ...pair, ...options.listenerTls } } : {};
+  const { mode = "HTTP" } = options;
+  const serving = mode === "HTTP" ? { tls: { ...pair, ...options.listenerTls } } : {};
   const config = {
-    apiVersion: "watchkeeper.dev/v1alpha1",
+    apiVersion: "watchkeeper.dev/v1alpha2",
     kind: "WatchkeeperConfiguration",
     listeners: [
       { name: "kube", address: `127.0.0.1:${ports.listener}`, mode, ...serving, ...options.listener },
     ],
-    upstream: { backends: options.backends, tls: { caFile: options.pki.ca.certFile, serverName } },
+    clusters: [
+      {
+        name: "default",
+        backends: options.backends,
+        tls: { caFile: options.pki.ca.certFile, serverName },
+      },
+    ],
     admin: { address: "127.0.0.1:0", metricsAddress: `127.0.0.1:${ports.metrics}` },
     ...options.config,
   };

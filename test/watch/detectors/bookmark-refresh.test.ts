@@ -14,7 +14,10 @@ const test = suite("bookmark-refresh");
 
 /** A watch from which its other backend went, and came back with a cache that begins now; etcd is at 20. */
 function returned(query = "resourceVersion=7&allowWatchBookmarks=true") {
-  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), query });
+  const watch = new PlayedWatch({
+    path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }),
+    query,
+  });
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
   watch.advance(1000);
@@ -53,7 +56,10 @@ test("nor does one that began with a state, whose own leg has none and is not mi
   const watch = returned("");
   assert.not.match(watch.from.asked[0]?.request.path ?? "", "allowWatchBookmarks");
   assert.is(watch.from.asked.length, 1, "it is in its initial events as far as anybody knows");
-  const live = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), query: "" });
+  const live = new PlayedWatch({
+    path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }),
+    query: "",
+  });
   live.serve(live.from, "+8a ~9a");
   live.kill(live.to);
   live.advance(1000);
@@ -76,12 +82,12 @@ test("an event that only the new leg shows goes on, and the first does not repea
 });
 
 test("whoever was shown something since is not asked for, nor one without bookmarks", () => {
-  for (const [resource, bookmarks] of [
-    ["/api/v1/namespaces/n/events", "always"],
-    ["/apis/metrics.k8s.io/v1beta1/pods", "always"],
-    ["/api/v1/pods", "as-asked"],
+  for (const [resource, alwaysRequestBookmarks] of [
+    ["/api/v1/namespaces/n/events", true],
+    ["/apis/metrics.k8s.io/v1beta1/pods", true],
+    ["/api/v1/pods", false],
   ] as const) {
-    const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks }), resource });
+    const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks }), resource });
     watch.serve(watch.from, "+8a");
     watch.kill(watch.to);
     watch.advance(1000);
@@ -89,7 +95,7 @@ test("whoever was shown something since is not asked for, nor one without bookma
     watch.advance(2000);
     assert.is(watch.from.asked.length, 1, resource);
   }
-  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }) });
+  const watch = new PlayedWatch({ path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }) });
   watch.serve(watch.from, "+8a");
   const other = watch.client.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer("t")]);
   watch.path.settle();
@@ -126,7 +132,7 @@ test("a second leg that ends in order, as ours do, is no end of a watch that is 
 });
 
 test("many are asked for one after the other", () => {
-  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
   for (let count = 0; count < 39; count += 1)
@@ -191,7 +197,7 @@ test("no bookmark comes: after its time nothing is left of it", () => {
 });
 
 test("a cache that lists anew shows by its refusal: watches of that resource elsewhere are asked for, if they are older", () => {
-  const path = new PlayedPath(["a", "b"], { bookmarks: "always" });
+  const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
   const ask = (resource: string, version: number): void => {

@@ -11,7 +11,7 @@ const test = suite("proxy/progress-requests");
 /** A quiet watch at one of two backends; the other has come back with a cache that begins now. */
 class Quiet extends PlayedWatch {
   constructor(resource = "/api/v1/configmaps") {
-    super({ path: new PlayedPath(["a", "b"], { bookmarks: "always" }), resource });
+    super({ path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }), resource });
     this.serve(this.from);
     this.advance(100);
   }

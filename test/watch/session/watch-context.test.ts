@@ -110,7 +110,7 @@ test("a watch's times count from its request, its live time from the end of its 
   assert.equal(timesOf(asked({ at: 100 }), 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
 });
 
-const origins = new Origins({ customGroups: ["stable.example.com"] });
+const origins = new Origins({ customResourceAPIGroups: ["stable.example.com"] });
 function orderFor(path: string): WatchContext {
   const info = classify("GET", path);
   return watchContextOf(path, info, 0, { origin: origins.of(info) });

@@ -20,18 +20,19 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- define "watchkeeper.config" -}}
 {{- $tls := dict "certFile" "/var/run/secrets/watchkeeper-tls/tls.crt" "keyFile" "/var/run/secrets/watchkeeper-tls/tls.key" }}
-{{- $listener := dict "name" "kube" "address" "[::]:8443" "tls" $tls }}
-{{- $upstream := dict "tls" (dict "caFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" "serverName" "kubernetes.default.svc") }}
+{{- $listener := dict "name" "kube" "address" ":8443" "tls" $tls }}
+{{- $cluster := dict "name" "default" "tls" (dict "caFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" "serverName" "kubernetes.default.svc") }}
 {{- if .Values.frontProxy.secretName }}
 {{- $_ := set $tls "clientCAFile" "/var/run/secrets/watchkeeper-client-ca/ca.crt" }}
-{{- $_ := set $listener "identity" (dict "clientCerts" "front-proxy") }}
-{{- $_ := set $upstream.tls "frontProxy" (dict "certFile" "/var/run/secrets/watchkeeper-front-proxy/tls.crt" "keyFile" "/var/run/secrets/watchkeeper-front-proxy/tls.key") }}
+{{- $_ := set $listener "identity" (dict "clientCerts" "FrontProxy") }}
+{{- $_ := set $cluster.tls "frontProxy" (dict "certFile" "/var/run/secrets/watchkeeper-front-proxy/tls.crt" "keyFile" "/var/run/secrets/watchkeeper-front-proxy/tls.key") }}
 {{- end }}
 {{- if .Values.backends }}
-{{- $_ := set $upstream "backends" .Values.backends }}
+{{- $_ := set $cluster "backends" .Values.backends }}
 {{- else }}
-{{- $_ := set $upstream "discovery" (dict "from" "endpointslice") }}
+{{- $_ := set $cluster "discovery" (dict "type" "EndpointSlice") }}
 {{- end }}
-{{- $config := dict "apiVersion" "watchkeeper.dev/v1alpha1" "kind" "WatchkeeperConfiguration" "metadata" (dict "name" .Release.Name) "listeners" (list $listener) "upstream" $upstream "admin" (dict "metricsAddress" "[::]:7481") }}
+{{- $cluster = mergeOverwrite $cluster (deepCopy .Values.cluster) }}
+{{- $config := dict "apiVersion" "watchkeeper.dev/v1alpha2" "kind" "WatchkeeperConfiguration" "metadata" (dict "name" .Release.Name) "listeners" (list $listener) "clusters" (list $cluster) "admin" (dict "metricsAddress" ":7481") }}
 {{- toYaml (mergeOverwrite $config (deepCopy .Values.config)) }}
 {{- end }}

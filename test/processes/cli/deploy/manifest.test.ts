@@ -48,7 +48,7 @@ test("a static pod and its configuration are printed, for whoever names the apis
   assert.match(printed.out, /kind: Pod[^]*image: w:1[^]*port: 9000/);
   const config = ["static-pod", "--print-config", "--backend", "cp-1=https://10.0.0.11:6443"];
   assert.match(manifest(config).out, '- {name: cp-1, url: "https://10.0.0.11:6443"}');
-  assert.match(manifest([...config, "--passthrough"]).out, "mode: passthrough");
+  assert.match(manifest([...config, "--passthrough"]).out, "mode: Passthrough");
   for (const args of [["--print-config"], [...config.slice(1), "--backend", "cp-2"], ["--port", "7481"]]) {
     const { code, out } = manifest(["static-pod", ...args]);
     assert.equal([code, out], [2, ""]);

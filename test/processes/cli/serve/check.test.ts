@@ -45,13 +45,14 @@ function put({ certificate, key }: Pair): void {
 }
 
 function configure(port: number): void {
-  const text = `apiVersion: watchkeeper.dev/v1alpha1
+  const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners:
   - {name: kube, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key}}
-upstream:
-  backends: [{name: cp-1, url: "https://127.0.0.1:${port}"}]
-  tls: {caFile: ca.crt}
+clusters:
+  - name: default
+    backends: [{name: cp-1, url: "https://127.0.0.1:${port}"}]
+    tls: {caFile: ca.crt}
 `;
   writeFileSync(file, text);
 }
@@ -82,7 +83,7 @@ test("a sound configuration in front of a ready backend is all ticks", async () 
   const { lines, code } = await check("--config", file);
   assert.equal(lines, [
     "✓ wk.yaml: valid, listeners: 1, backends: 1",
-    "✓ upstream CA: certificate good until TIME",
+    "✓ backend CA: certificate good until TIME",
     "✓ listener kube: certificate good until TIME",
     "✓ backend cp-1: https://127.0.0.1:PORT answered /readyz with 200 in N ms, certificate good until TIME",
   ]);
@@ -104,11 +105,11 @@ test("a backend that does not ask etcd for progress is a warning, with its page"
 });
 
 test("every problem of an invalid file is told, and the exit code is 2", async () => {
-  writeFileSync(file, "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\nlistenrs: []\n");
+  writeFileSync(file, "apiVersion: watchkeeper.dev/v1alpha2\nkind: WatchkeeperConfiguration\nlistenrs: []\n");
   const { lines, code } = await check("--config", file);
   assert.equal(lines, [
     "wk.yaml:1:1: listeners is missing",
-    "wk.yaml:1:1: upstream is missing",
+    "wk.yaml:1:1: clusters is missing",
     'wk.yaml:3:1: unknown field "listenrs" (did you mean "listeners"?)',
     "  see docs/configuration.md",
   ]);
@@ -148,7 +149,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   writeFileSync(join(directory, "ca.crt"), "<nil>");
   const { lines, code } = await check("--config", file);
   assert.equal(lines.slice(1), [
-    '✗ upstream CA: Cannot use "ca.crt": no certificate among its 5 characters',
+    '✗ backend CA: Cannot use "ca.crt": no certificate among its 5 characters',
     "  see docs/certificates.md",
     '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key is not that of the certificate of "CN=watchkeeper"',
     "  see docs/runbooks/WatchkeeperCertificateRefused.md",
@@ -160,7 +161,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
     (await createAuthority({ name: "other", clock: wallClock })).certificate,
   );
   assert.equal((await check("--config", file)).lines.slice(-2), [
-    "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by upstream.tls.caFile ca.crt",
+    "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by tls.caFile ca.crt",
     "  see docs/runbooks/WatchkeeperBackendUntrusted.md",
   ]);
 });
@@ -169,7 +170,10 @@ test("every pair that it would show is looked at: of each host, of the API, and 
   const bad = "{certFile: tls.crt, keyFile: other.key}";
   writeFileSync(join(directory, "other.key"), authority.issue({ name: "other" }).key);
   const text = readFileSync(file, "utf8")
-    .replace("keyFile: tls.key}}", `keyFile: tls.key}, hosts: [{names: [kube.example.com], tls: ${bad}}]}`)
+    .replace(
+      "keyFile: tls.key}}",
+      `keyFile: tls.key}, hosts: [{serverNames: [kube.example.com], tls: ${bad}}]}`,
+    )
     .replace("{caFile: ca.crt}", `{caFile: ca.crt, frontProxy: ${bad}, impersonator: ${bad}}`);
   writeFileSync(file, `${text}admin: {address: "127.0.0.1:0", tls: ${bad}}\n`);
   const { lines, code } = await check("--config", file, "--offline");
@@ -187,7 +191,7 @@ test("every pair that it would show is looked at: of each host, of the API, and 
 
 test("a host whose certificate has none of its names is a warning: nobody who verifies would come in", async () => {
   const host = (name: string): string =>
-    `keyFile: tls.key}, hosts: [{names: [${name}], tls: {certFile: tls.crt, keyFile: tls.key}}]}`;
+    `keyFile: tls.key}, hosts: [{serverNames: [${name}], tls: {certFile: tls.crt, keyFile: tls.key}}]}`;
   const text = readFileSync(file, "utf8");
   writeFileSync(file, text.replace("keyFile: tls.key}}", host("kube.example.com")));
   const strange = await check("--config", file, "--offline");
@@ -205,7 +209,7 @@ test("a list in a file is read, and those in it are asked; one that is not there
   const { port } = server.address() as AddressInfo;
   const listed = readFileSync(file, "utf8").replace(
     /backends: .*/,
-    "discovery: {from: file, file: list.yaml}",
+    "discovery: {type: File, file: list.yaml}",
   );
   writeFileSync(file, listed);
   const absent = await check("--config", file);

@@ -67,15 +67,16 @@ async function writeConfig(backend: http2.Http2SecureServer, port: number): Prom
   const file = join(directory, "watchkeeper.yaml");
   writeFileSync(
     file,
-    `apiVersion: watchkeeper.dev/v1alpha1
+    `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 listeners: [{name: kube, address: "127.0.0.1:${port}", tls: {certFile: tls.crt, keyFile: tls.key}}]
-upstream:
-  backends: [{name: a, url: "https://localhost:${(backend.address() as AddressInfo).port}"}]
-  tls: {caFile: ca.crt}
+clusters:
+  - name: default
+    backends: [{name: a, url: "https://localhost:${(backend.address() as AddressInfo).port}"}]
+    tls: {caFile: ca.crt}
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 5s, timeout: 4s}
-logging: {format: text}
+drain: {shutdownDelay: 5s, timeout: 4s}
+logging: {format: Text}
 `,
   );
   return file;

@@ -22,13 +22,13 @@ function configFile(name: string, backendPort = 1): string {
   const file = join(directory, name);
   writeFileSync(
     file,
-    `apiVersion: watchkeeper.dev/v1alpha1
+    `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata: {name: test}
 listeners: [{name: local, address: "127.0.0.1:0"}]
-upstream: {backends: [{name: a, url: "http://127.0.0.1:${backendPort}"}]}
+clusters: [{name: default, backends: [{name: a, url: "http://127.0.0.1:${backendPort}"}]}]
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
-drain: {readyDelay: 200ms, timeout: 1s}
+drain: {shutdownDelay: 200ms, timeout: 1s}
 `,
   );
   return file;
@@ -107,20 +107,20 @@ test("a bad file is told with all its problems and exit code 2", () => {
   const file = join(directory, "bad.yaml");
   writeFileSync(
     file,
-    "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\nlisteners: []\nupstrem: {}\n",
+    "apiVersion: watchkeeper.dev/v1alpha2\nkind: WatchkeeperConfiguration\nlisteners: []\ncluster: {}\n",
   );
   const { status, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", "run", "--config", file]);
   assert.is(status, 2);
-  assert.match(stderr.toString(), /bad\.yaml:4:1: unknown field "upstrem"/);
-  assert.match(stderr.toString(), 'did you mean "upstream"');
+  assert.match(stderr.toString(), /bad\.yaml:4:1: unknown field "cluster"/);
+  assert.match(stderr.toString(), 'did you mean "clusters"');
   assert.match(stderr.toString(), /bad\.yaml:3:\d+: listeners/);
 });
 
 test("what cannot start says why and ends, it does not stay behind without serving", () => {
   const file = join(directory, "no-ca.yaml");
   const text = readFileSync(configFile("base.yaml"), "utf8").replace(
-    'upstream: {backends: [{name: a, url: "http://127.0.0.1:1"}]}',
-    'upstream: {backends: [{name: a, url: "https://127.0.0.1:1"}], tls: {caFile: absent.crt}}',
+    'clusters: [{name: default, backends: [{name: a, url: "http://127.0.0.1:1"}]}]',
+    'clusters: [{name: default, backends: [{name: a, url: "https://127.0.0.1:1"}], tls: {caFile: absent.crt}}]',
   );
   writeFileSync(file, text);
   const { status, signal, stderr } = spawnSync(
@@ -216,7 +216,7 @@ test("a changed file is taken, a broken one is refused and the last good one ser
   const file = configFile("reload.yaml");
   const { child, said } = start(file);
   await said("listener");
-  writeFileSync(file, "upstream: [");
+  writeFileSync(file, "clusters: [");
   await said("config.refused");
   configFile("reload.yaml", 2);
   await said("config.reloaded");

@@ -1,21 +1,21 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { upstreamOf } from "../../src/config/upstream.ts";
+import { clusterOf } from "../../src/config/cluster.ts";
 
-const test = suite("config-upstream");
+const test = suite("config-cluster");
 
-const least = { lanes: { streams: 80, warm: 1 }, sharing: "lanes", proxyProtocol: "off" } as const;
+const connectionPool = { maxStreamsPerConnection: 80, minIdleConnections: 1, perClient: false };
+const least = { name: "x", connectionPool } as const;
 
 test("what is left out is said as such, and paths start where the file is", () => {
   assert.equal(
-    upstreamOf({ ...least }, (path) => `/etc/${path}`),
+    clusterOf({ ...least }, (path) => `/etc/${path}`),
     {
-      name: "",
+      name: "x",
       backends: [],
       discovery: undefined,
       tls: undefined,
-      lanes: { streams: 80, warm: 1 },
-      sharing: "lanes",
+      connectionPool,
       proxyProtocol: undefined,
     },
   );
@@ -24,10 +24,10 @@ test("what is left out is said as such, and paths start where the file is", () =
     name: "eu",
     backends: [{ name: "a", url: "https://[fd00::1]" }],
     tls: { caFile: "ca.crt", reloadInterval: "2s" },
-    proxyProtocol: "v2",
+    proxyProtocol: { version: "V2" },
   } as const;
-  const { name, backends, tls, proxyProtocol } = upstreamOf(written, (path) => `/etc/${path}`);
-  assert.equal([name, proxyProtocol, tls?.caFile, tls?.reloadIntervalMs], ["eu", "v2", "/etc/ca.crt", 2000]);
+  const { name, backends, tls, proxyProtocol } = clusterOf(written, (path) => `/etc/${path}`);
+  assert.equal([name, proxyProtocol, tls?.caFile, tls?.reloadIntervalMs], ["eu", "V2", "/etc/ca.crt", 2000]);
   assert.equal(backends, [
     { name: "a", url: "https://[fd00::1]", host: "fd00::1", port: 443, isEncrypted: true },
   ]);

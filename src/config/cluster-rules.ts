@@ -11,7 +11,7 @@ import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
 /** Twice the same apiserver: no fault of it could be told from the other's, and each would be asked twice. */
-export function repeatedUrls({ upstream: { backends = [] }, pointer }: Placed): Breach[] {
+export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {
   const places = backends.map(({ url }) => {
     const address = parseBackendUrl(url);
     return address === undefined ? url : textOf(address);
@@ -25,8 +25,8 @@ export function repeatedUrls({ upstream: { backends = [] }, pointer }: Placed): 
 
 export function backendBreaches(placed: Placed, written: Written): Breach[] {
   const own = written.listeners.map(({ address }) => parseAddress(address));
-  const { upstream, pointer: at } = placed;
-  const { backends = [], discovery, tls } = upstream;
+  const { cluster, pointer: at } = placed;
+  const { backends = [], discovery, tls } = cluster;
   const breaches = backendUrls(placed).flatMap(({ url, pointer }) => {
     const address = parseBackendUrl(url);
     if (address === undefined) return [];
@@ -47,7 +47,7 @@ export function backendBreaches(placed: Placed, written: Written): Breach[] {
 }
 
 function backendUrls({
-  upstream: { backends = [], discovery },
+  cluster: { backends = [], discovery },
   pointer: at,
 }: Placed): { url: string; pointer: string }[] {
   const urls = backends.map(({ url }, index) => ({ url, pointer: `${at}/backends/${index}/url` }));
@@ -55,12 +55,12 @@ function backendUrls({
   return [...urls, { url: discovery.fallback.url, pointer: `${at}/discovery/fallback/url` }];
 }
 
-export function repeatedBackends({ upstream: { backends = [] }, pointer: at }: Placed): Breach[] {
+export function repeatedBackends({ cluster: { backends = [] }, pointer: at }: Placed): Breach[] {
   return repeatedNames(`${at}/backends`, backends);
 }
 
 /** Names tell backends apart, in the log and in metrics. */
-export function fallbackBreaches({ upstream: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
+export function fallbackBreaches({ cluster: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
   const name = discovery?.fallback?.name;
   if (!backends.some((one) => one.name === name)) return [];
   const message = `is ${quote(name)}, which is a listed backend's name`;
@@ -69,29 +69,29 @@ export function fallbackBreaches({ upstream: { backends = [], discovery }, point
 
 /** What each way of discovery must be told, and what it may be. */
 const discoveryFields = {
-  dns: { needs: ["name"], takes: ["name", "port"] },
-  file: { needs: ["file"], takes: ["file"] },
-  endpointslice: { needs: [], takes: ["kubeconfigFile"] },
-  leases: { needs: [], takes: ["kubeconfigFile"] },
+  DNS: { needs: ["hostname"], takes: ["hostname", "port"] },
+  File: { needs: ["file"], takes: ["file"] },
+  EndpointSlice: { needs: [], takes: ["kubeconfigFile"] },
+  Lease: { needs: [], takes: ["kubeconfigFile"] },
 } as const;
 
-export function discoveryBreaches({ upstream: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
+export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
-  const { from, interval: _, fallback: __, ...rest } = discovery;
+  const { type, interval: _, fallback: __, ...rest } = discovery;
   // The package that asks Kubernetes opens its own connections.
-  if (proxyProtocol !== "off" && (from === "endpointslice" || from === "leases"))
+  if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {
-        pointer: `${at}/discovery/from`,
-        message: `is ${quote(from)}, which is asked without the header of "proxyProtocol": use dns or file`,
+        pointer: `${at}/discovery/type`,
+        message: `is ${quote(type)}, which is queried without the header of "proxyProtocol": use DNS or File`,
       },
     ];
-  const needs: readonly string[] = discoveryFields[from].needs;
-  const takes: readonly string[] = discoveryFields[from].takes;
+  const needs: readonly string[] = discoveryFields[type].needs;
+  const takes: readonly string[] = discoveryFields[type].takes;
   const missing = needs.filter((field) => !(field in rest));
   const strange = Object.keys(rest).filter((field) => !takes.includes(field));
   return [
-    ...missing.map((field) => ({ field, message: `is missing: discovery from ${quote(from)} needs it` })),
-    ...strange.map((field) => ({ field, message: `is not for discovery from ${quote(from)}` })),
+    ...missing.map((field) => ({ field, message: `is missing: discovery of type ${quote(type)} needs it` })),
+    ...strange.map((field) => ({ field, message: `is not for discovery of type ${quote(type)}` })),
   ].map(({ field, message }) => ({ pointer: `${at}/discovery/${field}`, message }));
 }

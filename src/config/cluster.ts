@@ -1,22 +1,20 @@
-/** What a file says of one cluster's backends → UpstreamConfig. The schema and the rules have found it sound. */
+/** One entry of `clusters` → ClusterConfig, after the schema and the rules have accepted it. */
 import assert from "node:assert/strict";
 import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
-import type { WrittenDiscovery, WrittenPair, WrittenUpstream, WrittenUpstreamTls } from "./schema.ts";
+import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls } from "./schema.ts";
 
-/** Paths are absolute, durations milliseconds, nothing is left out. */
-export type UpstreamConfig = {
-  /** Of the cluster; "" when it is the only one and has none. */
+/** Paths are absolute, durations are milliseconds, and defaults are filled in. */
+export type ClusterConfig = {
   readonly name: string;
   /** Those that stay whatever is discovered. */
   readonly backends: readonly BackendConfig[];
   readonly discovery: DiscoveryConfig | undefined;
   /** Undefined only when every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
-  readonly lanes: { readonly streams: number; readonly warm: number };
-  readonly sharing: "lanes" | "none";
-  /** The PROXY header that every connection to a backend begins with; undefined: none. */
-  readonly proxyProtocol: "v1" | "v2" | undefined;
+  readonly connectionPool: WrittenCluster["connectionPool"];
+  /** The PROXY header with which every connection to a backend begins; undefined: none. */
+  readonly proxyProtocol: "V1" | "V2" | undefined;
 };
 
 export type UpstreamTls = {
@@ -41,8 +39,8 @@ export type HeaderNames = {
   readonly user: readonly string[];
   readonly uid: readonly string[];
   readonly group: readonly string[];
-  /** What an extra's key is put behind. */
-  readonly extraPrefix: readonly string[];
+  /** Prefixes of the headers for extra fields. */
+  readonly extraPrefixes: readonly string[];
 };
 
 export type DiscoveryConfig = {
@@ -50,10 +48,10 @@ export type DiscoveryConfig = {
   /** Used only while no other backend is ready. */
   readonly fallback?: BackendConfig;
 } & (
-  | { readonly from: "dns"; readonly name: string; readonly port: number }
-  | { readonly from: "file"; readonly file: string }
+  | { readonly type: "DNS"; readonly hostname: string; readonly port: number }
+  | { readonly type: "File"; readonly file: string }
   /** Without a kubeconfig: the pod's service account. */
-  | { readonly from: "endpointslice" | "leases"; readonly kubeconfigFile: string | undefined }
+  | { readonly type: "EndpointSlice" | "Lease"; readonly kubeconfigFile: string | undefined }
 );
 
 export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
@@ -61,16 +59,15 @@ export type BackendConfig = { readonly name: string; readonly url: string } & Ba
 /** Makes a path of the file's absolute. */
 export type PathOf = (path: string) => string;
 
-export function upstreamOf(written: WrittenUpstream, pathOf: PathOf): UpstreamConfig {
-  const { name = "", backends = [], discovery, tls, lanes, sharing, proxyProtocol } = written;
+export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfig {
+  const { name, backends = [], discovery, tls, connectionPool, proxyProtocol } = written;
   return {
     name,
     backends: backends.map(backendOf),
     discovery: discovery && discoveryOf(discovery, pathOf),
     tls: tls && upstreamTlsOf(tls, pathOf),
-    lanes: { ...lanes },
-    sharing,
-    proxyProtocol: proxyProtocol === "off" ? undefined : proxyProtocol,
+    connectionPool: { ...connectionPool },
+    proxyProtocol: proxyProtocol?.version,
   };
 }
 
@@ -98,7 +95,7 @@ function namesOf(written: NonNullable<WrittenUpstreamTls["frontProxy"]>): Header
     user: lower(written.usernameHeaders),
     uid: lower(written.uidHeaders),
     group: lower(written.groupHeaders),
-    extraPrefix: lower(written.extraHeadersPrefix),
+    extraPrefixes: lower(written.extraHeaderPrefixes),
   };
 }
 
@@ -111,14 +108,14 @@ function backendOf({ name, url }: { readonly name: string; readonly url: string 
 }
 
 function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig {
-  const { from, name, port = 6443, file, kubeconfigFile } = written;
+  const { type, hostname, port = 6443, file, kubeconfigFile } = written;
   const all = {
     intervalMs: checked(parseDuration(written.interval)),
     ...(written.fallback === undefined ? {} : { fallback: backendOf(written.fallback) }),
   };
-  if (from === "dns") return { from, ...all, name: checked(name), port };
-  if (from === "file") return { from, ...all, file: pathOf(checked(file)) };
-  return { from, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
+  if (type === "DNS") return { type, ...all, hostname: checked(hostname), port };
+  if (type === "File") return { type, ...all, file: pathOf(checked(file)) };
+  return { type, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
 }
 
 /** The schema's formats are the same functions, and the rules ask for the rest: only a mistake of ours has no value. */

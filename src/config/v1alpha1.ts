@@ -1,0 +1,253 @@
+/**
+ * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is refused with the replacement for each key that it uses, and
+ * `watchkeeper config --convert` prints the file with the replacements made. Pure.
+ */
+import { limits } from "../base/limits.ts";
+import { inReadingOrder, type Problem, quote } from "./problem.ts";
+import {
+  fieldOf,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  pointerTo,
+  type Scalar,
+  type YAMLMap,
+  type YamlDocument,
+} from "./yaml-document.ts";
+
+const was = "watchkeeper.dev/v1alpha1";
+const is = "watchkeeper.dev/v1alpha2";
+
+type Change = {
+  /** The new key, in the map that has the old one; "a/b" is b in a map a. */
+  readonly key?: string;
+  /** The key beside it that becomes the same map. */
+  readonly joins?: string;
+  /** Its map becomes the first entry of a list. */
+  readonly isListed?: true;
+  /** The new value for each old one; undefined: the key is removed. */
+  readonly values?: Readonly<Record<string, string | boolean | undefined>>;
+};
+
+const clientCerts: Change = {
+  values: {
+    reject: "Reject",
+    "front-proxy": "FrontProxy",
+    impersonate: "Impersonate",
+    lend: "ActAsImpersonator",
+  },
+};
+
+/** By the JSON pointer of the old key; "*" is every entry of a list, and of `upstreams` also `upstream`. */
+const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
+  ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
+  ["/listeners/*/upstream", { key: "cluster" }],
+  ["/listeners/*/routes/*/upstream", { key: "cluster" }],
+  ["/listeners/*/hosts/*/upstream", { key: "cluster" }],
+  ["/listeners/*/hosts/*/names", { key: "serverNames" }],
+  ["/listeners/*/hosts/*/identity/clientCerts", clientCerts],
+  ["/listeners/*/identity/clientCerts", clientCerts],
+  ["/listeners/*/trustedForwarders", { key: "trustedForwarderCIDRs" }],
+  [
+    "/listeners/*/proxyProtocol/mode",
+    { values: { off: "Disabled", accept: "Optional", require: "Required" } },
+  ],
+  ["/listeners/*/proxyProtocol/trusted", { key: "trustedCIDRs" }],
+  ["/listeners/*/connectionsPerSource", { key: "maxConnectionsPerSource" }],
+  ["/upstream", { key: "clusters", isListed: true }],
+  ["/upstreams", { key: "clusters" }],
+  [
+    "/upstreams/*/discovery/from",
+    { key: "type", values: { dns: "DNS", file: "File", endpointslice: "EndpointSlice", leases: "Lease" } },
+  ],
+  ["/upstreams/*/discovery/name", { key: "hostname" }],
+  ["/upstreams/*/tls/frontProxy/extraHeadersPrefix", { key: "extraHeaderPrefixes" }],
+  ["/upstreams/*/lanes", { key: "connectionPool" }],
+  ["/upstreams/*/lanes/streams", { key: "maxStreamsPerConnection" }],
+  ["/upstreams/*/lanes/warm", { key: "minIdleConnections" }],
+  [
+    "/upstreams/*/sharing",
+    { key: "connectionPool/perClient", joins: "lanes", values: { lanes: false, none: true } },
+  ],
+  [
+    "/upstreams/*/proxyProtocol",
+    { key: "proxyProtocol/version", values: { off: undefined, v1: "V1", v2: "V2" } },
+  ],
+  ["/watches/bookmarks", { key: "alwaysRequestBookmarks", values: { always: true, "as-asked": false } }],
+  [
+    "/watches/timeTravelGuard",
+    { key: "staleReadGuard", values: { observe: "Observe", enforce: "Enforce", off: "Disabled" } },
+  ],
+  ["/watches/aggregatedGroups", { key: "aggregatedAPIGroups" }],
+  ["/watches/customGroups", { key: "customResourceAPIGroups" }],
+  ["/health/ping/deadAfterAll", { key: "deadAfterWhenAllSilent" }],
+  ["/health/keepalive", { key: "tcpKeepalive" }],
+  ["/health/keepalive/idle", { key: "idleTime" }],
+  ["/health/keepalive/count", { key: "probes" }],
+  ["/drain/readyDelay", { key: "shutdownDelay" }],
+  ["/admin/operations", { key: "readOnly", values: { on: false, off: true } }],
+  ["/admin/authorization/mode", { values: { off: "AlwaysAllow", kubernetes: "Webhook" } }],
+  ["/admin/authorization/upstream", { key: "cluster" }],
+  ["/logging/format", { values: { json: "JSON", text: "Text" } }],
+  [
+    "/logging/accessLog",
+    { values: { off: "None", errors: "Errors", longrunning: "LongRunning", all: "All" } },
+  ],
+]);
+
+/** One problem for each key to be replaced; none unless it is a v1alpha1 file. */
+export function replacements(document: YamlDocument, file: string): readonly Problem[] {
+  if (document.tree.get("apiVersion") !== was) return [];
+  const message = `is ${quote(was)}, which is no longer read: "watchkeeper config --convert ${file}" prints the file as ${quote(is)}`;
+  const headline = { at: document.positionOf("/apiVersion"), field: "apiVersion", message };
+  const all = [headline, ...new Conversion(document).problems];
+  return all.toSorted(inReadingOrder).slice(0, limits.configProblems);
+}
+
+/** The file's text with the replacements made, everything else unchanged. A file of another version stays as it is. */
+export function converted(document: YamlDocument): string {
+  if (document.tree.get("apiVersion") !== was) return document.text;
+  return new Conversion(document).text
+    .replaceAll(was, is)
+    .replaceAll("watchkeeper.v1alpha1.json", "watchkeeper.v1alpha2.json");
+}
+
+type KeyedMap = YAMLMap<Scalar<string>, Node | null>;
+type KeyedPair = Pair<Scalar<string>, Node | null>;
+type Replacement = {
+  readonly first: string;
+  readonly inner: string;
+  readonly value: string | boolean;
+  readonly joins: string | undefined;
+};
+
+/** Edits of the text, since a document that is printed again has its comments in other places. */
+class Conversion {
+  readonly problems: Problem[] = [];
+  readonly #document: YamlDocument;
+  readonly #edits: { readonly from: number; readonly to: number; readonly text: string }[] = [];
+
+  constructor(document: YamlDocument) {
+    this.#document = document;
+    this.#convert(document.tree.contents, "", "");
+  }
+
+  get text(): string {
+    const { text } = this.#document;
+    // Of two at one offset, what is inserted comes first; an edit within what is removed is dropped.
+    const edits = this.#edits.toSorted((one, other) => one.from - other.from || one.to - other.to);
+    let [next, end] = ["", 0];
+    for (const edit of edits)
+      if (edit.from >= end) {
+        next += text.slice(end, edit.from) + edit.text;
+        end = edit.to;
+      }
+    return next + text.slice(end);
+  }
+
+  /** `now` is the JSON pointer to the node after the conversion. */
+  #convert(node: unknown, pointer: string, now: string): void {
+    if (isSeq(node))
+      for (const [index, item] of node.items.entries())
+        this.#convert(item, pointerTo(pointer, index), pointerTo(now, index));
+    if (!isMap<Scalar<string>, Node | null>(node)) return;
+    for (const pair of node.items) {
+      const at = pointerTo(pointer, pair.key.value);
+      const change = changes.get(
+        at.replaceAll(/\/\d+(?=\/)/g, "/*").replace(/^\/upstream\//, "/upstreams/*/"),
+      );
+      const place = `${now}/${change?.key ?? pair.key.value}${change?.isListed === true ? "/0" : ""}`;
+      this.#convert(pair.value, at, place);
+      if (change === undefined) continue;
+      const message = this.#replace(node, pair, { ...change, field: fieldOf(place) });
+      this.problems.push({ at: this.#document.keyPositionOf(at), field: fieldOf(at), message });
+    }
+  }
+
+  /** Returns what it is now. */
+  #replace(map: KeyedMap, pair: KeyedPair, change: Change & { readonly field: string }): string {
+    const { key = pair.key.value, values = {}, field } = change;
+    const [first = "", inner = ""] = key.split("/");
+    const old = isScalar(pair.value) ? String(pair.value.value) : "";
+    if (!Object.hasOwn(values, old)) {
+      this.#write(pair.key, first);
+      return `is now ${field}${change.isListed === true ? this.#list(pair.value) : ""}`;
+    }
+    const value = values[old];
+    if (value === undefined) this.#remove(map, pair);
+    else this.#replaceValue(map, pair, { first, inner, value, joins: change.joins });
+    return value === undefined ? "is the default now: remove it" : `is now ${field}: ${String(value)}`;
+  }
+
+  #replaceValue(map: KeyedMap, pair: KeyedPair, { first, inner, value, joins }: Replacement): void {
+    const joined = map.items.find((one) => one.key.value === joins)?.value;
+    if (isMap(joined)) {
+      this.#remove(map, pair);
+      this.#insert(joined, `${inner}: ${String(value)}`);
+    } else {
+      this.#write(pair.key, first);
+      this.#write(pair.value, inner === "" ? value : `{${inner}: ${String(value)}}`);
+    }
+  }
+
+  /** The first entry of a list; in a list every entry has a name. */
+  #list(map: Node | null): string {
+    if (!isMap(map)) return "";
+    const from = startOf(map);
+    const name = map.has("name") ? "" : "name: default";
+    if (map.flow === true) {
+      this.#edit(endOf(map), endOf(map), "]");
+      this.#edit(from, from, "[");
+      if (name !== "") this.#insert(map, name);
+    } else {
+      this.#edit(from, from, name === "" ? "- " : `- ${name}\n${this.#indentAt(from)}  `);
+      const rest = this.#document.text.slice(from);
+      for (const { index } of rest.slice(0, rest.search(/\n[^\s#]|$/)).matchAll(/(?<=\n)(?= +\S)/g))
+        this.#edit(from + index, from + index, "  ");
+    }
+    return name === "" ? "" : `, with "${name}"`;
+  }
+
+  #indentAt(offset: number): string {
+    const { text } = this.#document;
+    return " ".repeat(offset - text.lastIndexOf("\n", offset - 1) - 1);
+  }
+
+  /** Before the first pair. */
+  #insert(map: YAMLMap, text: string): void {
+    const isEmpty = map.items.length === 0;
+    const at = isEmpty ? startOf(map) + 1 : startOf(firstKeyOf(map));
+    const end = map.flow === true ? ", " : `\n${this.#indentAt(at)}`;
+    this.#edit(at, at, isEmpty ? text : text + end);
+  }
+
+  #write(node: Node | null, value: string | boolean): void {
+    const isQuoted = typeof value === "string" && /["']/.test(this.#document.text[startOf(node)] ?? "");
+    this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
+  }
+
+  /** With its line if it has one of its own, except the first: before that the entry of a list may begin. */
+  #remove(map: KeyedMap, pair: KeyedPair): void {
+    const { text } = this.#document;
+    const index = map.items.indexOf(pair);
+    const [before, next] = [map.items[index - 1], map.items[index + 1]];
+    const [from, to] = [startOf(pair.key), endOf(pair.value)];
+    if (before !== undefined && map.flow !== true)
+      this.#edit(text.lastIndexOf("\n", from), to + text.slice(to).search(/\n|$/), "");
+    else if (next !== undefined) this.#edit(from, startOf(next.key), "");
+    else this.#edit(before === undefined ? from : endOf(before.value), to, "");
+  }
+
+  #edit(from: number, to: number, text: string): void {
+    this.#edits.push({ from, to, text });
+  }
+}
+
+const startOf = (node: Node | null): number => node?.range?.[0] ?? 0;
+const endOf = (node: Node | null): number => node?.range?.[1] ?? 0;
+const firstKeyOf = (map: YAMLMap): Node | null => {
+  const [first] = map.items;
+  return isScalar(first?.key) ? first.key : null;
+};
