@@ -159,7 +159,7 @@ const phases: Readonly<Record<string, Phase>> = {
     running: 0,
     after: (path) => path.reconcile(["a"]),
   },
-  "waiting for a lane": {
+  "waiting for an upstream connection": {
     backends: ["a"],
     reach(party, path) {
       const backend = path.backend("a");

@@ -113,7 +113,7 @@ export const watches: readonly Defect[] = [
       find: "if (ahead > 0) return this.#advance(event);",
       replace: "if (ahead !== 0) return this.#advance(event);",
     },
-    ["watch/session/progress", "of two attempts the first to advance wins"],
+    ["watch/session/progress", "of two legs the first to advance wins"],
   ),
   defect(
     "the whole state is asked for again",
