@@ -215,15 +215,17 @@ export function isMute(held: Held): boolean {
 
 /**
  * Does no backend answer, though at least one does not refuse but says nothing? Then our own network is the most likely
- * cause (D14). One that was never reached neither answers nor counts as silent: nothing lives on it.
+ * cause (D14). One that was never reached neither answers nor counts as silent: nothing lives on it. Of one without
+ * connections its probes say it: what lives may stand on one that was removed, or removed and added again.
  */
 export function areAllSilent(all: readonly Held[]): boolean {
   const isUnused = ({ connections, fresh }: Held): boolean => connections === "none" && fresh !== "answer";
-  const isCutOff = ({ connections, fresh, answeredAt }: Held): boolean =>
-    answeredAt >= 0 && fresh !== "refusal" && connections !== "left";
-  return (
-    all.every((held) => isMute(held) || isUnused(held)) && all.some((held) => isMute(held) && isCutOff(held))
-  );
+  const isCutOff = (held: Held): boolean =>
+    (isMute(held) || isUnreached(held)) &&
+    held.answeredAt >= 0 &&
+    held.fresh !== "refusal" &&
+    held.connections !== "left";
+  return all.every((held) => isMute(held) || isUnused(held)) && all.some(isCutOff);
 }
 
 /** Suspect for a reason that holds now: what waits for it had better ask elsewhere. One on its way up is not. */

@@ -19,6 +19,8 @@ import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
   readonly clock: Clock;
+  /** Stands still while our own loop does; default: `clock`. */
+  readonly patience?: Pick<Clock, "now">;
   readonly journal: Journal;
   readonly rules?: Rules;
   /** For how long nothing that lives is ended while no backend at all answers, in ms (D14); default: 0. */
@@ -39,6 +41,9 @@ type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
 export class Backends {
   readonly #clock: Clock;
+  readonly #patience: Pick<Clock, "now">;
+  /** Since when each has been in its state: readings of `patience`. */
+  readonly #since = new Map<string, number>();
   readonly #journal: Journal;
   readonly #rules: Rules;
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
@@ -48,7 +53,7 @@ export class Backends {
   /** What fresh sockets to those that are ill met last. */
   readonly #met = new Map<string, string>();
   readonly #deadAfterWhenAllSilentMs: number;
-  /** Since when no backend answers. */
+  /** Since when no backend answers: a reading of `patience`. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
   #views: readonly BackendView[] = [];
@@ -61,9 +66,10 @@ export class Backends {
   onAnswer: () => void = () => {};
 
   constructor(names: readonly string[], parts: BackendsParts) {
-    const { clock, journal, rules = unprobed, deadAfterWhenAllSilentMs = 0 } = parts;
+    const { clock, patience = clock, journal, rules = unprobed, deadAfterWhenAllSilentMs = 0 } = parts;
     this.#deadAfterWhenAllSilentMs = deadAfterWhenAllSilentMs;
     this.#clock = clock;
+    this.#patience = patience;
     this.#journal = journal;
     this.#rules = rules;
     this.reconcile(names);
@@ -80,10 +86,10 @@ export class Backends {
 
   /** Has no backend answered for less than `deadAfterWhenAllSilentMs`? Then what lives is kept, and requests wait (D14). */
   get areAllSilent(): boolean {
-    return this.#clock.now() < this.silentUntil;
+    return this.#patience.now() < this.silentUntil;
   }
 
-  /** Until when that is so at the latest: a clock reading; 0 while a backend answers. */
+  /** Until when that is so at the latest: a reading of `patience`; 0 while a backend answers. */
   get silentUntil(): number {
     return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
   }
@@ -91,6 +97,12 @@ export class Backends {
   /** When a backend last answered after all were silent: a clock reading; 0 if that never happened. */
   get silenceOverAt(): number {
     return this.#silenceOverAt;
+  }
+
+  /** For how long it has been in its state, but for time in which our own loop stood still, in ms. */
+  stateMs(name: string): number {
+    const now = this.#patience.now();
+    return now - (this.#since.get(name) ?? now);
   }
 
   /** How long it has been suspect since it was configured, in ms. */
@@ -133,7 +145,7 @@ export class Backends {
   #seeSilence(): void {
     const wereSilent = this.#silentSince !== undefined;
     const areSilent = areAllSilent(Array.from(this.#held.values()));
-    if (areSilent) this.#silentSince ??= this.#clock.now();
+    if (areSilent) this.#silentSince ??= this.#patience.now();
     else this.#silentSince = undefined;
     if (!wereSilent || areSilent) return;
     this.#silenceOverAt = this.#clock.now();
@@ -142,12 +154,14 @@ export class Backends {
 
   #add(name: string): void {
     this.#held.set(name, nothingHeld);
+    this.#since.set(name, this.#patience.now());
     this.#journal.write({ kind: "backend.added", backend: name });
   }
 
   #forget(name: string): void {
     this.#held.delete(name);
     this.#suspectMs.delete(name);
+    this.#since.delete(name);
     this.#met.delete(name);
     this.#journal.write({ kind: "backend.removed", backend: name });
   }
@@ -179,6 +193,7 @@ export class Backends {
     const from = this.#views.find((view) => view.name === name)?.state ?? "unknown";
     this.#suspectMs.set(name, this.suspectMs(name));
     const after = { name, state, since: this.#clock.now() };
+    this.#since.set(name, this.#patience.now());
     this.#views = this.#views.map((view) => (view.name === name ? after : view));
     this.#journal.write({
       kind: "backend.changed",

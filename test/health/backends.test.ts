@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
+import { PatientClock } from "../../src/health/patience.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/backends");
@@ -175,6 +176,51 @@ test("a socket that met silence and that another has overtaken is not told of", 
   clock.advance(2000);
   backends.learn("a", fresh("silence", 2900));
   assert.equal(met, ["silence", "answer", "silence"]);
+});
+
+test("a stall of ours is no part of a silence of all, nor of how long a backend has been in its state (F11)", () => {
+  const clock = manualClock();
+  const patience = new PatientClock(clock);
+  patience.start();
+  const backends = new Backends(["a"], {
+    clock,
+    patience,
+    journal: new Journal(clock),
+    rules,
+    deadAfterWhenAllSilentMs: 10_000,
+  });
+  backends.learn("a", opened);
+  clock.advance(1000);
+  backends.learn("a", silent);
+  clock.advance(3000);
+  clock.stall(8000);
+  clock.advance(10);
+  assert.ok(backends.areAllSilent);
+  assert.ok(backends.stateMs("a") < 4000, String(backends.stateMs("a")));
+  clock.advance(7500);
+  assert.not(backends.areAllSilent);
+});
+
+test("backends without connections are silent as well when their probes are, if they were answered before", () => {
+  const clock = manualClock();
+  const parts = { clock, journal: new Journal(clock), rules, deadAfterWhenAllSilentMs: 10_000 };
+  const backends = new Backends(["a", "b"], parts);
+  const fresh = (met: "answer" | "refusal" | "silence") =>
+    ({ kind: "fresh", met, begunAt: clock.now(), ms: 1000, reason: met }) as const;
+  backends.learn("a", fresh("silence"));
+  assert.not(backends.areAllSilent, "none was ever reached");
+  clock.advance(1000);
+  backends.learn("a", fresh("answer"));
+  clock.advance(1000);
+  backends.reconcile(["a", "c"]);
+  backends.learn("a", fresh("silence"));
+  assert.ok(backends.areAllSilent);
+  clock.advance(1000);
+  backends.learn("a", fresh("answer"));
+  assert.equal([backends.areAllSilent, backends.silenceOverAt], [false, clock.now()]);
+  clock.advance(1000);
+  backends.learn("a", fresh("refusal"));
+  assert.not(backends.areAllSilent);
 });
 
 test("where all refuse, or none was ever reached, nothing is silent", () => {

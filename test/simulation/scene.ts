@@ -64,6 +64,7 @@ export class Scene {
   /** The storm has hit a backend or a connection to one: only then may anybody think ill of one. */
   hasHitBackends = false;
   #queuedBytes = 0;
+  #mostRttMs = 0;
   #troubles = 0;
 
   constructor(seed: number, trace?: (line: string) => void) {
@@ -143,7 +144,7 @@ export class Scene {
       this.#queuedBytes = Math.max(this.#queuedBytes, queued);
       // One window on its way in, and one that waits to go out.
       const streams = this.#openStreams() + this.#openUpstream();
-      if (queued > 2 * limits.streamWindowBytes * streams)
+      if (queued > 2 * this.#mostWindowBytes() * streams)
         this.run.wrong(`${queued} bytes queued for ${streams} streams`);
       if (world.now() < busyMs) world.after(20, look);
     };
@@ -251,6 +252,14 @@ export class Scene {
       if (lent * 4 > size && !end.isHole)
         this.run.wrong(`${lent} of a session's window of ${size} were not given back`);
     }
+  }
+
+  /** What one stream's window may have grown to so far: what comes in one round trip to its backend (grow-window.ts). */
+  #mostWindowBytes(): number {
+    for (const { rtt } of this.proxy.path.pools.all.values())
+      this.#mostRttMs = Math.max(this.#mostRttMs, rtt.quantile(0.1));
+    const grown = Math.min(limits.streamWindowMostBytes, this.#mostRttMs * limits.streamBytesPerMs);
+    return Math.max(limits.streamWindowBytes, grown);
   }
 
   #openUpstream(): number {

@@ -121,7 +121,9 @@ export class Path {
     const turn = new Turn(clock);
     const { buffered } = options.bufferLimiter;
     const trust = new Trust(clock);
-    const backends = createBackends(options, clock, () => this.pending.release());
+    const backends = createBackends(options, { clock, patience: this.patience }, () =>
+      this.pending.release(),
+    );
     const slowStart = new SlowStart(clock);
     const pools = new PoolSet({
       poolFor: (backend) => this.#poolFor(backend, clock, options),
@@ -137,7 +139,7 @@ export class Path {
     this.admission = new Admission(this.patience);
     this.backends = backends;
     this.pools = pools;
-    this.pending = new PendingQueue(clock);
+    this.pending = new PendingQueue(this.patience);
     this.hedges = this.#createHedges();
     this.alwaysRequestBookmarks = options.alwaysRequestBookmarks ?? true;
     this.#slowStart = slowStart;
@@ -305,11 +307,13 @@ export class Path {
   }
 }
 
-function createBackends(options: PathOptions, clock: Clock, onAnswer: () => void): Backends {
+type Clocks = { readonly clock: Clock; readonly patience: Clock };
+
+function createBackends(options: PathOptions, clocks: Clocks, onAnswer: () => void): Backends {
   const { journal, probes, ping } = options;
   const rules = probes ? probed : unprobed;
   const backends = new Backends([], {
-    clock,
+    ...clocks,
     journal,
     rules,
     deadAfterWhenAllSilentMs: ping.deadAfterWhenAllSilentMs,

@@ -4,14 +4,15 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import { patiently } from "../../health/patience.ts";
+import { inSlices } from "../../base/slices.ts";
 
 type Waiting = { readonly place: () => void; readonly stop: () => void };
 
 export class PendingQueue {
   readonly #clock: Clock;
-  #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<Waiting>();
 
+  /** `clock` stands still while our own loop does: a backend may have come back meanwhile (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -20,7 +21,7 @@ export class PendingQueue {
     return this.#waiting.size;
   }
 
-  /** Until when a request that is held from now on waits. */
+  /** Until when a request that is held from now on waits: a reading of the clock that was given. */
   get until(): number {
     return this.#clock.now() + limits.holdMs;
   }
@@ -36,8 +37,7 @@ export class PendingQueue {
       stop();
       this.#waiting.delete(held);
     };
-    // A stall of ours is not counted: a backend may have come back meanwhile.
-    const stop = patiently(this.#clock, leftMs, () => {
+    const stop = this.#clock.after(leftMs, () => {
       leave();
       refuse();
     });
@@ -58,13 +58,18 @@ export class PendingQueue {
     });
   }
 
-  /** A backend may be asked again. Each in a turn of its own: a fault in one is not felt by the next. */
+  /**
+   * A backend may be asked again. In a later turn, since verdicts are told of in the middle of others' work, and a slice at a
+   * time: after a restart a herd of 10,000 may be waiting. What waits again is for the next release.
+   */
   release(): void {
-    const waiting = this.#waiting;
-    this.#waiting = new Set();
-    for (const { place, stop } of waiting) {
-      stop();
-      this.#clock.soon(place);
-    }
+    if (this.#waiting.size === 0) return;
+    this.#clock.soon(() => {
+      inSlices(this.#clock, Array.from(this.#waiting), (held) => {
+        if (!this.#waiting.delete(held)) return;
+        held.stop();
+        held.place();
+      });
+    });
   }
 }

@@ -41,8 +41,8 @@ export class TargetPicker {
    */
   isForgotten(seeker: Seeker): boolean {
     const refusing = this.refusing(seeker);
-    const mayKnow = ({ name, state, since }: BackendView): boolean =>
-      !refusing.includes(name) && (state !== "dead" || this.#isHidden(name, since));
+    const mayKnow = ({ name, state }: BackendView): boolean =>
+      !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
     // All backends ask the same etcd.
     return seeker.merge.isRepeating || !this.#parts.backends.views.some(mayKnow);
@@ -53,10 +53,10 @@ export class TargetPicker {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }
 
-  #isHidden(name: string, since: number): boolean {
-    return (
-      this.#parts.backends.held(name).fresh === "silence" && this.#parts.clock.now() - since < limits.resumeMs
-    );
+  /** True of a dead backend whose watches may still be waiting for it: sockets to it meet silence, and not for long. */
+  #isHidden(name: string): boolean {
+    const { backends } = this.#parts;
+    return backends.held(name).fresh === "silence" && backends.stateMs(name) < limits.resumeMs;
   }
 
   /** Its backend stands still. Does another one go on, to which its client would come? */

@@ -69,11 +69,11 @@ export const admission: readonly Defect[] = [
   defect(
     "a stall of ours counts against those who are held",
     {
-      file: "proxy/request/pending-queue.ts",
-      find: "patiently(this.#clock, leftMs, ",
-      replace: "this.#clock.after(leftMs, ",
+      file: "proxy/cluster/path.ts",
+      find: "new PendingQueue(this.patience)",
+      replace: "new PendingQueue(clock)",
     },
-    ["proxy/request/pending-queue", "a stall of ours is not counted"],
+    ["proxy/request/pending-queue", "released in vain after it"],
   ),
   defect(
     "a stall of ours counts against a watch that lost its backend",

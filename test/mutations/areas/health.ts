@@ -135,6 +135,15 @@ export const health: readonly Defect[] = [
     ["health/prober", "while one handshake of three passes"],
   ),
   defect(
+    "a silence of all is not seen where backends have no connections",
+    {
+      file: "health/backend.ts",
+      find: "isMute(held) || isUnreached(held)",
+      replace: "isMute(held)",
+    },
+    ["health/backends", "without connections are silent as well"],
+  ),
+  defect(
     "it is asked as often as anything goes wrong",
     {
       file: "health/prober.ts",

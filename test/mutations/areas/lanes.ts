@@ -191,6 +191,33 @@ export const connections: readonly Defect[] = [
     ["proxy/overload/heap-pressure", "a slice in each loop turn"],
   ),
   defect(
+    "all that was held is placed in one loop turn",
+    {
+      file: "proxy/request/pending-queue.ts",
+      find: "      inSlices(this.#clock, Array.from(this.#waiting), (held) => {",
+      replace: "      Array.from(this.#waiting).forEach((held) => {",
+    },
+    ["proxy/request/pending-queue", "a slice in each loop turn"],
+  ),
+  defect(
+    "a stall of ours is part of a silence of all backends",
+    {
+      file: "health/backends.ts",
+      find: "return this.#patience.now() < this.silentUntil;",
+      replace: "return this.#clock.now() < this.silentUntil;",
+    },
+    ["health/backends", "no part of a silence of all"],
+  ),
+  defect(
+    "a backend that died before a stall of ours has forgotten what it knew",
+    {
+      file: "watch/migration/target-picker.ts",
+      find: "backends.stateMs(name) < limits.resumeMs",
+      replace: "backends.stateMs(name) < 0",
+    },
+    ["watch/migration/target-picker", "before a stall of ours may still know"],
+  ),
+  defect(
     "connections to a removed backend are given up two seconds after a silence of all",
     {
       file: "proxy/upstream/pulse.ts",

@@ -1,14 +1,18 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { PatientClock } from "../../../src/health/patience.ts";
 import { PendingQueue } from "../../../src/proxy/request/pending-queue.ts";
 import { manualClock } from "../../support/clock.ts";
+import { PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/hold");
 
 function holding() {
   const clock = manualClock();
-  return { clock, hold: new PendingQueue(clock), heard: [] as string[] };
+  const patience = new PatientClock(clock);
+  patience.start();
+  return { clock, hold: new PendingQueue(patience), heard: [] as string[] };
 }
 
 test("who is held goes when a backend is back, in order, or is refused when its time is over", () => {
@@ -50,6 +54,75 @@ test("a stall of ours is not counted: a backend that came back meanwhile takes t
   hold.release();
   clock.turn();
   assert.equal(heard, ["placed"]);
+});
+
+test("a stall of ours is not counted either for who was released in vain, and is held again (F11)", () => {
+  const { clock, hold, heard } = holding();
+  const { until } = hold;
+  const wait = (): void => {
+    const leave = hold.wait(until, wait, () => heard.push("refused"));
+    if (leave === undefined) heard.push("not held");
+  };
+  wait();
+  clock.advance(100);
+  clock.stall(2 * limits.holdMs);
+  clock.advance(10);
+  hold.release();
+  clock.turn();
+  assert.equal([heard, hold.size], [[], 1]);
+  clock.advance(limits.holdMs - 1000);
+  assert.equal(heard, []);
+  clock.advance(2000);
+  assert.equal(heard, ["refused"]);
+});
+
+test("a stall of ours refuses no request that is released in vain after it (F11)", () => {
+  const path = new PlayedPath(["a"], { isProbed: true, down: ["a"] });
+  path.clock.advance(5000);
+  const ear = path.client().ask("GET", "/api");
+  path.clock.advance(100);
+  assert.is(path.pending.size, 1);
+  path.clock.stall(2 * limits.holdMs);
+  path.pending.release();
+  path.clock.turn();
+  assert.equal([ear.status, path.pending.size], ["", 1]);
+  path.backend("a").isDown = false;
+  path.clock.advance(2000);
+  assert.is(path.backend("a").asked.length, 1);
+});
+
+test("a herd that waited is placed in order, a slice in each loop turn; who leaves meanwhile is not, and what waits again waits", () => {
+  const turns: (() => void)[] = [];
+  const clock = { ...manualClock(), soon: (run: () => void) => void turns.push(run) };
+  const hold = new PendingQueue(clock);
+  const placed: number[] = [];
+  const leaves = Array.from({ length: limits.waitingExchanges }, (_, at) =>
+    hold.wait(
+      hold.until,
+      () => {
+        placed.push(at);
+        if (at === 0)
+          hold.wait(
+            hold.until,
+            () => placed.push(-1),
+            () => {},
+          );
+      },
+      () => {},
+    ),
+  );
+  hold.release();
+  assert.is(placed.length, 0, "whoever told of the verdict is not through");
+  leaves.at(-1)?.();
+  const counts = [0];
+  for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) {
+    turn();
+    counts.push(placed.length);
+  }
+  const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? 0));
+  assert.ok(Math.max(...steps) <= limits.sliceEntries, String(Math.max(...steps)));
+  assert.equal([placed.length, placed[0], placed.at(-1)], [9999, 0, 9998]);
+  assert.is(hold.size, 1);
 });
 
 test("who leaves is neither placed nor refused", () => {

@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
 import { PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, PlayedWatch } from "../../support/watch-path.ts";
@@ -80,6 +81,19 @@ test("a version before which all caches begin is forgotten; so is one that only 
     assert.ok(to.isForgotten(session));
     assert.is(to.choose(session, []), undefined);
   }
+});
+
+test("a backend that fell silent before a stall of ours may still know what the others have forgotten (F11)", () => {
+  const { path, to, session, watch, from, others } = played(["a", "b"]);
+  path.migrations.caches.of(from, session.merge.resource).refuse("8", "100");
+  for (const name of others) blackHole(path.backend(name));
+  watch.advance(6_000);
+  assert.equal(path.backends.views.map(({ state }) => state).includes("dead"), true);
+  assert.not(to.isForgotten(session));
+  path.clock.stall(2 * limits.resumeMs);
+  assert.not(to.isForgotten(session));
+  watch.advance(2 * limits.resumeMs);
+  assert.ok(to.isForgotten(session));
 });
 
 test("a resource is served nowhere when every backend has said so, whatever state it is in", () => {
