@@ -295,7 +295,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
     const loads = (name: string): number => pools.weightOf(name);
-    const backend = this.attempts.nextBackend({ views: backends.views, loads, bound: client.backend });
+    const backend = this.attempts.nextBackend(backends.views, loads, client.backend);
     if (backend instanceof Failure) return this.#enqueue(backend);
     client.bind(backend);
     this.#state = "asking";

@@ -48,7 +48,7 @@ async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed 
   const candidates = new Candidates();
   let failure: Failure | undefined;
   while (!candidates.isSpent) {
-    const backend = candidates.nextBackend({ views: backends.views, loads, bound: client.backend });
+    const backend = candidates.nextBackend(backends.views, loads, client.backend);
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is asked only when this one has failed.
     // oxlint-disable-next-line no-await-in-loop

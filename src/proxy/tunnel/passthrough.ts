@@ -158,7 +158,7 @@ export class Passthrough {
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
     const loads = (name: string): number =>
       ((this.#counts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
-    return candidates.nextBackend({ views: allowed, loads, bound: undefined });
+    return candidates.nextBackend(allowed, loads);
   }
 
   #connect(backend: string, ends: Ends): Socket {

@@ -91,9 +91,9 @@ export class Candidates {
   }
 
   /** A Failure if none can be asked now. */
-  nextBackend(choice: Omit<Choice, "tried">): string | Failure {
+  nextBackend(views: Choice["views"], loads: Choice["loads"], bound?: string): string | Failure {
     const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
-    return choose({ ...choice, tried });
+    return choose({ views, loads, bound, tried });
   }
 
   inVain(backend: string): void {
