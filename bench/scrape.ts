@@ -20,9 +20,9 @@ const mostMs = 50;
 const settleMs = 3_000;
 /** As in scenarios/fanout.ts. */
 const opensPerSecond = 3_000;
-/** Longer than a scrape's text is used again (limits.scrapeReuseMs). */
+/** Longer than a scrape's text is used again (adminLimits.scrapeReuseMs). */
 const pauseMs = 1_200;
-/** Longer than the pauses between all periodic looks (limits.hungLookMs, limits.balanceMs). */
+/** Longer than the pauses between all periodic looks (watchLimits.hungLookMs, limits.balanceMs). */
 const looksMs = 6_000;
 const round = "nobody looks, for as long as one round of all periodic looks";
 /** No periodic look takes more of one loop turn. */

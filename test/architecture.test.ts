@@ -16,7 +16,7 @@ const mayImport: Readonly<Record<string, string>> = {
   kube: "base",
   "h2/core": "base",
   "h2/hpack": "base h2/core",
-  "h2/frame": "base h2/core h2/hpack",
+  "h2/frame": "h2/core h2/hpack",
   "h2/session": "base h2/core h2/hpack h2/frame",
   health: "base events",
   "health/probes": "base events health",
@@ -70,7 +70,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "cli/setup": "base events config pki admin/events src cli/serve cli/deploy",
   "cli/commands": "base config",
   "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
-  "cli/bundle": "base admin/events src cli/commands cli/client",
+  "cli/bundle": "base admin/http admin/events src cli/commands cli/client",
   cli: "base cli/serve cli/commands cli/client",
   page: "",
 };

@@ -1,9 +1,7 @@
 /**
- * Every number that bounds something, with its reason. What an operator may change is in config; what is here keeps
+ * Numbers that bound what several parts do, each with its reason; the limits of one part stand in its own limits.ts. What an operator may change is in config; what is here keeps
  * the process alive whatever the config says. Row names (A1 ...) are those of the attack tests.
  */
-import { windowLimits } from "./window-limits.ts";
-
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
@@ -17,16 +15,6 @@ export const limits = {
   fieldBytes: 64 * KiB,
   /** Of a longer target nothing is asked for in other words: what they add may not make it a field beyond the bound. */
   changedTargetBytes: 63 * KiB,
-  /** Compressed octets of one block, and CONTINUATION frames: decoding stops at either (A5). */
-  headerBlockBytes: 144 * KiB,
-  continuationFrames: 8,
-  /** From a block's first octet to its last (A6). */
-  headerBlockMs: 10_000,
-  /** RFC 7541's default; more only helps an attacker (A9). */
-  hpackTableBytes: 4096,
-  hpackSizeUpdates: 2,
-  /** Beyond it a field is sent literally: it would push everything else out of the table. */
-  hpackIndexedBytes: 2048,
   /** 64 backends with long names take 10 KiB; the nastiest text of this size takes the parser 0.1 s, of 256 KiB 2 s. */
   configBytes: 64 * KiB,
   /** Our own shape is five levels deep; deeper only tries the parser's stack. */
@@ -49,10 +37,6 @@ export const limits = {
   /** Whoever signs may be ahead of our clock by this much (Kerberos' tolerance). */
   clockSkewMs: 300_000,
 
-  /** Streams that a client may have open at once: what the apiserver itself advertises (A3). */
-  downstreamStreams: 100,
-  /** Streams refused in a row for being too many, before the session goes: a client that ends one begins anew (A3). */
-  refusedStreams: 100,
   /** Peer resets before an answer, and our own resets: client-go cancels about 100 watches at once (A1, A2). */
   resetBurst: 200,
   resetsPerSecond: 33,
@@ -61,39 +45,6 @@ export const limits = {
    * that is another watchkeeper allows 200 in all; kube-apiserver bears 500 whose handlers run on, as measured.
    */
   connectionResetBurst: 120,
-  /**
-   * Control frames that each answer of a backend pays for, beyond the budgets below: twice the four that the most talkative
-   * client sends, since not all of its requests are answered. Saved up for a hundred requests that are answered at once.
-   */
-  framesPerAnswer: 8,
-  earnedFrames: 390,
-  /** And those that each open stream may go before its answer. */
-  framesPerStream: 4,
-  /** An unknown frame of up to so many octets is one of them (those that clients send as GREASE have fewer). */
-  unknownFrameBytes: 256,
-  /** SETTINGS and PING (A12, A14); a settings frame of more entries is no honest one. */
-  controlBurst: 100,
-  controlPerSecond: 10,
-  settingsEntries: 32,
-  /** PRIORITY is parsed and thrown away (A15). */
-  priorityBurst: 100,
-  priorityPerSecond: 10,
-  /** WINDOW_UPDATE beyond four for each active stream and what each DATA frame sent earns (A15). */
-  updateBurst: 1000,
-  updatesPerSecond: 100,
-  /** DATA that is so short only since a window let no more through earns no updates: no honest reader opens its windows so (A19). */
-  crumbBytes: 256,
-  /** Empty DATA without END_STREAM, per session (A16). */
-  emptyDataBurst: 100,
-  emptyDataPerSecond: 10,
-  /** Frames of a backend with which nothing moves on, of all streams of an upstream connection: empty DATA, and what is said of those that are over (A60). */
-  connectionFramesBurst: 10_000,
-  connectionFramesPerSecond: 1000,
-  /** DATA that a backend may still send for streams that we reset: what their windows had let through, of an upstream connection of 80. */
-  strayBytes: 320 * MiB,
-  /** Octets of frames that nobody knows (A17): 1 MiB per 10 s. */
-  unknownBurst: MiB,
-  unknownPerSecond: MiB / 10,
   /** Heads before the final one (A37). */
   interimHeads: 16,
 
@@ -103,10 +54,6 @@ export const limits = {
   streamWindowTightBytes: 64 * KiB,
   /** A gigabit a second: no stream's window becomes larger than what comes at this pace in one round trip. */
   streamBytesPerMs: 128 * KiB,
-  /** What one client's uploads may hold in our hands (A19). */
-  downstreamWindowBytes: MiB,
-  /** An upstream connection's session window is given back on arrival, so it never shuts: a slow client stalls nobody. */
-  connectionWindowBytes: 16 * MiB,
   /** Written but not yet taken by the kernel: beyond it DATA waits in its stream. */
   socketBacklogBytes: 512 * KiB,
   /** Of the heap's limit, what may wait for slow readers altogether; past half of it windows shrink (D2). */
@@ -128,9 +75,6 @@ export const limits = {
   /** Events that are parsed whole are bookmarks and errors: a Table's first one, with its columns, is about 10 KiB. */
   parsedEventBytes: 256 * KiB,
 
-  /** TLS done to first SETTINGS (A22), a frame begun to its end (A18). */
-  prefaceMs: 10_000,
-  frameMs: 30_000,
   /**
    * Between a PONG to the first GOAWAY and the second, as long as Go's server waits in all: a client whose process had no
    * time to read the first would have its next request refused. And how long a PONG is waited for.
@@ -220,72 +164,22 @@ export const limits = {
   execRetryMs: 30_000,
   /** As many as a configuration may list: an answer with more is a mistake, and the last one stays. */
   discoveredBackends: 64,
-  /** A look that takes longer is given up: the resolver's own patience is 2 x 5 s for each of three servers. */
-  discoveryMs: 10_000,
-  /**
-   * So long a backend that Kubernetes lists no more is kept if it answers: an apiserver renews its place every 10 s
-   * (reconcilers/lease.go), its identity Lease too, and etcd may need an election first.
-   */
-  unlistedKeptMs: 60_000,
-  /** After a failed look; doubles up to the interval. */
-  discoveryRetryMs: 1000,
-  /** One apiserver's time to answer the child before it asks another: three of them fit into a look. */
-  discoveryAskMs: 3000,
-  discoveryServers: 3,
-  /** A list of 500 EndpointSlices or Leases takes 1 MB; JSON.parse of four takes 40 ms. */
-  discoveryBytes: 4 * MiB,
   /** A service account's token; with a dozen audiences it has 2 KiB. */
   tokenBytes: 64 * KiB,
-  /** A cluster's time for one review of who asks the API, from its apiservers together; two reviews and our own CLI waits. */
-  reviewMs: 4000,
-  reviewServers: 2,
-  /** And that of the child, which takes a second or two to start; one that says nothing for longer hangs. */
-  reviewChildMs: 6000,
-  reviewHungMs: 20_000,
   /** Reviews of each kind under way at once: as many as two pages ask for; and of tokens from one address, so that
    * whoever guesses them keeps nobody else out. */
   reviewsAtOnce: 32,
   tokenReviewsPerAddress: 4,
-  /** How long an answer counts: a token's as at the apiserver's delegated authentication, the others as at a kubelet. */
-  tokenReviewedMs: 10_000,
-  accessAllowedMs: 300_000,
-  accessDeniedMs: 30_000,
-  /** Answers that are kept, of each kind: every operator's token at every path. */
-  reviewsKept: 2000,
   /** Is a fallback needed, now that a verdict may have changed? */
   fallbackLookMs: 1000,
-  /** Of the child's heap; the package alone takes 40 MB of it. */
-  discoveryHeapMiB: 192,
-  /**
-   * Between fresh sockets to a backend whose upstream connections are silent or lost (D6), and for how long so often; then half as often,
-   * so that one that was away for hours is still back within a second.
-   */
-  urgentProbeMs: 250,
-  urgentProbesMs: 10_000,
-  patientProbeMs: 500,
-  /** Of them, those that wait at a time: one each 250 ms, for the 1 s that a near one may take and some to spare. */
-  probesAtOnce: 8,
   /** A fresh socket's TCP and TLS take two round trips; a lost SYN is sent again after 1 s. */
   probeDialMs: 1000,
-  /**
-   * A TLS handshake takes a large packet each way; one that has waited so long on a connected socket, of those that take a few
-   * ms, is tried on two more sockets, and three that stay unanswered for so long have lost large packets, if PINGs pass. The
-   * kernel sends again after 200 ms: within that time a lost packet is made good.
-   */
-  doubtedHandshakeMs: 150,
-  lostHandshakeMs: 250,
-  handshakesAgain: 2,
   /**
    * A PING that took longer, beyond twice what they usually take, was lost once: TCP sends again after 200 ms at the earliest.
    * For so long after one the path is taken for lossy, and what is silent there proves nothing of large packets.
    */
   latePingMs: 150,
   lossyMs: 3000,
-  /** What is read of a probe's answer: an apiserver's list of all checks has 5 KiB. */
-  probeHeadBytes: 16 * KiB,
-  probeBodyBytes: 16 * KiB,
-  /** Between looks at a backend's loopback certificate. */
-  loopbackLookMs: 3_600_000,
   /**
    * A certificate's last week and its last day, as KubeClientCertificateExpiration alerts. A loopback certificate needs a
    * restart of its apiserver, which somebody has to plan: a month.
@@ -295,23 +189,10 @@ export const limits = {
   loopbackExpirySoonMs: 2_592_000_000,
   /** Between looks at how long all certificates last. */
   expiryLookMs: 1000,
-  /** Checks that are named in a reason. */
-  probeChecks: 5,
   /** Good answers in a row after a first fall, at one each 250 ms; how long they are enough; and how far apart falls are not the same trouble. */
   riseAnswers: 4,
   riseMs: 16_000,
   strikeMs: 60_000,
-  /**
-   * A booting apiserver answers 403 until its RBAC is loaded: 150 ms seen on an idle one, which depends on etcd. One that
-   * has lost the right to be asked for good is ready only so long after its next restart.
-   */
-  forbiddenMs: 30_000,
-  /** Reads in a row that hung here and were answered elsewhere; the next is tried when /readyz is well so long after. */
-  hungReads: 3,
-  hungReadsMs: 3000,
-  /** An answer of /readyz while requests wait in vain: three times what a busy apiserver usually takes. */
-  hastyAnswerMs: 750,
-  hastyMs: 2000,
   /** What is read of the kernel's table of sockets, and how often: 7,000 of them. Those beyond have keepalive only. */
   socketTableBytes: MiB,
   socketTableMs: 1000,
@@ -363,85 +244,20 @@ export const limits = {
   spareConnectionMs: 2000,
   /** Backends that one request is tried on before its client is told. */
   attempts: 3,
-  /** client-go relists when a watch without events ends within a second (watch.md §7). */
-  shortWatchMs: 1100,
   /** A watch whose client sets no deadline: the server ends it after 30 to 60 minutes (--min-request-timeout). */
   watchServerMs: 1_800_000,
   watchMostMs: 3_600_000,
-  /** An end this close to the client's deadline is that deadline: the last bookmarks come so early (watch.md §5.5). */
-  watchDueMs: 2000,
-  /** One watch that lost its backend: how often and for how long others are asked before it ends (watch.md §5.2). */
-  resumeAttempts: 3,
-  /** Attempts that were lost with their connection before any answer: so many more are made (three faults within a second). */
-  resumeLosses: 3,
-  resumeMs: 15_000,
-  /** A resume that was answered, and not refused by an ERROR within this time, has held. */
-  settledMs: 1000,
-  /** Resumes in this time after which nothing new came: the cluster cannot serve this watch, whoever is asked. */
-  fruitlessResumes: 3,
-  fruitlessMs: 60_000,
-  /** A backend that was asked to go on with a watch and says nothing: somebody else is asked. */
-  resumeAnswerMs: 5000,
-  /** Nobody can be asked to: how soon it is tried again. */
-  parkedMs: 250,
-  /** Each backend that has no upstream connection to be asked on puts the next attempt off by so much more. */
-  unsentPauseMs: 50,
-  /** A second leg that was refused for what may pass is asked for again after so long, if it is needed still. */
-  declinedMs: 2000,
-  /** A hedge that has been needed for so long is the watch: its backend answers PING and is ill all the same. */
-  hedgedMs: 5000,
-  /** What waits for a client for so long makes its watch a slow one: the apiserver gives it about as much (§5.5). */
-  slowWatchMs: 1000,
-  /** Watches that are asked for elsewhere (D6): so many at once, and at this pace; halved by a 429, to no less than. */
-  moveBurst: 100,
-  movesPerSecond: 1000,
-  movesPerSecondLeast: 50,
-  movePauseMs: 10,
-  /** And those that have time, on average: 200/s, as fast as an apiserver lets go of its own (genericapiserver.go). */
-  leavePauseMs: 5,
-  /** Moves that the journal tells as one. */
-  waveMs: 1000,
-  /** Between two looks at all watches. */
-  hungLookMs: 5000,
   /**
    * What one walk over all watches, requests or clients may take of one loop turn: three at the same time, with what else a
    * turn does, stay below 10 ms. A visit takes 0.1 to 5 µs.
    */
   sliceMs: 2,
   sliceEntries: 1000,
-  /** A server that has not ended a watch so long after its client's deadline never will. */
-  overdueMs: 5000,
-  /** Two periods between bookmarks, each at most 62.3 s, and some room (watch.md §6.3). */
-  hungMs: 130_000,
   /**
    * Another backend has shown what this one has not: after so long its watches are asked (watch.md §6.3, which begins with
    * 10 s). With a look a second and a dial they have moved within 10 s; a cache in health is behind for milliseconds.
    */
   behindMs: 8_000,
-  /** Between two comparisons of all caches for stalled ones. */
-  stallLookMs: 1000,
-  /**
-   * And for lagging ones: an eighth of the silence that is suspicious. While a cache lacks something, the versions that it is
-   * compared by are so far apart. One that lagged for a moment only is left alone for a while, so that an apiserver short of
-   * CPU has no more to do for it.
-   */
-  lagLookMs: 125,
-  lagMarkMs: 250,
-  lagMomentMs: 2000,
-  lagPauseMs: 30_000,
-  /**
-   * The newest versions that a cache lacks: of a resource one a second, enough for the longest wait below; of a scope four,
-   * for more than the 2 s in which a new watch shows nothing. 5 KB each.
-   */
-  cacheMarks: 90,
-  /** As above, where only bookmarks can tell: one comes within 62.3 s (watch.md §6.4). */
-  caughtUpMs: 70_000,
-  /**
-   * For so long a watch is asked for once more where it is, to be shown a bookmark: one is sent 2 s before the end (watch.md
-   * §5.5). And between two of those, since every apiserver that comes back makes all watches elsewhere old at once.
-   */
-  bookmarkRefreshMs: 3000,
-  bookmarkRefreshPauseMs: 5,
   /**
    * Before it the backend's cache is made to follow etcd, by a list of one object (docs/watch.md §6.6): one a second at
    * most for each backend and resource. A cache is waited for 3 s by the apiserver, which then asks etcd itself. A client
@@ -465,44 +281,6 @@ export const limits = {
    */
   progressCheckMs: 12_000,
   progressAgainMs: 60_000,
-  /**
-   * Between two looks at whether each resource has its sentinel; how many are asked for in one look, and how many watches of
-   * a resource are tried. A backend that refused one is asked again after the pause: a cache that is being filled takes a
-   * second (Retry-After). One stream a resource, and as many resources as are compared.
-   */
-  sentinelLookMs: 500,
-  sentinelsAtOnce: 100,
-  sentinelTries: 500,
-  sentinelPauseMs: 1000,
-  sentinels: 1000,
-  /**
-   * What a sentinel's second leg may show before the first does: a large list of pods being written, in the half second
-   * after which the first is in doubt. Beyond that it is asked anew when it is needed.
-   */
-  aheadEvents: 1000,
-  aheadBytes: 1024 * 1024,
-  /**
-   * Each backend is asked for a list of one object, to see whether its etcd has the history that clients have seen: when it
-   * becomes ready and then every few seconds; one that has not, or did not answer, once a second. A list takes 3 s at
-   * most (progressAnswerMs). So many resources are tried for one that was shown and may be listed, one that could not be
-   * is left alone for a while; and so many watches of it for an identity that is not over.
-   */
-  historyLookMs: 1000,
-  historyMs: 5000,
-  historyAnswerMs: 5000,
-  historyTries: 20,
-  historyUnreadMs: 60_000,
-  /** One whose events have differed although its versions are new enough is believed again after so long, if it has not since. */
-  historyUnlikeMs: 300_000,
-  /** With no backend ready but one of another history, that is taken for right after so long: as long as an apiserver restarts. */
-  historyAloneMs: 30_000,
-  /** A leg that was opened so shortly before may have been given the event in its initial state. */
-  sightMs: 2000,
-  /** A cache that stood still and shows nothing since is avoided for so long; doubles each time that it still does. */
-  stallSpellMs: 60_000,
-  stallSpellMostMs: 600_000,
-  /** Resources, and scopes, whose caches are compared: a large cluster has 300, and each takes some 200 bytes for each backend. */
-  comparedResources: 1000,
   /** What clients have seen, by client and resource (k/k 59848): some 250 bytes each, of kubelets five a node. */
   floors: 50_000,
   /** Refusals of one client's floor in a row, of 3 s each, after which an old state is better than none. */
@@ -595,5 +373,70 @@ export const limits = {
   /** A chunk's size line with its extensions, or one trailer, of an answer that refuses an Upgrade. */
   h1LineBytes: 8 * KiB,
 
-  ...windowLimits,
+  // What operators see through: metrics, incidents, commands and the log.
+  /**
+   * Series of one metric family; what comes later is summed under "other". With 360 for requests, 20
+   * families of 60, 8 histograms of 26 and Node's own 70 it stays below 2,000 whatever clients send (A54).
+   */
+  familySeries: 60,
+  requestSeries: 360,
+  labelChars: 64,
+
+  /**
+   * Incidents that last, and of those that are over: a bad day has some dozens. One takes 10 KB with all its rows, which
+   * are its first and its last ones.
+   */
+  incidentsActive: 200,
+  incidentsKept: 500,
+  incidentEvidence: 32,
+  /** Of its clients, those that are named. */
+  incidentClients: 20,
+  incidentNameChars: 128,
+  incidentTextChars: 300,
+  /** Kinds and backends that are counted apart; beyond it by kind alone. */
+  incidentCounts: 50,
+  /** Moves and failures that are told before their backend's incident is. */
+  incidentBackends: 128,
+  /** A doubt that is over within this time is no incident: its watches had hedges, its requests were hedged. */
+  doubtMs: 1500,
+  /** As above while new sockets are answered, or none has met anything yet: silence on old ones alone may heal. */
+  unprovenMs: 10_000,
+  /** As above for one that answers and says that it is not ready: it may be starting. */
+  unreadyMs: 3000,
+  /** A backend that has announced its going may be away for so long: a restart, as kubeadm's upgrades make them. */
+  restartMs: 60_000,
+  /** So many falls from ready, or from a fresh socket that was answered, within so long are flapping. */
+  flaps: 3,
+  flappingMs: 120_000,
+  /** Over when not seen again: hung watches, versions that went back, faults. */
+  quietMs: 300_000,
+  /** A loop is told once a minute while it goes on (replayMs). */
+  loopQuietMs: 150_000,
+  stormQuietMs: 60_000,
+  /** Leader election renews every 2 s and a lease lasts 15 s; nodes renew every 10 s and theirs last 40 s. */
+  lockQuietMs: 60_000,
+  overloadQuietMs: 60_000,
+  /** What is read of a token's claims, and kept of a subject and an agent. */
+  claimsChars: 16 * KiB,
+  subjectChars: 256,
+  agentChars: 64,
+  /** So many callers and resources listed again within so long, by so many callers: one restart makes as many lists alone. */
+  stormRelists: 40,
+  stormCallers: 5,
+  stormMs: 10_000,
+  /** What is copied of a write that may be to a lock: a Lease is 1 KiB, an annotated ConfigMap little more. */
+  lockBodyBytes: 16 * KiB,
+  holderChars: 256,
+
+  /** Anomalies of one kind that are remembered, so that each is made once a minute. */
+  anomalies: 1000,
+  anomalyMs: 60_000,
+
+  /** Characters of a path, an agent, a name in it. */
+  apiTextChars: 512,
+
+  /** A field of a log line (A53); the lines of one second; what stdout has not taken yet (F20). Beyond: counted. */
+  logFieldChars: 256,
+  logLinesPerSecond: 1000,
+  logBacklogBytes: MiB,
 } as const;

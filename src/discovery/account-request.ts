@@ -10,6 +10,7 @@ import { wallClock } from "../base/clock.ts";
 import { Failure, timeout } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
+import { discoveryLimits } from "./limits.ts";
 
 /** Where the kubelet, or our sidecar, puts token and CA (client-go's rest.InClusterConfig). */
 export const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -34,7 +35,7 @@ export type AccountAsk = {
   readonly signal: AbortSignal;
   /** JSON, which is posted; left out: it is a GET. */
   readonly body?: string;
-  /** Until the answer begins and ends; `limits.discoveryAskMs` where it is left out. */
+  /** Until the answer begins and ends; `discoveryLimits.discoveryAskMs` where it is left out. */
   readonly patienceMs?: number;
 };
 
@@ -43,7 +44,7 @@ export type AccountAsk = {
  * @throws {Error} a promise rejected with Node's own: nobody is there, TLS does not hold, or the time is over
  */
 export function requestAsAccount(url: string, ask: AccountAsk): Promise<string | Failure> {
-  const { access, token, signal, body, patienceMs = limits.discoveryAskMs } = ask;
+  const { access, token, signal, body, patienceMs = discoveryLimits.discoveryAskMs } = ask;
   const { hostname } = new URL(url);
   const serverName = access.serverName ?? hostname.replace(/^\[(.*)\]$/, "$1");
   const sent = body === undefined ? {} : { "content-type": "application/json" };
@@ -76,7 +77,8 @@ export function requestAsAccount(url: string, ask: AccountAsk): Promise<string |
       response.on("error", reject);
       response.on("data", (chunk: string) => {
         text += chunk;
-        if (text.length > limits.discoveryBytes) request.destroy(new Error("answered with too much"));
+        if (text.length > discoveryLimits.discoveryBytes)
+          request.destroy(new Error("answered with too much"));
       });
       response.once("end", () => resolve(text));
     });

@@ -11,16 +11,16 @@ import {
 } from "@kubernetes/client-node";
 import { wallClock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
-import { limits } from "../base/limits.ts";
 import type { Question, Reply } from "./discovered.ts";
 import { type Place, peerAddress, placesInLeases, placesInSlices } from "./kubernetes-objects.ts";
+import { discoveryLimits } from "./limits.ts";
 import type { Review, ReviewQuestion } from "./reviewer.ts";
 
 type Asked = Pick<Question, "kubeconfigFile" | "servers" | "caFile" | "serverName">;
 
 async function answer(question: Question): Promise<Reply> {
   const { id } = question;
-  const addresses = await firstIn(configsFor(question), limits.discoveryAskMs, async (config) => {
+  const addresses = await firstIn(configsFor(question), discoveryLimits.discoveryAskMs, async (config) => {
     const places = await placesFrom(config, question);
     if (places.length > 0) return places;
     throw new Error(`knows no apiserver: ${hintFor(question)}`);
@@ -30,8 +30,8 @@ async function answer(question: Question): Promise<Reply> {
 
 async function review(question: ReviewQuestion): Promise<object> {
   const { id, review: asked } = question;
-  const patienceMs = limits.reviewMs / limits.reviewServers;
-  const configs = configsFor(question).slice(0, limits.reviewServers);
+  const patienceMs = discoveryLimits.reviewMs / discoveryLimits.reviewServers;
+  const configs = configsFor(question).slice(0, discoveryLimits.reviewServers);
   const answered = await firstIn(configs, patienceMs, (config) => reviewedBy(config, asked));
   return answered instanceof Failure ? { id, failure: answered.message } : { id, answer: answered };
 }
@@ -64,7 +64,7 @@ function configsFor({ kubeconfigFile, servers, caFile, serverName }: Asked): rea
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);
   const user = own.getCurrentUser() ?? { name: "nobody" };
-  const direct = servers.slice(0, limits.discoveryServers - 1).map((server) => {
+  const direct = servers.slice(0, discoveryLimits.discoveryServers - 1).map((server) => {
     const config = new KubeConfig();
     const tls = {
       caFile,

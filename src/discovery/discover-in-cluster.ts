@@ -5,11 +5,11 @@
 import { isIpAddress } from "../base/address.ts";
 import { wallClock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
-import { limits } from "../base/limits.ts";
 import { accountDirectory, accountToken, requestAsAccount, serviceUrl } from "./account-request.ts";
 import { type Found, foundAt, type Question } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
 import { type Place, placesInLeases, placesInSlices } from "./kubernetes-objects.ts";
+import { discoveryLimits } from "./limits.ts";
 
 type Access = Pick<Question, "from" | "servers" | "caFile" | "serverName">;
 
@@ -42,7 +42,7 @@ export class InClusterSource implements Source {
     if (token instanceof Failure) return token;
     this.#giveUp = new AbortController();
     const failures: string[] = [];
-    for (const server of [...access.servers.slice(0, limits.discoveryServers - 1), serviceUrl()]) {
+    for (const server of [...access.servers.slice(0, discoveryLimits.discoveryServers - 1), serviceUrl()]) {
       const places = await this.#placesFrom(server, access, token);
       if (!(places instanceof Failure) && places.length > 0 && places.every(({ host }) => isIpAddress(host)))
         return places.map(({ host, port }) => foundAt(host, port));

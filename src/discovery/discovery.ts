@@ -7,6 +7,7 @@ import { Failure, failureFrom } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import type { Journal } from "../events/journal.ts";
 import { checkFound, type Found } from "./discovered.ts";
+import { discoveryLimits } from "./limits.ts";
 
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
@@ -38,7 +39,7 @@ export type DiscoveryParts = {
 export class Discovery {
   readonly #parts: DiscoveryParts;
   #found: readonly Found[];
-  #retryMs: number = limits.discoveryRetryMs;
+  #retryMs: number = discoveryLimits.discoveryRetryMs;
   /** Why the last look failed; "" after one that did not. */
   #complaint = "";
   /** Those that are kept although they are listed no more, by name: since when, a clock reading. */
@@ -91,9 +92,9 @@ export class Discovery {
     this.#cancelNext();
     const { clock, source } = this.#parts;
     let isLate = false;
-    const stopTimer = clock.after(limits.discoveryMs, () => {
+    const stopTimer = clock.after(discoveryLimits.discoveryMs, () => {
       isLate = true;
-      this.#failed(new Failure("bad-file", "proxy", `No answer in ${limits.discoveryMs} ms`));
+      this.#failed(new Failure("bad-file", "proxy", `No answer in ${discoveryLimits.discoveryMs} ms`));
       source.giveUp();
     });
     const settled = (outcome: readonly Found[] | Failure): void => {
@@ -122,7 +123,7 @@ export class Discovery {
     const found = this.#withUnlisted(listed);
     if (this.#complaint !== "") journal.write({ kind: "discovery.recovered", from: source.from });
     this.#complaint = "";
-    this.#retryMs = limits.discoveryRetryMs;
+    this.#retryMs = discoveryLimits.discoveryRetryMs;
     this.#lastSuccessAtMs = clock.wall();
     if (JSON.stringify(found) === JSON.stringify(this.#found)) return;
     const [was, is] = [namesOf(this.#found), namesOf(found)];
@@ -151,7 +152,7 @@ export class Discovery {
     const now = clock.now();
     const kept = this.#found
       .filter(({ name }) => {
-        const isInTime = now - (last.get(name) ?? now) < limits.unlistedKeptMs;
+        const isInTime = now - (last.get(name) ?? now) < discoveryLimits.unlistedKeptMs;
         return !names.includes(name) && isInTime && answers?.(name) === true;
       })
       .slice(0, limits.discoveredBackends - listed.length);

@@ -5,6 +5,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { Failure } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
+import { discoveryLimits } from "./limits.ts";
 
 /** Beside this file, with its extension: .ts in the repository, .js as published. */
 export const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
@@ -64,7 +65,7 @@ export class KubernetesChild {
     const child = fork(this.#file, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       // Not our own: an inspector's port or a profile is not for it.
-      execArgv: ["--disable-sigusr1", `--max-old-space-size=${limits.discoveryHeapMiB}`],
+      execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
     // Each question that is under way listens; there are never more.
     child.setMaxListeners(limits.reviewsAtOnce + 10);

@@ -8,6 +8,7 @@ import { limits } from "../base/limits.ts";
 import { accountDirectory, accountToken, requestAsAccount, serviceUrl } from "./account-request.ts";
 import type { Question } from "./discovered.ts";
 import { childFile, KubernetesChild } from "./kubernetes-child.ts";
+import { discoveryLimits } from "./limits.ts";
 
 /** An object that is created to be answered at once, and is kept by nobody: TokenReview, SubjectAccessReview. */
 export type Review = {
@@ -18,7 +19,7 @@ export type Review = {
 };
 
 export type Reviewer = {
-  /** The object with its answer, or why there is none: within `limits.reviewMs`, and without what was asked in it. */
+  /** The object with its answer, or why there is none: within `discoveryLimits.reviewMs`, and without what was asked in it. */
   ask(review: Review): Promise<{ readonly answer: unknown } | Failure>;
   stop(): void;
 };
@@ -56,7 +57,7 @@ export class AccountReviewer implements Reviewer {
       token,
       signal,
       body: JSON.stringify(body),
-      patienceMs: limits.reviewMs / limits.reviewServers,
+      patienceMs: discoveryLimits.reviewMs / discoveryLimits.reviewServers,
     };
     const failures: string[] = [];
     for (const server of serversIn(access.servers, serviceUrl())) {
@@ -92,15 +93,15 @@ export class ChildReviewer implements Reviewer {
     const question: Omit<ReviewQuestion, "id"> = {
       review,
       kubeconfigFile: this.#kubeconfigFile,
-      servers: servers.slice(0, limits.reviewServers),
+      servers: servers.slice(0, discoveryLimits.reviewServers),
       caFile,
       serverName,
     };
     // One that is slow to start is left alone: its next question finds it there.
-    const stopKill = wallClock.after(limits.reviewHungMs, () => this.#child.kill());
+    const stopKill = wallClock.after(discoveryLimits.reviewHungMs, () => this.#child.kill());
     const late = Promise.withResolvers<Failure>();
-    const stopTimer = wallClock.after(limits.reviewChildMs, () =>
-      late.resolve(new Failure("backend-lost", "proxy", `no answer in ${limits.reviewChildMs} ms`)),
+    const stopTimer = wallClock.after(discoveryLimits.reviewChildMs, () =>
+      late.resolve(new Failure("backend-lost", "proxy", `no answer in ${discoveryLimits.reviewChildMs} ms`)),
     );
     const answered = this.#child.ask(question, answerIn).finally(stopKill);
     return Promise.race([answered, late.promise]).finally(stopTimer);
@@ -113,7 +114,7 @@ export class ChildReviewer implements Reviewer {
 
 /** Those that are known, as far as there is time; else where the credentials themselves lead. */
 function serversIn(known: readonly string[], own: string): readonly string[] {
-  return [...known, own].slice(0, limits.reviewServers);
+  return [...known, own].slice(0, discoveryLimits.reviewServers);
 }
 
 function parsed(text: string): { readonly answer: unknown } | Failure {

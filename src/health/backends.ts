@@ -15,6 +15,7 @@ import {
   verdictOf,
 } from "./backend.ts";
 import type { Evidence } from "./evidence.ts";
+import { healthLimits } from "./limits.ts";
 import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
@@ -32,8 +33,8 @@ export const unprobed: Rules = {
   rise: 0,
   riseMs: limits.riseMs,
   strikeMs: limits.strikeMs,
-  hungMs: limits.hungReadsMs,
-  forbiddenMs: limits.forbiddenMs,
+  hungMs: healthLimits.hungReadsMs,
+  forbiddenMs: healthLimits.forbiddenMs,
   needsProof: false,
 };
 

@@ -5,9 +5,9 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";
-import { limits } from "../base/limits.ts";
 import { type Held, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, ReadyAnswer } from "./evidence.ts";
+import { healthLimits } from "./limits.ts";
 import { patiently } from "./patience.ts";
 import { Rtt } from "./rtt.ts";
 
@@ -98,9 +98,9 @@ export class Prober {
   hurry(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    if (this.#isStopped || this.#nextAt - now <= limits.urgentProbeMs) return;
+    if (this.#isStopped || this.#nextAt - now <= healthLimits.urgentProbeMs) return;
     // Whoever has just asked need not ask again, however often something is wrong.
-    if (now - this.#askedAt < limits.urgentProbeMs) return;
+    if (now - this.#askedAt < healthLimits.urgentProbeMs) return;
     this.#stopTimer?.();
     this.#next();
   }
@@ -113,7 +113,7 @@ export class Prober {
     const now = this.#parts.clock.now();
     if (this.#isStopped) return;
     const isNew = now >= this.#hastyUntil;
-    this.#hastyUntil = now + limits.hastyMs;
+    this.#hastyUntil = now + healthLimits.hastyMs;
     if (isNew) for (const run of this.#running) this.#awaitAnswer(run);
     this.hurry();
   }
@@ -150,9 +150,9 @@ export class Prober {
     const { clock } = this.#parts;
     const usualMs = this.#handshakes.quantile(0.99);
     const answerableAt = clock.now() + usualMs;
-    run.stopHandshakeWait = patiently(clock, Math.max(limits.doubtedHandshakeMs, 2 * usualMs), () => {
-      const tried = [run, ...Array.from({ length: limits.handshakesAgain }, () => this.#begin(true))];
-      const limitMs = Math.max(limits.lostHandshakeMs, 4 * usualMs);
+    run.stopHandshakeWait = patiently(clock, Math.max(healthLimits.doubtedHandshakeMs, 2 * usualMs), () => {
+      const tried = [run, ...Array.from({ length: healthLimits.handshakesAgain }, () => this.#begin(true))];
+      const limitMs = Math.max(healthLimits.lostHandshakeMs, 4 * usualMs);
       run.stopHandshakeWait = patiently(clock, limitMs, () =>
         this.#judgeHandshakes(tried, limitMs, answerableAt),
       );
@@ -184,7 +184,7 @@ export class Prober {
 
   #next(): void {
     const held = this.#parts.held();
-    const most = isUrgent(held) && held.fresh !== "answer" ? limits.probesAtOnce : 1;
+    const most = isUrgent(held) && held.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
     // A tenth more or less: what started in step falls out of it. Arranged first: a fault in one is not the last of all.
     this.#wait(this.#paceMs(held) * (0.9 + 0.2 * this.#parts.random()));
     if (this.#running.size < most) this.#begin();
@@ -194,8 +194,8 @@ export class Prober {
     const { clock, times } = this.#parts;
     if (!isUrgent(held)) return times.intervalMs;
     // One on its way up is asked as often as one that fell just now: its way is counted in answers.
-    const isNews = !isSilent(held) || clock.now() - held.doubtedAt < limits.urgentProbesMs;
-    return Math.min(times.intervalMs, isNews ? limits.urgentProbeMs : limits.patientProbeMs);
+    const isNews = !isSilent(held) || clock.now() - held.doubtedAt < healthLimits.urgentProbesMs;
+    return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.patientProbeMs);
   }
 
   #begin(isAgain = false): Run {
@@ -265,7 +265,7 @@ export class Prober {
     const { clock, times } = this.#parts;
     const mostMs = Math.max(times.timeoutMs, dialMs);
     if (clock.now() >= this.#hastyUntil) return mostMs;
-    return Math.min(mostMs, Math.max(limits.hastyAnswerMs, dialMs / 2, 4 * this.#times.quantile(0.99)));
+    return Math.min(mostMs, Math.max(healthLimits.hastyAnswerMs, dialMs / 2, 4 * this.#times.quantile(0.99)));
   }
 
   #answered(run: Run, readiness: ReadyAnswer, reason: string): void {

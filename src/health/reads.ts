@@ -3,8 +3,9 @@
  * One whose way to etcd is cut answers PING and serves its caches, and whoever asks it for an object as it is now waits
  * for a minute. Pure: what was measured goes in, a bound or evidence comes out.
  */
-import { limits } from "../base/limits.ts";
+
 import type { Evidence } from "./evidence.ts";
+import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 
 export class Reads {
@@ -35,7 +36,7 @@ export class Reads {
   outdone(ms: number, limitMs: number): Evidence | undefined {
     this.#outdone += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
-    if (this.#outdone < limits.hungReads) return undefined;
+    if (this.#outdone < healthLimits.hungReads) return undefined;
     return { kind: "reads-hanging", count: this.#outdone, ms: this.#longestMs, limitMs };
   }
 
@@ -46,7 +47,7 @@ export class Reads {
 
   /** Something was answered here for which a backend has to ask etcd. */
   proven(): Evidence | undefined {
-    const wasTold = this.#outdone >= limits.hungReads;
+    const wasTold = this.#outdone >= healthLimits.hungReads;
     this.#outdone = 0;
     this.#longestMs = 0;
     return wasTold ? { kind: "reads-answer" } : undefined;

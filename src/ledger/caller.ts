@@ -1,5 +1,5 @@
 /** One caller: an identity, a program and an address together, and what they have asked for. Times are clock readings. */
-import { limits } from "../base/limits.ts";
+import { ledgerLimits } from "./limits.ts";
 import type { Subject } from "./subject.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };
@@ -38,7 +38,7 @@ export class Caller implements CallerName {
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
     const hadOne = this.#watched.includes(resource);
-    if (!hadOne) this.#watched = [...this.#watched, resource].slice(-limits.callerResources);
+    if (!hadOne) this.#watched = [...this.#watched, resource].slice(-ledgerLimits.callerResources);
     return isFromState && hadOne && this.#relisted();
   }
 
@@ -54,15 +54,15 @@ export class Caller implements CallerName {
   /** `isWarm`: are we up for long enough to know who is new? */
   oddities(now: number, isWarm: boolean): readonly Oddity[] {
     const { requests, errors, relists, watches } = this;
-    const isNew = isWarm && now - this.since < limits.callerNewMs;
-    const isKnown = requests >= limits.callerRequests;
-    const isMostlyWatches = watches >= limits.callerRequests && watches * 2 > requests;
+    const isNew = isWarm && now - this.since < ledgerLimits.callerNewMs;
+    const isKnown = requests >= ledgerLimits.callerRequests;
+    const isMostlyWatches = watches >= ledgerLimits.callerRequests && watches * 2 > requests;
     const all: readonly (readonly [Oddity, boolean])[] = [
       ["new", isNew],
       ["no-agent", this.agent === "unknown"],
       ["anonymous", this.subject.source === "none"],
       ["failing", isKnown && errors * 2 > requests],
-      ["relisting", relists >= limits.callerRelists && relists * 10 > requests],
+      ["relisting", relists >= ledgerLimits.callerRelists && relists * 10 > requests],
       // More watches than one in two seconds, on average, are no informer's.
       ["re-watching", isMostlyWatches && watches > (now - this.since) / 2000],
     ];

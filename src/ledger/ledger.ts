@@ -1,6 +1,7 @@
 /** Who talks: all callers lately, bounded; those that were idle for longest are forgotten first. */
-import { limits } from "../base/limits.ts";
+
 import { Caller, type CallerName } from "./caller.ts";
+import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
   /** In the order in which they were found, or found to be active when somebody was to go. */
@@ -34,7 +35,7 @@ export class Ledger {
 
   /** Are we up for long enough to know who is new? */
   isWarm(now: number): boolean {
-    return now - this.#startedAt >= limits.callerNewMs;
+    return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
   /** The same object every time, until it is forgotten. */
@@ -43,9 +44,9 @@ export class Ledger {
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;
     const known = this.#callers.get(key);
     if (known !== undefined) return known;
-    if (this.#callers.size >= limits.callers) this.#forgetOne(now);
+    if (this.#callers.size >= ledgerLimits.callers) this.#forgetOne(now);
     const caller = new Caller(name, now);
-    if (this.#agents.size < limits.agents) this.#agents.add(agent);
+    if (this.#agents.size < ledgerLimits.agents) this.#agents.add(agent);
     this.#callers.set(key, caller);
     return caller;
   }
@@ -57,12 +58,12 @@ export class Ledger {
 
   /** A flood of newcomers pushes out itself: who has asked lately, or has something open, gets another turn. */
   #forgetOne(now: number): void {
-    let tries = limits.callerTurns;
+    let tries = ledgerLimits.callerTurns;
     for (const [key, caller] of this.#callers) {
       this.#callers.delete(key);
       tries -= 1;
-      const isKnown = caller.requests >= limits.callerRequests;
-      const isUsed = caller.active > 0 || (isKnown && now - caller.lastAt < limits.callerNewMs);
+      const isKnown = caller.requests >= ledgerLimits.callerRequests;
+      const isUsed = caller.active > 0 || (isKnown && now - caller.lastAt < ledgerLimits.callerNewMs);
       if (tries > 0 && isUsed) {
         this.#callers.set(key, caller);
         continue;

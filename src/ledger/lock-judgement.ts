@@ -2,8 +2,9 @@
  * Is this renewal as it should be? Pure: the lock as it was before, and who renews it now. What it can know comes from
  * requests alone; an honest leader election never gives cause for any of this.
  */
-import { limits } from "../base/limits.ts";
+
 import type { Caller } from "./caller.ts";
+import { ledgerLimits } from "./limits.ts";
 import { type Judgement, kindOf, type Lock } from "./lock.ts";
 import { isNamed, isSibling, type Pods, podNamedBy } from "./pods.ts";
 
@@ -36,7 +37,7 @@ function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgeme
     [namespace, named],
     [namespace, pod],
   ]);
-  if (gone !== undefined && at - gone.at > limits.podGoneMs) {
+  if (gone !== undefined && at - gone.at > ledgerLimits.podGoneMs) {
     const ms = Math.round(at - gone.at);
     const reason = `Pod ${gone.pod} was deleted ${seconds(ms)} ago, and is still at work at ${caller.address}`;
     return {
@@ -44,7 +45,7 @@ function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgeme
       detector: "deleted-pod",
       was: gone.pod,
       valueMs: ms,
-      limitMs: limits.podGoneMs,
+      limitMs: ledgerLimits.podGoneMs,
       reason,
     };
   }
@@ -74,7 +75,7 @@ function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judg
     (one) => one.caller === caller && one.session === session && one.holder === holder,
   );
   if (own === undefined || last === undefined || last === own || last.holder !== holder) return undefined;
-  const limitMs = 2 * Math.max(lock.durationMs, limits.lockLeastMs);
+  const limitMs = 2 * Math.max(lock.durationMs, ledgerLimits.lockLeastMs);
   const valueMs = Math.round(at - own.lastAt);
   if (valueMs > limitMs) return undefined;
   const other = whoIs(last.caller);
@@ -90,13 +91,13 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
   const was = last === undefined ? before : whoIs(last.caller);
   const valueMs = Math.round(at - lock.renewedAt);
   // A clock that goes a little fast, or a renewal that came late here, is no theft.
-  const limitMs = Math.round(lock.durationMs * limits.lockShare);
+  const limitMs = Math.round(lock.durationMs * ledgerLimits.lockShare);
   if (valueMs < limitMs) {
     const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${whoIs(caller)} as ${holder}`;
     return { verdict: "contested", detector: "takeover", was, valueMs, limitMs, reason };
   }
   const back = lock.handovers.findLast((one) => one.from === holder && !one.isReleased);
-  if (back === undefined || at - back.at > limits.lockTurnsMs) return undefined;
+  if (back === undefined || at - back.at > ledgerLimits.lockTurnsMs) return undefined;
   const reason = `${holder} and ${before} take it from each other by turns`;
   const turnMs = Math.round(at - back.at);
   return {
@@ -104,14 +105,14 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
     detector: "turns",
     was,
     valueMs: turnMs,
-    limitMs: limits.lockTurnsMs,
+    limitMs: ledgerLimits.lockTurnsMs,
     reason,
   };
 }
 
 /** Neither the identity nor the program of anybody who has held it. */
 function stranger(lock: Lock, { caller }: Renewal): Judgement | undefined {
-  if (lock.renewals < limits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
+  if (lock.renewals < ledgerLimits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
   const last = lock.renewers.at(-1);
   const was = last === undefined ? "" : whoIs(last.caller);
   const reason = `${whoIs(caller)} has never held it; it was held by ${was}`;

@@ -3,6 +3,7 @@ import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";
 import { clipped } from "../base/own-text.ts";
 import type { Caller } from "./caller.ts";
+import { ledgerLimits } from "./limits.ts";
 import { type Judgement, kindOf, Lock, type LockName, type Renewer } from "./lock.ts";
 import type { LockRecord } from "./lock-body.ts";
 import { judgeRenewal, type Renewal } from "./lock-judgement.ts";
@@ -22,7 +23,7 @@ export type Told = { readonly lock: Lock; readonly judgement: Judgement };
 
 export class Locks {
   readonly pods = new Pods();
-  readonly #locks = new Lru<string, Lock>(limits.locks);
+  readonly #locks = new Lru<string, Lock>(ledgerLimits.locks);
 
   get all(): readonly Lock[] {
     return [...this.#locks.values()];
@@ -60,7 +61,9 @@ export class Locks {
     if (holder !== lock.holder) {
       const isReleased = lock.holder === "" || isCreate;
       const from = lock.handovers.at(-1)?.to ?? "";
-      lock.handovers = [...lock.handovers, { from, to: holder, at, isReleased }].slice(-limits.lockHandovers);
+      lock.handovers = [...lock.handovers, { from, to: holder, at, isReleased }].slice(
+        -ledgerLimits.lockHandovers,
+      );
       lock.heldSince = at;
       lock.holder = holder;
     }
@@ -72,14 +75,15 @@ export class Locks {
     own.lastAt = at;
     own.renewals += 1;
     if (lock.renewers.at(-1) !== own)
-      lock.renewers = [...lock.renewers.filter((one) => one !== own), own].slice(-limits.lockRenewers);
+      lock.renewers = [...lock.renewers.filter((one) => one !== own), own].slice(-ledgerLimits.lockRenewers);
     const kind = kindOf(caller);
     if (!lock.knownKinds.includes(kind))
-      lock.knownKinds = [...lock.knownKinds, kind].slice(-limits.lockRenewers);
+      lock.knownKinds = [...lock.knownKinds, kind].slice(-ledgerLimits.lockRenewers);
   }
 
   #judged(lock: Lock, judgement: Judgement, at: number): Told | undefined {
-    const isNews = judgement.verdict !== lock.verdictAt(at)?.verdict || at - lock.toldAt >= limits.lockToldMs;
+    const isNews =
+      judgement.verdict !== lock.verdictAt(at)?.verdict || at - lock.toldAt >= ledgerLimits.lockToldMs;
     lock.judgement = judgement;
     lock.judgedAt = at;
     if (!isNews) return undefined;

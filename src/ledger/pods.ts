@@ -2,14 +2,15 @@
  * What requests show of pods: which have asked with a token of their own, and which were deleted for good. Bounded; the
  * oldest are forgotten first. Nobody is asked.
  */
-import { limits } from "../base/limits.ts";
+
 import { Lru } from "../base/lru.ts";
+import { ledgerLimits } from "./limits.ts";
 
 export class Pods {
   /** By namespace and name. */
-  readonly #seen = new Lru<string, true>(limits.pods);
+  readonly #seen = new Lru<string, true>(ledgerLimits.pods);
   /** When each was deleted without any grace: by its kubelet at the very end, by the garbage collector, or by force. */
-  readonly #deleted = new Lru<string, number>(limits.pods);
+  readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {
     if (name !== "") this.#seen.set(`${namespace}/${name}`, true);

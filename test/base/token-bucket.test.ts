@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Clock } from "../../src/base/clock.ts";
-import { limits } from "../../src/base/limits.ts";
 import { TokenBucket } from "../../src/base/token-bucket.ts";
+import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("base/token-bucket");
@@ -65,7 +65,7 @@ test("what is earned is bounded, and outlasts no spending (A4)", () => {
 
 /** The rate of migrations, which a backend that refuses slows down (D6). */
 const movesBucket = (clock: Clock): TokenBucket =>
-  new TokenBucket(clock, limits.moveBurst, limits.movesPerSecond);
+  new TokenBucket(clock, watchLimits.moveBurst, watchLimits.movesPerSecond);
 
 /** How many go in each of these spans, asked for every 10 ms as Moves does. */
 function takenBy(seconds: readonly number[], slowAt: readonly number[] = []): number[] {
@@ -73,7 +73,7 @@ function takenBy(seconds: readonly number[], slowAt: readonly number[] = []): nu
   const pace = movesBucket(clock);
   while (pace.take());
   return seconds.map((second) => {
-    if (slowAt.includes(second)) pace.slowDown(limits.movesPerSecondLeast);
+    if (slowAt.includes(second)) pace.slowDown(watchLimits.movesPerSecondLeast);
     let count = 0;
     for (let tick = 0; tick < 100; tick += 1) {
       clock.advance(10);
@@ -87,22 +87,23 @@ test("a hundred go at once, then a thousand each second", () => {
   const pace = movesBucket(manualClock());
   let count = 0;
   while (pace.take()) count += 1;
-  assert.is(count, limits.moveBurst);
-  for (const per of takenBy([0, 1, 2])) assert.ok(Math.abs(per - limits.movesPerSecond) <= 1, String(per));
+  assert.is(count, watchLimits.moveBurst);
+  for (const per of takenBy([0, 1, 2]))
+    assert.ok(Math.abs(per - watchLimits.movesPerSecond) <= 1, String(per));
 });
 
 test("a backend that says it is too much halves the pace, which comes back in seconds", () => {
   const [first = 0, second = 0, , , , , seventh = 0] = takenBy([0, 1, 2, 3, 4, 5, 6], [0]);
   assert.ok(first > 400 && first < 600, String(first));
   assert.ok(second > first && second < 750, String(second));
-  assert.ok(Math.abs(seventh - limits.movesPerSecond) <= 1, String(seventh));
+  assert.ok(Math.abs(seventh - watchLimits.movesPerSecond) <= 1, String(seventh));
 });
 
 test("it never stands still, however often it is told", () => {
   const clock = manualClock();
   const pace = movesBucket(clock);
-  for (let index = 0; index < 100; index += 1) pace.slowDown(limits.movesPerSecondLeast);
-  clock.advance(1000 / limits.movesPerSecondLeast);
+  for (let index = 0; index < 100; index += 1) pace.slowDown(watchLimits.movesPerSecondLeast);
+  clock.advance(1000 / watchLimits.movesPerSecondLeast);
   assert.ok(pace.take());
   assert.not(pace.take());
 });

@@ -8,6 +8,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
 import { limits } from "../../src/base/limits.ts";
 import { accountToken, requestAsAccount, serviceUrl } from "../../src/discovery/account-request.ts";
+import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
@@ -36,7 +37,7 @@ test("an answer that is late, or has no end, is none", async () => {
   const server = createServer({ cert: serving.certificate, key: serving.key }, (request, response) => {
     if (request.url === "/mute") return;
     response.on("error", () => undefined);
-    response.write("x".repeat(limits.discoveryBytes + 1));
+    response.write("x".repeat(discoveryLimits.discoveryBytes + 1));
   });
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
-import { limits } from "../../src/base/limits.ts";
 import { type Found, foundAt } from "../../src/discovery/discovered.ts";
 import { Discovery, type Source } from "../../src/discovery/discovery.ts";
+import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "../support/clock.ts";
 
@@ -122,7 +122,7 @@ test("an apiserver that is listed no more and answers stays for a while: its lea
 
 test("it stays for so long only, and not when it does not answer", async () => {
   const kept = await unlisted();
-  for (let passed = 0; passed < limits.unlistedKeptMs; passed += 30_000) {
+  for (let passed = 0; passed < discoveryLimits.unlistedKeptMs; passed += 30_000) {
     assert.is(kept.discovery.found.length, 2);
     kept.clock.advance(30_000);
     await kept.source.answer(one);
@@ -173,7 +173,7 @@ test("after a failure it looks sooner, later each time, never later than usual",
 
 test("a source that hangs is given up, and not asked again before it has let go", async () => {
   const { clock, source, entries, sets } = start();
-  clock.advance(limits.discoveryMs);
+  clock.advance(discoveryLimits.discoveryMs);
   assert.ok(source.isGivenUp);
   assert.ok(
     entries.some((entry) => entry.kind === "discovery.failed" && entry.reason === "No answer in 10000 ms"),

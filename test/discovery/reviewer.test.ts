@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
-import { limits } from "../../src/base/limits.ts";
+import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { AccountReviewer, ChildReviewer, type Review, reviewerOf } from "../../src/discovery/reviewer.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
@@ -96,7 +96,7 @@ test("where it does not answer the in-cluster service is asked, and both are nam
   serviceIs(own);
   const startedAt = performance.now();
   assert.match(await told([mute]), "hush");
-  assert.ok(performance.now() - startedAt < limits.reviewMs);
+  assert.ok(performance.now() - startedAt < discoveryLimits.reviewMs);
   const [refusing, words] = [await played(403), await played("words")];
   serviceIs(words);
   const complaint = await told([refusing]);

@@ -1,7 +1,7 @@
 /** Ends of an attempt that are not what they seem: proxy/watching has the others. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { blackHole, goAway, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("proxy/early-ends");
@@ -44,7 +44,7 @@ test("a move at leisure that is refused is tried again, and stands in no hedge's
   watch.path.settle();
   watch.say(watch.from, "~9a");
   assert.is(watch.to.asked.length, 1);
-  watch.advance(limits.declinedMs + 50);
+  watch.advance(watchLimits.declinedMs + 50);
   watch.serve(watch.to, "~10a");
   watch.has("+8a ~9a ~10a");
 });

@@ -1,7 +1,7 @@
 /** A version that a cache has forgotten: who else is asked, who is waited for, and when its client is told (row 17). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { PlayedPath } from "../support/path.ts";
 import { blackHole, PlayedWatch } from "../support/watch-path.ts";
 
@@ -93,7 +93,7 @@ test("for fifteen seconds, and not longer", () => {
   blackHole(watch.from);
   watch.advance(1000);
   watch.serve(watch.to, "!410");
-  watch.advance(limits.resumeMs);
+  watch.advance(watchLimits.resumeMs);
   watch.has("+8a");
   watch.advance(5000);
   watch.has("+8a", "ended");
@@ -107,10 +107,10 @@ test("its process is gone, and its cache: it is not waited for", () => {
   watch.kill(watch.from);
   watch.advance(50);
   watch.serve(watch.to, "!410");
-  watch.advance(2 * limits.parkedMs);
+  watch.advance(2 * watchLimits.parkedMs);
   watch.has("+8a", "ended");
   const [end] = watch.entries("watches.ended");
-  watch.advance(limits.waveMs);
+  watch.advance(watchLimits.waveMs);
   assert.is(end, undefined, "told with the wave");
   assert.match(JSON.stringify(watch.entries("watches.ended")), '"resource":"/configmaps","version":"8"');
 });
@@ -123,10 +123,10 @@ test("a hedge that is refused is asked for again when the version is newer, and 
   watch.advance(8000);
   assert.is(watch.to.asked.length, 1, "suspect");
   watch.serve(watch.to, "!410");
-  watch.advance(2 * limits.declinedMs);
+  watch.advance(2 * watchLimits.declinedMs);
   assert.is(watch.to.asked.length, 1);
   watch.from.asked[0]?.say('{"type":"MODIFIED","object":{"metadata":{"resourceVersion":"9"}}}\n');
-  watch.advance(2 * limits.declinedMs);
+  watch.advance(2 * watchLimits.declinedMs);
   assert.match(watch.queryOf(watch.to), "resourceVersion=9&");
 });
 

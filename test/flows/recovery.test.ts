@@ -1,8 +1,8 @@
 /** All backends fall and come back under many clients: nobody storms them, neither with upstream connections nor with watches (A26, F14). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { Field } from "../../src/h2/core/field.ts";
+import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { bearer, type Ear, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/recovery");
@@ -85,7 +85,7 @@ test("600 clients with a watch and a request each, after a second without any ba
   );
   assert.ok(connections <= 3 * needed, `${connections} lanes were dialled, ${needed} would do`);
   const most = Math.max(...resumed.map((_, at) => resumed.slice(at, at + 10).reduce((a, b) => a + b, 0)));
-  const allowed = limits.moveBurst + limits.movesPerSecond / 10;
+  const allowed = watchLimits.moveBurst + watchLimits.movesPerSecond / 10;
   assert.ok(most <= allowed, `${most} watches were asked for within 100 ms, ${allowed} are allowed`);
   assert.ok(resumed.reduce((a, b) => a + b, 0) >= count, "all watches were asked for again");
 });

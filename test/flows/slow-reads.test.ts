@@ -4,6 +4,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
+import { healthLimits } from "../../src/health/limits.ts";
 import { type Ear, type PlayedBackend, type PlayedClient, PlayedPath } from "../support/path.ts";
 
 const test = suite("proxy/slow-reads");
@@ -66,7 +67,7 @@ test("several in a row make it suspect within a second, and new work goes elsewh
   const scene = start();
   const { path, client, own } = scene;
   const hurtAt = path.clock.now();
-  const ears = Array.from({ length: limits.hungReads }, () => client.ask("GET", object));
+  const ears = Array.from({ length: healthLimits.hungReads }, () => client.ask("GET", object));
   pass(scene, 1000);
   assert.ok(ears.every(({ body }) => body === "from the other"));
   const at = (suspectAt(scene) ?? Number.POSITIVE_INFINITY) - hurtAt;
@@ -90,7 +91,7 @@ test("its watches get a hedge, and whatever else is unanswered there and may be 
   );
   path.settle();
   const list = client.ask("GET", "/api/v1/configmaps");
-  for (let count = 0; count < limits.hungReads; count += 1) client.ask("GET", object);
+  for (let count = 0; count < healthLimits.hungReads; count += 1) client.ask("GET", object);
   pass(scene, 1000);
   assert.is(list.body, "from the other");
   assert.ok(
@@ -192,7 +193,7 @@ test("reads of what another server answers say nothing of the apiserver before i
   for (const target of servedByOthers) {
     const scene = start();
     const { client, own, path } = scene;
-    const ears = Array.from({ length: 3 * limits.hungReads }, () => client.ask("GET", target));
+    const ears = Array.from({ length: 3 * healthLimits.hungReads }, () => client.ask("GET", target));
     own.readyzDelayMs = 900;
     pass(scene, 5000);
     assert.is(suspectAt(scene), undefined, target);
@@ -250,10 +251,10 @@ test("time in which our own loop stood still makes no read slow (F11)", () => {
 
 test("a backend whose reads come back is ready again a few seconds later", () => {
   const scene = start();
-  for (let count = 0; count < limits.hungReads; count += 1) scene.client.ask("GET", object);
+  for (let count = 0; count < healthLimits.hungReads; count += 1) scene.client.ask("GET", object);
   pass(scene, 1000);
   assert.ok(suspectAt(scene) !== undefined);
-  pass(scene, limits.hungReadsMs + 2500);
+  pass(scene, healthLimits.hungReadsMs + 2500);
   assert.equal(
     scene.path.backends.views.map(({ state }) => state),
     ["ready", "ready"],
@@ -264,7 +265,7 @@ test("reads that wait in the hole of one upstream connection say nothing of thei
   for (let phaseMs = 0; phaseMs < 250; phaseMs += 20) {
     const scene = start();
     pass(scene, phaseMs);
-    const ears = Array.from({ length: 2 * limits.hungReads }, () => scene.client.ask("GET", object));
+    const ears = Array.from({ length: 2 * healthLimits.hungReads }, () => scene.client.ask("GET", object));
     scene.path.settle();
     for (const { session, cable } of scene.own.sessions) if (session.openCount > 0) cable.blackHole();
     pass(scene, 1_500);

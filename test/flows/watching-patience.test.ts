@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
+import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";
 
@@ -30,7 +31,7 @@ test("a stall of ours is not counted: a watch whose backend is away goes on when
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);
   watch.advance(2000);
-  path.clock.stall(2 * limits.resumeMs);
+  path.clock.stall(2 * watchLimits.resumeMs);
   watch.advance(1000);
   watch.has("+8a");
   watch.from.isDown = false;
@@ -44,7 +45,7 @@ test("no Retry-After keeps a watch waiting beyond its fifteen seconds", () => {
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);
   watch.to.last.answer(429, "", [retryAfter("3600")]);
-  watch.advance(limits.resumeMs);
+  watch.advance(watchLimits.resumeMs);
   watch.has("+8a");
   watch.to.last.answer(429, "", [retryAfter("3600")]);
   watch.path.settle();
@@ -111,7 +112,7 @@ test("nor is it waited for beyond the fifteen seconds", () => {
   watch.to.isDown = false;
   watch.advance(2000);
   watch.kill(watch.from);
-  watch.advance(limits.resumeMs + limits.connectionWaitMs + 500);
+  watch.advance(watchLimits.resumeMs + limits.connectionWaitMs + 500);
   watch.has("+8a", "ended");
 });
 
@@ -160,7 +161,7 @@ test("a watch that is about to end for a drain ends, even if its backend dies fi
     for (const exchange of watch.path.exchanges.live) assert.ok(exchange.letWatchEnd());
     watch.advance(100);
     watch.kill(watch.from);
-    watch.advance(limits.shortWatchMs - 100);
+    watch.advance(watchLimits.shortWatchMs - 100);
     watch.has("", "ended");
     assert.is(watch.to.asked.length, 0);
   }
@@ -179,7 +180,7 @@ test("while a successor is asked, a slow reader is felt by the backend that serv
       watch.advance(1);
     }
     // Two attempts are granted what they send, for as long as it takes to see that the client is slow.
-    const most = 2 * limits.streamWindowBytes + (isAnswered ? 1200 * limits.slowWatchMs : 0);
+    const most = 2 * limits.streamWindowBytes + (isAnswered ? 1200 * watchLimits.slowWatchMs : 0);
     assert.ok(watch.path.buffered.bytes <= most, `${watch.path.buffered.bytes} wait`);
     assert.is(watch.to.last.resetCode, isAnswered ? errorCode.CANCEL : undefined);
   }
@@ -285,7 +286,7 @@ test("an end by its server that client-go would take for a failure is held back,
     watch.advance(1_000);
     watch.end(watch.from);
     watch.has("");
-    watch.advance(limits.shortWatchMs - 1_000);
+    watch.advance(watchLimits.shortWatchMs - 1_000);
     watch.has("", "ended");
     assert.equal([...watch.path.migrations.ends], [], "no end of ours");
   }
@@ -341,7 +342,7 @@ test("a successor that is lost before it took the watch is not the last: another
   watch.to.last.side?.reset(2);
   const asked = (): number => watch.from.asked.length + watch.to.asked.length;
   const before = asked();
-  watch.advance(limits.declinedMs + 100);
+  watch.advance(watchLimits.declinedMs + 100);
   assert.is(asked(), before + 1);
 });
 
@@ -351,7 +352,7 @@ const ends = (watch: PlayedWatch): unknown => Object.fromEntries(watch.path.migr
 test("a resource that no backend serves any more ends at once, for a reason of its own", () => {
   const watch = new PlayedWatch({ ...custom, path: new PlayedPath(["a", "b", "c", "d", "e"]) });
   watch.serve(watch.from, "+8a");
-  watch.advance(limits.shortWatchMs);
+  watch.advance(watchLimits.shortWatchMs);
   watch.end(watch.from);
   const asked = new Set<PlayedBackend>();
   for (let count = 1; count <= 5; count += 1) {
@@ -373,7 +374,7 @@ test("one backend that does not serve it yet is not all of them", () => {
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);
   watch.to.last.answer(404);
-  watch.advance(limits.parkedMs);
+  watch.advance(watchLimits.parkedMs);
   watch.to.last.answer(404);
   watch.has("+8a");
   watch.from.isDown = false;
@@ -388,9 +389,9 @@ test("where the only one that answers does not serve it, it ends after a second,
   const watch = new PlayedWatch(custom);
   watch.serve(watch.from, "+8a");
   watch.kill(watch.from);
-  for (let at = 0; at < limits.resumeMs; at += limits.parkedMs) {
+  for (let at = 0; at < watchLimits.resumeMs; at += watchLimits.parkedMs) {
     if (watch.to.last.heads.length === 0 && !watch.ear.isEnded) watch.to.last.answer(404);
-    watch.advance(limits.parkedMs);
+    watch.advance(watchLimits.parkedMs);
   }
   watch.has("+8a", "ended");
   assert.equal(ends(watch), { not_found: 1 });

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { type Held, nothingHeld } from "../../src/health/backend.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
+import { healthLimits } from "../../src/health/limits.ts";
 import { type ProbeEar, Prober } from "../../src/health/prober.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 import { seeded } from "../support/random.ts";
@@ -102,7 +102,7 @@ test("while upstream connections are silent it asks every 250 ms on a socket of 
   assert.equal(met(), ["silence"], "the first has waited its second");
   for (const { ear } of Array.from(played.running)) ear.dialed("answer", "");
   played.clock.advance(5000);
-  assert.ok(played.running.length <= limits.probesAtOnce);
+  assert.ok(played.running.length <= healthLimits.probesAtOnce);
 });
 
 test("a backend without connections that met silence is asked as often as one whose connections are silent for long", () => {
@@ -151,7 +151,7 @@ test("when something is wrong it asks now, and when it just has, not again", () 
 
 test("a backend that stays away is asked half as often, and so it is seen within a second of its return", () => {
   const played = play({ ...silent, connections: "lost", state: "dead" });
-  played.clock.advance(limits.urgentProbesMs);
+  played.clock.advance(healthLimits.urgentProbesMs);
   const before = played.begun.length;
   for (let second = 0; second < 10; second += 1) {
     played.clock.advance(1000);
@@ -219,7 +219,7 @@ test("while requests wait in vain /readyz is asked at once, and has less time to
   prober.hasten();
   assert.is(begun.length, 2, "at once");
   openLast(played);
-  clock.advance(limits.hastyAnswerMs - 1);
+  clock.advance(healthLimits.hastyAnswerMs - 1);
   assert.equal(verdicts(played), ["ready"]);
   clock.advance(1);
   assert.equal(verdicts(played), ["ready", "hanging"]);
@@ -256,7 +256,7 @@ test("a backend whose /readyz is slow is given its time, in haste too; and all o
   assert.ok(verdicts(slow).includes("hanging"));
   const calm = play(ready);
   calm.prober.hasten();
-  calm.clock.advance(limits.hastyMs);
+  calm.clock.advance(healthLimits.hastyMs);
   answerAll(calm);
   calm.clock.advance(1000);
   openLast(calm);
@@ -308,10 +308,10 @@ const losses = ({ learnt }: Played): Evidence[] => learnt.filter(({ kind }) => k
 
 test("a handshake stops on a connected socket: two more are tried, and when all stop, large packets are lost", () => {
   const played = stuckHandshake();
-  played.clock.advance(limits.doubtedHandshakeMs);
+  played.clock.advance(healthLimits.doubtedHandshakeMs);
   assert.is(played.running.length, 3);
   for (const { ear } of played.running.slice(1)) ear.connected();
-  played.clock.advance(limits.lostHandshakeMs);
+  played.clock.advance(healthLimits.lostHandshakeMs);
   assert.equal(losses(played), [{ kind: "packets-lost", ms: 400, limitMs: 250 }]);
   played.clock.advance(700);
   assert.is(losses(played).length, 1, "the two ask for no more");
@@ -320,9 +320,9 @@ test("a handshake stops on a connected socket: two more are tried, and when all 
 test("no large packets are lost while one handshake of three passes, one socket does not connect, or no PING was answered since", () => {
   const isSilent = (change: (played: Played) => void): void => {
     const played = stuckHandshake();
-    played.clock.advance(limits.doubtedHandshakeMs);
+    played.clock.advance(healthLimits.doubtedHandshakeMs);
     for (const { ear } of played.running.slice(1)) ear.connected();
-    played.clock.advance(limits.lostHandshakeMs - 1);
+    played.clock.advance(healthLimits.lostHandshakeMs - 1);
     change(played);
     played.clock.advance(1);
     assert.equal(losses(played), [], change.toString());
@@ -334,9 +334,9 @@ test("no large packets are lost while one handshake of three passes, one socket 
     played.smallPassedAt = played.clock.now() - 400;
   });
   const played = stuckHandshake();
-  played.clock.advance(limits.doubtedHandshakeMs);
+  played.clock.advance(healthLimits.doubtedHandshakeMs);
   played.running[1]?.ear.connected();
-  played.clock.advance(limits.lostHandshakeMs);
+  played.clock.advance(healthLimits.lostHandshakeMs);
   assert.equal(losses(played), [], "a SYN was lost");
 });
 
@@ -421,7 +421,7 @@ test("one that is stopped is not hastened", () => {
 
 test("one on its way up is asked as often as one that fell just now, however long it was away", () => {
   const played = play({ ...ready, state: "suspect" });
-  played.clock.advance(limits.urgentProbesMs + 1);
+  played.clock.advance(healthLimits.urgentProbesMs + 1);
   const before = played.begun.length;
   for (let at = 0; at < 2_000; at += 250) {
     played.clock.advance(250);

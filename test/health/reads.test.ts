@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { healthLimits } from "../../src/health/limits.ts";
 import { Reads } from "../../src/health/reads.ts";
 
 const test = suite("health/reads");
@@ -34,11 +34,11 @@ test("what was slow minutes ago does not count", () => {
 
 test("one read that another backend had to answer is nothing; several in a row are evidence, with the longest wait", () => {
   const reads = new Reads();
-  const waits = Array.from({ length: limits.hungReads }, (_, index) => 700 - index);
+  const waits = Array.from({ length: healthLimits.hungReads }, (_, index) => 700 - index);
   const evidence = waits.map((ms) => reads.outdone(ms, 500));
   assert.equal(evidence, [
     ...waits.slice(1).map(() => undefined),
-    { kind: "reads-hanging", count: limits.hungReads, ms: 700, limitMs: 500 },
+    { kind: "reads-hanging", count: healthLimits.hungReads, ms: 700, limitMs: 500 },
   ]);
   assert.is(reads.outdone(600, 500)?.kind, "reads-hanging", "told again for as long as it lasts");
 });
@@ -51,7 +51,7 @@ test("any that comes back in between begins the row anew, and is evidence itself
     assert.is(reads.proven(), undefined);
     assert.not(reads.isDoubted);
   }
-  for (let count = 0; count < limits.hungReads; count += 1) reads.outdone(600, 500);
+  for (let count = 0; count < healthLimits.hungReads; count += 1) reads.outdone(600, 500);
   assert.equal(reads.proven(), { kind: "reads-answer" });
   assert.is(reads.proven(), undefined);
 });

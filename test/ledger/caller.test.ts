@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { Caller } from "../../src/ledger/caller.ts";
+import { ledgerLimits } from "../../src/ledger/limits.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
 import { callerAt } from "../support/callers.ts";
 
@@ -20,7 +20,7 @@ test("a list counts as a relist when its resource was watched before; so does a 
 
 test("only so many resources are remembered", () => {
   const caller = callerAt("10.0.0.7");
-  for (let index = 0; index <= limits.callerResources; index += 1) caller.watched(`/r-${index}`, false);
+  for (let index = 0; index <= ledgerLimits.callerResources; index += 1) caller.watched(`/r-${index}`, false);
   assert.not(caller.listed("/r-0"));
   assert.ok(caller.listed("/r-1"));
 });
@@ -28,8 +28,8 @@ test("only so many resources are remembered", () => {
 test("what is odd about it is said in words, and a usual one is not odd", () => {
   const usual = callerAt("10.0.0.7");
   usual.requests = 1000;
-  assert.equal(usual.oddities(limits.callerNewMs, true), []);
-  assert.equal(usual.oddities(limits.callerNewMs - 1, true), ["new"]);
+  assert.equal(usual.oddities(ledgerLimits.callerNewMs, true), []);
+  assert.equal(usual.oddities(ledgerLimits.callerNewMs - 1, true), ["new"]);
   assert.equal(usual.oddities(1, false), [], "everybody is new to a process that has just begun");
   const odd = new Caller({ subject: noSubject, agent: "unknown", address: "10.0.0.8" }, 0);
   Object.assign(odd, { requests: 40, errors: 21, watches: 30, relists: 11 });

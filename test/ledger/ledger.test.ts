@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
+import { ledgerLimits } from "../../src/ledger/limits.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
 
 const test = suite("ledger/ledger");
@@ -21,28 +21,29 @@ test("one caller is one object, by identity, program and address", () => {
 test("a flood of newcomers pushes out itself, not those who are at work", () => {
   const ledger = new Ledger(0);
   const usual = ledger.of(name("usual"), 0);
-  usual.requests = limits.callerRequests;
+  usual.requests = ledgerLimits.callerRequests;
   const open = ledger.of(name("open"), 0);
   open.active = 1;
-  for (let index = 0; index < 3 * limits.callers; index += 1) ledger.of(name(`flood-${index}`), 1000);
-  assert.is(ledger.size, limits.callers);
+  for (let index = 0; index < 3 * ledgerLimits.callers; index += 1) ledger.of(name(`flood-${index}`), 1000);
+  assert.is(ledger.size, ledgerLimits.callers);
   assert.equal([usual.isForgotten, open.isForgotten], [false, false]);
-  assert.is(ledger.forgotten, 2 * limits.callers + 2);
+  assert.is(ledger.forgotten, 2 * ledgerLimits.callers + 2);
 });
 
 test("when all are at work one of them goes all the same", () => {
   const ledger = new Ledger(0);
-  for (let index = 0; index < limits.callers; index += 1) ledger.of(name(`n-${index}`), 0).active = 1;
+  for (let index = 0; index < ledgerLimits.callers; index += 1) ledger.of(name(`n-${index}`), 0).active = 1;
   ledger.of(name("one more"), 0);
-  assert.is(ledger.size, limits.callers);
+  assert.is(ledger.size, ledgerLimits.callers);
 });
 
 test("requests by program never fall, whoever is forgotten; beyond the first few they are counted together", () => {
   const ledger = new Ledger(0);
-  for (let index = 0; index < limits.callers + 100; index += 1) ledger.of(name(`p-${index}`), 0).requests = 1;
+  for (let index = 0; index < ledgerLimits.callers + 100; index += 1)
+    ledger.of(name(`p-${index}`), 0).requests = 1;
   const sums = ledger.requestsByAgent;
-  assert.is(sums.size, limits.agents + 1);
-  assert.equal([sums.get("p-0"), sums.get("other")], [1, limits.callers + 100 - limits.agents]);
+  assert.is(sums.size, ledgerLimits.agents + 1);
+  assert.equal([sums.get("p-0"), sums.get("other")], [1, ledgerLimits.callers + 100 - ledgerLimits.agents]);
 });
 
 test.run();

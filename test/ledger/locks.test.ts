@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
+import { ledgerLimits } from "../../src/ledger/limits.ts";
 import type { LockRecord } from "../../src/ledger/lock-body.ts";
 import { Locks, type Told } from "../../src/ledger/locks.ts";
 import { callerAt } from "../support/callers.ts";
@@ -137,7 +138,7 @@ test("it is told when it begins, and now and then while it goes on", () => {
   let told = 0;
   for (let at = 0; at < 60_000; at += 1000)
     if (renew(at % 2000 === 0 ? one : other, "leader", at) !== undefined) told += 1;
-  assert.is(told, Math.floor(60_000 / limits.lockToldMs));
+  assert.is(told, Math.floor(60_000 / ledgerLimits.lockToldMs));
 });
 
 test("of too many locks the one renewed least lately is forgotten, and each keeps few renewers", () => {
@@ -145,14 +146,17 @@ test("of too many locks the one renewed least lately is forgotten, and each keep
   for (let index = 0; index < 100; index += 1)
     renew(callerAt(`10.0.0.${index}`), `h-${index}`, 100_000 * index);
   const [lock] = locks.all;
-  assert.equal([lock?.renewers.length, lock?.handovers.length], [limits.lockRenewers, limits.lockHandovers]);
+  assert.equal(
+    [lock?.renewers.length, lock?.handovers.length],
+    [ledgerLimits.lockRenewers, ledgerLimits.lockHandovers],
+  );
   const record = { name: "", holder: "x".repeat(1000), durationMs: 1, isRenewal: true };
-  for (let index = 0; index < limits.locks; index += 1)
+  for (let index = 0; index < ledgerLimits.locks; index += 1)
     locks.written(
       { name: { ...name, name: `l-${index}` }, record, caller: one, session: 1, isCreate: true },
       0,
     );
-  assert.is(locks.all.length, limits.locks);
+  assert.is(locks.all.length, ledgerLimits.locks);
   assert.equal([locks.all[0]?.name.name, locks.all[0]?.holder.length], ["l-0", limits.holderChars]);
 });
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../src/base/limits.ts";
+import { ledgerLimits } from "../../src/ledger/limits.ts";
 import { isNamed, isSibling, Pods, podNamedBy } from "../../src/ledger/pods.ts";
 
 const test = suite("ledger/pods");
@@ -15,7 +15,7 @@ test("a deleted pod is gone until one of its name is seen to exist", () => {
 
 test("of too many the oldest are forgotten", () => {
   const pods = new Pods();
-  for (let index = 0; index <= limits.pods; index += 1) {
+  for (let index = 0; index <= ledgerLimits.pods; index += 1) {
     pods.deleted("n", `p-${index}`, 0);
     pods.seen("n", `p-${index}`);
   }

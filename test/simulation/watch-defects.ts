@@ -246,12 +246,12 @@ const ofEndings: readonly WatchDefect[] = [
   }),
   defect("an end without events is not held back", ["ends"], {
     file: ending,
-    find: "return liveEvents > 0 ? 0 : Math.max(0, limits.shortWatchMs - liveMs);",
+    find: "return liveEvents > 0 ? 0 : Math.max(0, watchLimits.shortWatchMs - liveMs);",
     replace: "return 0 * liveEvents * liveMs;",
   }),
   defect("a watch outlives its client's deadline", ["deadline", "ends", "identity"], {
     file: ending,
-    find: "leftMs !== undefined && leftMs <= limits.watchDueMs",
+    find: "leftMs !== undefined && leftMs <= watchLimits.watchDueMs",
     replace: "leftMs !== undefined && leftMs <= -1e9",
   }),
   defect("another backend's ERROR goes on", ["ends"], {

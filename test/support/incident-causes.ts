@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { wallClock } from "../../src/base/clock.ts";
 import { limits } from "../../src/base/limits.ts";
+import { ledgerLimits } from "../../src/ledger/limits.ts";
 import type { Pair } from "../../src/pki/pki.ts";
 import { leaseOf, type Stage } from "./incident-stage.ts";
 import { jwt } from "./jwt.ts";
@@ -61,7 +62,7 @@ export async function ghostHolder(stage: Stage): Promise<Cause> {
   await admin.ask(`POST ${pods}`, { metadata: { name: pod } });
   await ghost.ask(`POST ${leases}`, leaseOf("leader", holder));
   await admin.ask(`DELETE ${pods}/${pod}?gracePeriodSeconds=0`);
-  await sleep(limits.podGoneMs + 100);
+  await sleep(ledgerLimits.podGoneMs + 100);
   const since = performance.now();
   await ghost.ask(`PUT ${leases}/leader`, leaseOf("leader", holder));
   return {

@@ -3,8 +3,8 @@
  * metrics. In `barren` mode none comes after it.
  */
 import { workerData } from "node:worker_threads";
+import { adminLimits } from "../../src/admin/http/limits.ts";
 import type { LookoutOrder } from "../../src/admin/server/lookout.ts";
-import { limits } from "../../src/base/limits.ts";
 
 const order: LookoutOrder = workerData;
 const isFirst = order.port === 0;
@@ -14,6 +14,7 @@ if (isFirst)
   setTimeout(() => {
     const hoard: number[][] = [];
     // Eight octets each: twice what it may have.
-    while (hoard.length < 2 * limits.lookoutHeapMiB) hoard.push(Array.from({ length: 1 << 17 }, Math.random));
+    while (hoard.length < 2 * adminLimits.lookoutHeapMiB)
+      hoard.push(Array.from({ length: 1 << 17 }, Math.random));
     throw new Error(`${hoard.length} MiB of heap were had`);
   }, 1000);

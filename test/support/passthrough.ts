@@ -2,6 +2,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { limits } from "../../src/base/limits.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
+import { healthLimits } from "../../src/health/limits.ts";
 import type { Ends } from "../../src/proxy/net/proxy-protocol.ts";
 import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
 import { greet } from "../../src/proxy/tunnel/greet.ts";
@@ -56,8 +57,8 @@ export async function startPassthrough(
     rise: 0,
     riseMs: 16_000,
     strikeMs: limits.strikeMs,
-    hungMs: limits.hungReadsMs,
-    forbiddenMs: limits.forbiddenMs,
+    hungMs: healthLimits.hungReadsMs,
+    forbiddenMs: healthLimits.forbiddenMs,
     needsProof: true,
   };
   const backends = new Backends(names, { clock, journal, rules });

@@ -2,7 +2,7 @@
  * /openapi.json: the JSON API as OpenAPI 3.1 has it, made of what serves it: its lists with their columns, the schemas of
  * their rows, the operations. Written by no hand, so that it cannot be behind.
  */
-import { limits } from "../../base/limits.ts";
+import { adminLimits } from "../http/limits.ts";
 import type { ListingFacts } from "../http/listing.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
 import type { Pages } from "./api.ts";
@@ -82,8 +82,8 @@ function listPath(name: string, facts: ListingFacts | undefined): readonly [stri
   });
   const orders = columns.flatMap((column) => [column, `-${column}`]);
   const parameters = [
-    query("limit", whole(1, limits.apiPageMost, limits.apiPage), "Rows of a page."),
-    query("offset", whole(0, limits.apiOffset, 0), "Rows to leave out before it."),
+    query("limit", whole(1, adminLimits.apiPageMost, adminLimits.apiPage), "Rows of a page."),
+    query("offset", whole(0, adminLimits.apiOffset, 0), "Rows to leave out before it."),
     query("sort", { type: "string", enum: orders, default: sort }, 'A column; "-" puts the largest first.'),
     query("q", { type: "string" }, "Part of any text column, upper case or lower."),
     ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
@@ -131,7 +131,7 @@ const eventsPath: Schema = {
 /** `{name}` and `{id}` in a path are its parameters. */
 function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
-  const reason = { type: "string", maxLength: limits.operatorChars, description: "For the log." };
+  const reason = { type: "string", maxLength: adminLimits.operatorChars, description: "For the log." };
   return [
     path,
     {

@@ -1,7 +1,7 @@
 /** The paths at which an operator changes something (docs/admin-api.md), and what they answer. */
 import { Failure, type FailureCode } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Operations, Operator, Outcome } from "../../proxy/cluster/operations.ts";
+import { adminLimits } from "../http/limits.ts";
 import { failed, jsonReply, type Posted, type Posts, type Reply } from "../http/reply.ts";
 
 type Run = (operations: Operations, target: string, operator: Operator) => Outcome | Promise<Outcome>;
@@ -73,7 +73,7 @@ function decoded(part: string | undefined): string | undefined {
 /** The body may have a `reason`, which goes to the journal. */
 function operatorOf({ by, body }: Posted): Operator {
   const { reason } = body;
-  return { by, reason: typeof reason === "string" ? reason.slice(0, limits.operatorChars) : "" };
+  return { by, reason: typeof reason === "string" ? reason.slice(0, adminLimits.operatorChars) : "" };
 }
 
 function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {

@@ -9,6 +9,7 @@ import { limits } from "../../base/limits.ts";
 import type { Review, Reviewer } from "../../discovery/reviewer.ts";
 import type { Journal } from "../../events/journal.ts";
 import { statusOf } from "../../kube/status.ts";
+import { adminLimits } from "../http/limits.ts";
 import { jsonReply, type Reply } from "../http/reply.ts";
 import { Recent } from "./recent.ts";
 import { type Access, accessIn, accessReview, tokenReview, type User, userIn } from "./reviews.ts";
@@ -53,8 +54,8 @@ export class Authorization {
   constructor(parts: AuthorizationParts) {
     this.#parts = parts;
     const { clock } = parts;
-    const most = limits.reviewsKept;
-    this.#tokens = new Recent({ clock, most, keepMs: () => limits.tokenReviewedMs });
+    const most = adminLimits.reviewsKept;
+    this.#tokens = new Recent({ clock, most, keepMs: () => adminLimits.tokenReviewedMs });
     this.#accesses = new Recent({ clock, most, keepMs });
   }
 
@@ -133,7 +134,7 @@ export class Authorization {
 type Answer = { readonly answer: unknown } | Failure;
 
 function keepMs({ isAllowed }: Access): number {
-  return isAllowed ? limits.accessAllowedMs : limits.accessDeniedMs;
+  return isAllowed ? adminLimits.accessAllowedMs : adminLimits.accessDeniedMs;
 }
 
 /** One more of theirs, unless so many are under way. */

@@ -1,7 +1,7 @@
 /** How each backend has fared, as the journal tells it: what it is, since when and why, and what it was before. */
 
-import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { adminLimits } from "../http/limits.ts";
 
 export type Change = {
   readonly at: number;
@@ -29,6 +29,6 @@ export class BackendHistory {
     if (entry.kind === "backend.removed") this.#changes.delete(entry.backend);
     if (entry.kind !== "backend.changed") return;
     const { kind: _, backend, ...change } = entry;
-    this.#changes.set(backend, [...this.of(backend), { at, ...change }].slice(-limits.backendHistory));
+    this.#changes.set(backend, [...this.of(backend), { at, ...change }].slice(-adminLimits.backendHistory));
   }
 }

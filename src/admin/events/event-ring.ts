@@ -2,6 +2,7 @@
 
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { adminLimits } from "../http/limits.ts";
 import type { Times } from "../http/times.ts";
 import { withoutSecrets } from "./log.ts";
 
@@ -56,7 +57,7 @@ export class EventRing {
     this.#last += 1;
     const told = { id: this.#last, entry, at };
     this.#told.push(told);
-    if (this.#told.length > limits.eventsKept) this.#told.shift();
+    if (this.#told.length > adminLimits.eventsKept) this.#told.shift();
     for (const ear of this.#ears) ear(told);
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
+import { adminLimits } from "../http/limits.ts";
 import type { EventRing, Told } from "./event-ring.ts";
 
 /** May the client of a stream still read it? "unknown": the cluster cannot be asked. */
@@ -30,13 +30,13 @@ export class EventStreams {
    * are too many streams. Only kinds that begin with `?kind=` are told.
    */
   serve(request: IncomingMessage, response: ServerResponse, judge: Judge): boolean {
-    if (this.#open.size >= limits.eventStreams) return false;
+    if (this.#open.size >= adminLimits.eventStreams) return false;
     const prefix = new URL(request.url ?? "", "http://here").searchParams.get("kind") ?? "";
     const send = (told: Told): void => {
       const { kind } = told.entry;
       if (!kind.startsWith(prefix) || response.destroyed) return;
       response.write(`id: ${this.#ring.idOf(told)}\nevent: ${kind}\ndata: ${this.#ring.textOf(told)}\n\n`);
-      if (response.writableLength > limits.eventBacklogBytes) response.destroy();
+      if (response.writableLength > adminLimits.eventBacklogBytes) response.destroy();
     };
     response.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
@@ -71,14 +71,14 @@ export class EventStreams {
   /** A comment now and then: else nobody would find out that the other side is gone. */
   #beat(response: ServerResponse, judge: Judge): () => void {
     let allowedAt = this.#clock.now();
-    const again = (): (() => void) => this.#clock.after(limits.eventBeatMs, () => void beat());
+    const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());
     const beat = async (): Promise<void> => {
       const verdict = await judge().catch((): Verdict => "no");
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (verdict === "yes") allowedAt = now;
       // What nobody can say now was said then, and counts for as long as it would for a request.
-      if (verdict === "no" || now - allowedAt > limits.accessAllowedMs) return void response.end();
+      if (verdict === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();
     };

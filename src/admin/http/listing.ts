@@ -3,9 +3,9 @@
  * nor the thread that serves clients. Pure.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices } from "../../base/slices.ts";
 import { firstOf } from "./first-of.ts";
+import { adminLimits } from "./limits.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
@@ -117,12 +117,12 @@ class Gathered<T> {
 
 function askedIn<T>({ columns, sort }: Listing<T>, query: string): Asked | string {
   const params = new URLSearchParams(query);
-  const limit = wholeIn(params, "limit", limits.apiPage);
+  const limit = wholeIn(params, "limit", adminLimits.apiPage);
   const offset = wholeIn(params, "offset", 0);
-  if (limit === undefined || limit < 1 || limit > limits.apiPageMost)
-    return `"limit" must be a whole number from 1 to ${limits.apiPageMost}`;
-  if (offset === undefined || offset > limits.apiOffset)
-    return `"offset" must be a whole number up to ${limits.apiOffset}`;
+  if (limit === undefined || limit < 1 || limit > adminLimits.apiPageMost)
+    return `"limit" must be a whole number from 1 to ${adminLimits.apiPageMost}`;
+  if (offset === undefined || offset > adminLimits.apiOffset)
+    return `"offset" must be a whole number up to ${adminLimits.apiOffset}`;
   const order = params.get("sort") ?? sort;
   const column = order.replace(/^-/, "");
   if (!Object.hasOwn(columns, column)) return `"sort" must be one of ${Object.keys(columns).join(", ")}`;

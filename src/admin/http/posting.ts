@@ -4,8 +4,8 @@
  * here allows; a foreign Origin is refused by name; a Host that is not this machine was refused before.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
+import { adminLimits } from "./limits.ts";
 import { failed, type Post, type Reply } from "./reply.ts";
 
 /** Who asks, in their own words: "alice (watchkeeper CLI)". */
@@ -35,7 +35,7 @@ export async function replyToPost(
   }
   const text = await bodyOf(request);
   const body = text === undefined ? undefined : objectIn(text);
-  if (text === undefined) return failed(413, `A body has ${limits.apiBodyBytes} bytes at most`);
+  if (text === undefined) return failed(413, `A body has ${adminLimits.apiBodyBytes} bytes at most`);
   if (body === undefined) return failed(400, "The body must be a JSON object: {} will do");
   const by = `${username ?? nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
   return post({ by, body });
@@ -62,7 +62,7 @@ function refusalOf(
 /** Nobody verifies it: whoever reaches loopback may call itself anything. */
 function nameIn(headers: IncomingHttpHeaders): string {
   const name = headers[operatorHeader];
-  return typeof name === "string" ? name.slice(0, limits.operatorChars).trim() : "";
+  return typeof name === "string" ? name.slice(0, adminLimits.operatorChars).trim() : "";
 }
 
 /** Undefined when it is too long; what is left of it is not read. */
@@ -72,7 +72,7 @@ async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue;
     octets += chunk.length;
-    if (octets > limits.apiBodyBytes) return undefined;
+    if (octets > adminLimits.apiBodyBytes) return undefined;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

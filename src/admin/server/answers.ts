@@ -1,7 +1,7 @@
 /** What the port of metrics and probes asks the proxy, and the proxy's answers. */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { adminLimits } from "../http/limits.ts";
 import { complaintOf, type Readiness } from "./probes.ts";
 
 export type ProbeName = "livez" | "readyz";
@@ -80,7 +80,7 @@ export class Answers implements Asker {
   /** The same text for all who ask at nearly the same time: making it takes milliseconds of the path's own thread. */
   scrape(): Promise<string> {
     const { clock, metrics } = this.#parts;
-    if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= limits.scrapeReuseMs) {
+    if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= adminLimits.scrapeReuseMs) {
       this.#scrapedAt = clock.now();
       this.#scrape = metrics();
     }

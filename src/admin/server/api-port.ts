@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
+import { adminLimits } from "../http/limits.ts";
 import { type Admin, type ApiOptions, startApi } from "./server.ts";
 
 export class ApiPort {
@@ -44,6 +44,6 @@ export class ApiPort {
     if (this.#isStopped) return;
     if (!this.#isLost) this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });
     this.#isLost = true;
-    this.#stopTimer = this.#clock.after(limits.apiRetryMs, () => void this.start());
+    this.#stopTimer = this.#clock.after(adminLimits.apiRetryMs, () => void this.start());
   }
 }

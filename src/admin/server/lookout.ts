@@ -6,8 +6,8 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { adminLimits } from "../http/limits.ts";
 import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
 import type { Admin } from "./server.ts";
 
@@ -49,8 +49,8 @@ export type LookoutParts = {
 const threadFile = import.meta.filename.replace(/lookout(\.\w+)$/, "lookout-thread$1");
 /** Its own: the process' flags are not for it. */
 const resourceLimits = {
-  maxOldGenerationSizeMb: limits.lookoutHeapMiB,
-  maxYoungGenerationSizeMb: limits.lookoutHeapMiB / 16,
+  maxOldGenerationSizeMb: adminLimits.lookoutHeapMiB,
+  maxYoungGenerationSizeMb: adminLimits.lookoutHeapMiB / 16,
 };
 
 export class Lookout implements Admin {
@@ -165,7 +165,7 @@ export class Lookout implements Admin {
   /** Where it was bound another one is to be, and tries until it is. */
   #retry(): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#parts.clock.after(limits.apiRetryMs, () => void this.#reopen());
+    this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());
   }
 
   async #reopen(): Promise<void> {

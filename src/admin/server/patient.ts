@@ -4,8 +4,8 @@
  * still, and that is: the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
+import { adminLimits } from "../http/limits.ts";
 import type { Asker, Check, ProbeName, Standing } from "./answers.ts";
 
 export type PatientParts = {
@@ -42,7 +42,8 @@ export class Patient implements Asker {
       this.learn(probe, await loop.checks(probe));
     });
     const waitedMs = clock.now() - (this.#asked.get(probe)?.at ?? clock.now());
-    if (waitedMs < limits.probePatienceMs) await this.#within(limits.probePatienceMs - waitedMs, answer);
+    if (waitedMs < adminLimits.probePatienceMs)
+      await this.#within(adminLimits.probePatienceMs - waitedMs, answer);
     return [...this.#known[probe], { name: "loop", ok: this.#judge() }];
   }
 
@@ -51,8 +52,8 @@ export class Patient implements Asker {
     const answer = this.#once("metrics", async () => {
       this.#scraped = await loop.scrape();
     });
-    if (await this.#within(limits.adminRequestMs, answer)) return this.#scraped;
-    throw new Error(`The loop has not answered within ${limits.adminRequestMs} ms`);
+    if (await this.#within(adminLimits.adminRequestMs, answer)) return this.#scraped;
+    throw new Error(`The loop has not answered within ${adminLimits.adminRequestMs} ms`);
   }
 
   #once(question: ProbeName | "metrics", ask: () => Promise<void>): Promise<void> {
@@ -87,7 +88,7 @@ export class Patient implements Asker {
     const now = clock.now();
     const since = Math.min(this.#asked.get("livez")?.at ?? now, this.#asked.get("readyz")?.at ?? now);
     const stoodMs = now - since;
-    const isStill = stoodMs >= limits.standstillMs;
+    const isStill = stoodMs >= adminLimits.standstillMs;
     if (isStill !== this.#isStill) {
       const complaint = isStill ? `loop: no answer for ${Math.round(stoodMs)} ms` : "";
       journal.write({ kind: "probe.changed", probe: "loop", complaint });

@@ -13,11 +13,11 @@ import {
 import type { ListenOptions, Socket } from "node:net";
 import { isBoundAt, textOf } from "../../base/address.ts";
 import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { descriptorOf } from "../../proxy/net/descriptors.ts";
 import { stopParsing } from "../../proxy/net/stop-parsing.ts";
 import type { EventStreams, Verdict } from "../events/event-stream.ts";
+import { adminLimits } from "../http/limits.ts";
 import { isLocalHost } from "../http/local-host.ts";
 import { replyToPost } from "../http/posting.ts";
 import { failed, type Posts, type Reply, type Route, type Routes } from "../http/reply.ts";
@@ -107,10 +107,10 @@ async function open(options: Opening): Promise<Admin | Failure> {
 function serverOf(options: Opening): Server {
   const { tls, guard } = options;
   const settings = {
-    maxHeaderSize: guard === undefined ? limits.adminHeaderBytes : limits.adminTokenHeaderBytes,
-    headersTimeout: limits.adminRequestMs,
-    requestTimeout: limits.adminRequestMs,
-    keepAliveTimeout: limits.adminRequestMs,
+    maxHeaderSize: guard === undefined ? adminLimits.adminHeaderBytes : adminLimits.adminTokenHeaderBytes,
+    headersTimeout: adminLimits.adminRequestMs,
+    requestTimeout: adminLimits.adminRequestMs,
+    keepAliveTimeout: adminLimits.adminRequestMs,
     connectionsCheckingInterval: 1000,
   };
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
@@ -281,7 +281,7 @@ function keepNewest(server: Server): void {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     const [oldest] = sockets;
-    if (sockets.size > limits.adminSockets) oldest?.destroy();
+    if (sockets.size > adminLimits.adminSockets) oldest?.destroy();
   });
 }
 
@@ -290,7 +290,7 @@ const waiting = new WeakMap<Socket, number>();
 /** Is it one of the few that its socket may have unanswered? Else the socket ends, and with it what waits there. */
 function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
   const count = waiting.get(socket) ?? 0;
-  if (count >= limits.adminWaiting) {
+  if (count >= adminLimits.adminWaiting) {
     stopParsing(socket);
     socket.destroy();
     return false;

@@ -4,9 +4,9 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, timestampOf, wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { ownVersion } from "../../version.ts";
 import { AdminClient } from "../client/admin-client.ts";
 import type { Row, RowList } from "../client/rows.ts";
@@ -52,7 +52,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
     // One after another: the proxy has other things to do.
-    const list = await client.list(kind, {}, limits.bundleRows);
+    const list = await client.list(kind, {}, adminLimits.bundleRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);
   }
@@ -90,7 +90,7 @@ function readme(hasNames: boolean, time: string): string {
   const names = hasNames
     ? "Names and addresses are those of the cluster."
     : 'Names and addresses are replaced, the same one by the same word everywhere ("client-1"); names of backends and\nprograms are kept, and so may be a name that no list had as a field of its own.';
-  return `What watchkeeper knew at ${time}. ${names}\nUp to ${limits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
+  return `What watchkeeper knew at ${time}. ${names}\nUp to ${adminLimits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
 }
 
 /** Nothing that is there is written over. */

@@ -1,6 +1,7 @@
 /** Asks a running proxy's JSON API, as the CLI does: one request at a time, with an end to its patience. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
+import { adminLimits } from "../../admin/http/limits.ts";
 import { isLocalHost } from "../../admin/http/local-host.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -96,7 +97,7 @@ export class AdminClient {
     let all: RowList | undefined;
     while (all === undefined || (all.items.length < most && all.items.length < all.matching)) {
       const offset = all?.items.length ?? 0;
-      const limit = Math.min(limits.apiPageMost, most - offset);
+      const limit = Math.min(adminLimits.apiPageMost, most - offset);
       const params = new URLSearchParams({ ...query, limit: String(limit), offset: String(offset) });
       const answer = await this.#json(`/api/v1/${name}?${params.toString()}`);
       if (answer instanceof Failure) return answer;
@@ -163,7 +164,7 @@ export class AdminClient {
 
   #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
     const { promise, resolve } = Promise.withResolvers<string | Failure>();
-    const signal = AbortSignal.timeout(limits.apiPatienceMs);
+    const signal = AbortSignal.timeout(adminLimits.apiPatienceMs);
     const method = sent === undefined ? "GET" : "POST";
     const headers =
       sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
@@ -195,7 +196,7 @@ export class AdminClient {
 
   #unreachable(error: Error): Failure {
     const { name, message } = error;
-    const why = name === "TimeoutError" ? `no answer in ${limits.apiPatienceMs / 1000} s` : message;
+    const why = name === "TimeoutError" ? `no answer in ${adminLimits.apiPatienceMs / 1000} s` : message;
     const advice =
       "Is watchkeeper running here? --admin or WATCHKEEPER_ADMIN says where its admin.address is";
     return new Failure(
@@ -240,8 +241,8 @@ async function read(response: IncomingMessage): Promise<Heard> {
       if (!Buffer.isBuffer(chunk)) continue;
       chunks.push(chunk);
       octets += chunk.length;
-      if (octets > limits.apiAnswerBytes)
-        throw new Error(`an answer of more than ${limits.apiAnswerBytes} bytes`);
+      if (octets > adminLimits.apiAnswerBytes)
+        throw new Error(`an answer of more than ${adminLimits.apiAnswerBytes} bytes`);
     }
   } catch (reason) {
     return { status, text: "", problem: reason instanceof Error ? reason : new Error(String(reason)) };

@@ -1,6 +1,7 @@
 /** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: a list of the API as a table, or as it is. */
+
+import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { type Kind, kinds } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";
@@ -22,7 +23,7 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
   const { options, client } = start;
   const asked = askedIn(options);
   if (asked instanceof Failure) return failed(asked, screen);
-  const most = options.whole("limit", limits.apiPage, [1, limits.cliRows]);
+  const most = options.whole("limit", adminLimits.apiPage, [1, adminLimits.cliRows]);
   const list = most instanceof Failure ? most : await read(client, asked, most);
   if (list instanceof Failure) return failed(list, screen);
   if (asked.name !== undefined && list.items.length === 0) {

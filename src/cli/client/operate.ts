@@ -1,7 +1,7 @@
 /** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: changes a running proxy, and says what was done. */
 import { userInfo } from "node:os";
+import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { usage } from "../commands/options.ts";
 import { shown, textAt } from "./rows.ts";
 import { begun, failed, type Screen, standardScreen } from "./screen.ts";
@@ -45,5 +45,5 @@ function operator(): string {
     // a user id that no file names, as in many containers
   }
   const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
-  return plain.slice(0, limits.operatorChars);
+  return plain.slice(0, adminLimits.operatorChars);
 }

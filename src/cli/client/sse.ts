@@ -1,6 +1,6 @@
 /** Server-sent events out of bytes (WHATWG HTML §9.2.6), as far as the API sends them. Pure. */
 import { StringDecoder } from "node:string_decoder";
-import { limits } from "../../base/limits.ts";
+import { adminLimits } from "../../admin/http/limits.ts";
 
 export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };
 
@@ -12,7 +12,7 @@ export class SseReader {
   push(chunk: Buffer): readonly ServerSentEvent[] | undefined {
     const blocks = (this.#rest + this.#decoder.write(chunk)).split("\n\n");
     this.#rest = blocks.pop() ?? "";
-    if (this.#rest.length > limits.eventBacklogBytes) return undefined;
+    if (this.#rest.length > adminLimits.eventBacklogBytes) return undefined;
     return blocks.map((block) => eventIn(block)).filter(({ data }) => data !== "");
   }
 }

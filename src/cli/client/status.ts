@@ -1,6 +1,7 @@
 /** `watchkeeper status`: one screen. Is anything wrong, since when, and how are the backends? */
+
+import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { views } from "./columns.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "./rows.ts";
@@ -10,13 +11,13 @@ import { age, amount, counted, marked } from "./words.ts";
 
 /** What is read of the API for it: the rest of a list is only counted. */
 const asked = {
-  backends: ["backends", {}, limits.apiPageMost],
-  incidents: ["incidents", { state: "active" }, limits.apiPageMost],
+  backends: ["backends", {}, adminLimits.apiPageMost],
+  incidents: ["incidents", { state: "active" }, adminLimits.apiPageMost],
   watches: ["watches", {}, 1],
   hung: ["watches", { state: "hung" }, 1],
   clients: ["clients", {}, 1],
-  locks: ["locks", {}, limits.apiPageMost],
-  certificates: ["certificates", {}, limits.apiPageMost],
+  locks: ["locks", {}, adminLimits.apiPageMost],
+  certificates: ["certificates", {}, adminLimits.apiPageMost],
 } as const;
 
 type Known = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };

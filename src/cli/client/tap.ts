@@ -1,7 +1,8 @@
 /** `watchkeeper tap [KIND]`: what happens, as it happens: the journal of a running proxy. */
+
+import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type Row, rowOf, shown, textAt } from "./rows.ts";
@@ -42,7 +43,7 @@ async function follow(
   show: (told: ServerSentEvent) => void,
 ): Promise<Failure | undefined> {
   let lastId = "";
-  for (let failures = 0; failures < limits.tapAttempts; failures += 1) {
+  for (let failures = 0; failures < adminLimits.tapAttempts; failures += 1) {
     const ended = await client.follow(path, { lastId, stop }, (told) => {
       failures = 0;
       lastId = told.id || lastId;

@@ -1,7 +1,8 @@
 /** `watchkeeper top [watches|clients]`: who does how much now, measured between two looks. */
+
+import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import { type Given, usage } from "../commands/options.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { views } from "./columns.ts";
@@ -55,7 +56,7 @@ function optionsIn(given: Given, screen: Screen): Options | Failure {
   const [word = "clients", ...rest] = given.words;
   if (rest.length > 0) return usage("Say one of watches, clients");
   const seconds = given.whole("interval", 2, [1, 60]);
-  const rows = given.whole("rows", 20, [1, limits.apiPageMost]);
+  const rows = given.whole("rows", 20, [1, adminLimits.apiPageMost]);
   if (seconds instanceof Failure) return seconds;
   if (rows instanceof Failure) return rows;
   return {
@@ -72,7 +73,7 @@ function optionsIn(given: Given, screen: Screen): Options | Failure {
 async function look(client: AdminClient, { subject }: Options): Promise<Look | Failure> {
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
-    client.list(subject, { sort: `-${count}` }, limits.apiPageMost),
+    client.list(subject, { sort: `-${count}` }, adminLimits.apiPageMost),
     client.one("stats"),
   ]);
   if (rows instanceof Failure) return rows;

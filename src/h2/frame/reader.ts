@@ -4,8 +4,8 @@
  * Sizes and flags are checked here (RFC 9113 §4, §6); what a frame means for its stream is the session's.
  */
 
-import { limits } from "../../base/limits.ts";
 import { u8, u24, u31, u32 } from "../core/bytes.ts";
+import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { clientPreface, type FrameSink, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
@@ -286,7 +286,7 @@ export class HeaderBlock {
   append(bytes: Buffer, start: number, end: number): void {
     this.#parts.push(Buffer.from(bytes.subarray(start, end)));
     this.#bytes += end - start;
-    if (this.#parts.length - 1 > limits.continuationFrames || this.#bytes > limits.headerBlockBytes) {
+    if (this.#parts.length - 1 > h2Limits.continuationFrames || this.#bytes > h2Limits.headerBlockBytes) {
       throw new ProtocolError(
         errorCode.ENHANCE_YOUR_CALM,
         "session",

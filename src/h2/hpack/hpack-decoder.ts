@@ -5,6 +5,7 @@
 import { limits } from "../../base/limits.ts";
 import { holds, latin1, u8 } from "../core/bytes.ts";
 import { Field } from "../core/field.ts";
+import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
@@ -15,7 +16,7 @@ const entryOverhead = 32;
 const maxContinuationOctets = 4;
 
 /** Where Huffman strings are decoded before they become strings: one for all, as decode() is never re-entered. */
-const scratch = Buffer.allocUnsafeSlow(decodedBound(limits.headerBlockBytes));
+const scratch = Buffer.allocUnsafeSlow(decodedBound(h2Limits.headerBlockBytes));
 
 function compressionError(message: string): ProtocolError {
   return new ProtocolError(errorCode.COMPRESSION_ERROR, "session", message);
@@ -35,7 +36,7 @@ export class HpackDecoder {
   #listFields = 0;
 
   /** `tableBytes` is what we advertised in SETTINGS_HEADER_TABLE_SIZE. */
-  constructor(tableBytes: number = limits.hpackTableBytes) {
+  constructor(tableBytes: number = h2Limits.hpackTableBytes) {
     this.#table = new DynamicTable(tableBytes);
     this.#advertisedBytes = tableBytes;
   }
@@ -83,7 +84,8 @@ export class HpackDecoder {
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
     // A name from the dynamic table may be another one next time.
-    const isLasting = index > 0 && index < staticTable.length && this.#at - start <= limits.hpackIndexedBytes;
+    const isLasting =
+      index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
     // Not of Node's pool, of which it would keep 64 KiB alive as long as its session.
     const octets = Buffer.allocUnsafeSlow(this.#at - start);
@@ -108,8 +110,8 @@ export class HpackDecoder {
 
   #readSizeUpdate(bytes: Buffer, end: number): void {
     if (this.#listFields > 0) throw compressionError("Table size update after a field");
-    if (++this.#sizeUpdates > limits.hpackSizeUpdates)
-      throw compressionError(`More than ${limits.hpackSizeUpdates} table size updates in a block`);
+    if (++this.#sizeUpdates > h2Limits.hpackSizeUpdates)
+      throw compressionError(`More than ${h2Limits.hpackSizeUpdates} table size updates in a block`);
     const tableBytes = this.#readInteger(bytes, end, 0x1f);
     if (tableBytes > this.#advertisedBytes)
       throw compressionError(`Table size update beyond the ${this.#advertisedBytes} octets advertised`);

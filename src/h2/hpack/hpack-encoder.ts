@@ -8,9 +8,10 @@
  * Strings are written plain. Huffman code would save 19 of the 67 octets of a typical path for 165 ns, 192 of a
  * token's 896 for 2.9 µs, and cost the receiver two thirds of that again; an octet saved is worth 2 ns (TLS both ways).
  */
-import { limits } from "../../base/limits.ts";
+
 import { putLatin1 } from "../core/bytes.ts";
 import { type Field, type Role, role } from "../core/field.ts";
+import { h2Limits } from "../core/limits.ts";
 import { DynamicTable, staticIndexByKey, staticIndexByName, staticTable } from "./hpack-table.ts";
 
 /** The first octet of a representation: its pattern, and below it the bits in which its integer begins. */
@@ -32,7 +33,7 @@ const updateBound = 6;
 export class HpackEncoder {
   /** Field key -> number in the table. */
   readonly #numbers = new Map<string, number>();
-  readonly #table = new DynamicTable(Math.min(defaultTableBytes, limits.hpackTableBytes), (field) =>
+  readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
     this.#numbers.delete(field.key),
   );
   /** The table's limit as the peer's decoder was told, and as large as it may become. */
@@ -41,7 +42,7 @@ export class HpackEncoder {
 
   /** The peer's SETTINGS_HEADER_TABLE_SIZE; told back at the start of the next block. */
   setPeerTableLimit(bytes: number): void {
-    this.#wantedBytes = Math.min(bytes, limits.hpackTableBytes);
+    this.#wantedBytes = Math.min(bytes, h2Limits.hpackTableBytes);
     if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
   }
 
@@ -87,7 +88,7 @@ export class HpackEncoder {
 
 /** Differs from one request or client to the next, or is so large that it would empty half of the table. */
 function comesOnce(field: Field): boolean {
-  return isOnce[field.role] === true || field.size > limits.hpackIndexedBytes;
+  return isOnce[field.role] === true || field.size > h2Limits.hpackIndexedBytes;
 }
 
 function putLiteral(field: Field, out: Buffer, at: number, pattern: number, mask: number): number {

@@ -10,6 +10,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
+import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
 export type FloodKind = "control" | "priority" | "update" | "empty" | "connection" | "unknown" | "reset";
@@ -33,13 +34,13 @@ export class Floods {
 
   /** A backend's answer to one of the client's requests has come. Bounded, so that it cannot be hoarded (A4). */
   answered(): void {
-    if (this.#earned < limits.earnedFrames)
-      this.#earned = Math.min(limits.earnedFrames, this.#earned + limits.framesPerAnswer);
+    if (this.#earned < h2Limits.earnedFrames)
+      this.#earned = Math.min(h2Limits.earnedFrames, this.#earned + h2Limits.framesPerAnswer);
   }
 
   #isPaid(kind: FloodKind, cost: number): boolean {
     if (kind === "reset" || kind === "connection") return false;
-    const frames = kind === "unknown" ? Math.ceil(cost / limits.unknownFrameBytes) : cost;
+    const frames = kind === "unknown" ? Math.ceil(cost / h2Limits.unknownFrameBytes) : cost;
     if (frames > this.#earned) return false;
     this.#earned -= frames;
     return true;
@@ -51,7 +52,7 @@ export class Floods {
    * streams of client-go whose 4 MiB windows are read empty after the last DATA came.
    */
   earnUpdates(): void {
-    (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * limits.updateBurst);
+    (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * h2Limits.updateBurst);
   }
 
   #budget(kind: FloodKind): TokenBucket {
@@ -65,11 +66,11 @@ export class Floods {
 }
 
 const rates: Record<FloodKind, readonly [burst: number, perSecond: number]> = {
-  control: [limits.controlBurst, limits.controlPerSecond],
-  priority: [limits.priorityBurst, limits.priorityPerSecond],
-  update: [limits.updateBurst, limits.updatesPerSecond],
-  empty: [limits.emptyDataBurst, limits.emptyDataPerSecond],
-  connection: [limits.connectionFramesBurst, limits.connectionFramesPerSecond],
-  unknown: [limits.unknownBurst, limits.unknownPerSecond],
+  control: [h2Limits.controlBurst, h2Limits.controlPerSecond],
+  priority: [h2Limits.priorityBurst, h2Limits.priorityPerSecond],
+  update: [h2Limits.updateBurst, h2Limits.updatesPerSecond],
+  empty: [h2Limits.emptyDataBurst, h2Limits.emptyDataPerSecond],
+  connection: [h2Limits.connectionFramesBurst, h2Limits.connectionFramesPerSecond],
+  unknown: [h2Limits.unknownBurst, h2Limits.unknownPerSecond],
   reset: [limits.resetBurst, limits.resetsPerSecond],
 };

@@ -8,6 +8,7 @@ import { limits } from "../../base/limits.ts";
 import { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import type { RequestHead } from "../core/fields.ts";
+import { h2Limits } from "../core/limits.ts";
 import { type ErrorCode, errorCode, lost, ProtocolError } from "../core/protocol-error.ts";
 import type { SideOwner } from "../core/side.ts";
 import type { Turn } from "../core/turn.ts";
@@ -75,7 +76,7 @@ export class Session implements FrameSink {
     this.#floods = new Floods(clock);
     this.#reader = new FrameReader(this, role === "server");
     this.#writer = new FrameWriter(() => turn.mark(this));
-    const maxStreams = options.maxStreams ?? limits.downstreamStreams;
+    const maxStreams = options.maxStreams ?? h2Limits.downstreamStreams;
     this.#streams = new Streams(role, {
       writer: this.#writer,
       floods: this.#floods,
@@ -87,7 +88,7 @@ export class Session implements FrameSink {
         fault: (error) => owner.fault?.(error),
       },
     });
-    this.#settingsDueAt = clock.now() + limits.prefaceMs;
+    this.#settingsDueAt = clock.now() + h2Limits.prefaceMs;
     this.#greet(role, maxStreams);
   }
 
@@ -200,7 +201,7 @@ export class Session implements FrameSink {
   check(): void {
     if (this.#isOver) return;
     const now = this.#clock.now();
-    const frameLimitMs = this.#reader.isMidBlock ? limits.headerBlockMs : limits.frameMs;
+    const frameLimitMs = this.#reader.isMidBlock ? h2Limits.headerBlockMs : h2Limits.frameMs;
     if (this.#settingsDueAt !== 0 && now > this.#settingsDueAt) {
       this.#fail(new ProtocolError(errorCode.SETTINGS_TIMEOUT, "session", "SETTINGS not in time"));
     } else if (this.#midFrameSince !== 0 && now - this.#midFrameSince > frameLimitMs) {
@@ -251,7 +252,7 @@ export class Session implements FrameSink {
   }
 
   settings(bytes: Buffer, start: number, end: number): void {
-    if ((end - start) / 6 > limits.settingsEntries) {
+    if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
     // Open streams give no room for more: each change of a window costs O(open streams) (A13).
@@ -298,7 +299,7 @@ export class Session implements FrameSink {
   }
 
   #chargeControl(): void {
-    this.#floods.charge("control", 1, limits.framesPerStream * this.#streams.open.size);
+    this.#floods.charge("control", 1, h2Limits.framesPerStream * this.#streams.open.size);
   }
 
   // --- ends ---

@@ -2,8 +2,9 @@
  * One live stream: its state, its windows, and the DATA that waits for the peer. It is a Side: the exchange that
  * owns it sends through it and hears from it. The session tells it what the peer did.
  */
-import { limits } from "../../base/limits.ts";
+
 import type { Field } from "../core/field.ts";
+import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import type { Side, SideOwner } from "../core/side.ts";
 import { frameBytes } from "../frame/frame.ts";
@@ -125,7 +126,7 @@ export class Stream implements Side {
     const length = end - start;
     const fits = this.#queue.length === 0 && length <= frameBytes;
     if (fits && length <= this.sendWindow && (length <= this.#host.outflow.room || length === 0)) {
-      if (length >= limits.crumbBytes || !this.#isScattered) this.#writeData(bytes, start, end, endStream);
+      if (length >= h2Limits.crumbBytes || !this.#isScattered) this.#writeData(bytes, start, end, endStream);
       else this.#gather(bytes, start, end, endStream);
       return;
     }
@@ -275,7 +276,7 @@ export class Stream implements Side {
     else {
       const isWhole = count === want;
       const endStream = piece.endStream && isWhole;
-      this.#putData(piece.bytes, start, start + count, endStream, !isWhole && count < limits.crumbBytes);
+      this.#putData(piece.bytes, start, start + count, endStream, !isWhole && count < h2Limits.crumbBytes);
       if (isWhole && piece.block !== undefined) giveBack(piece.block);
       this.#dataSent(count, endStream);
     }

@@ -7,6 +7,7 @@ import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import { type RequestHead, readRequest } from "../core/fields.ts";
+import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import type { SideOwner } from "../core/side.ts";
 import type { FrameWriter } from "../frame/writer.ts";
@@ -82,7 +83,7 @@ export class Streams implements StreamHost {
     this.#floods = parts.floods;
     this.#maxStreams = parts.maxStreams;
     this.#receiveWindow = new ReceiveWindow(
-      this.#isServer ? limits.downstreamWindowBytes : limits.connectionWindowBytes,
+      this.#isServer ? h2Limits.downstreamWindowBytes : h2Limits.connectionWindowBytes,
     );
   }
 
@@ -175,11 +176,11 @@ export class Streams implements StreamHost {
 
   /** Go's client resets a body that it has not read to its end, though we have sent all of it: nothing is cancelled. */
   #lateReset(): void {
-    this.#floods.charge("control", 1, limits.framesPerStream * this.open.size);
+    this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
   }
 
   #emptyData(): void {
-    if (this.#isServer) this.#floods.charge("empty", 1, limits.framesPerStream * this.open.size);
+    if (this.#isServer) this.#floods.charge("empty", 1, h2Limits.framesPerStream * this.open.size);
     else this.#floods.charge("connection");
   }
 
@@ -232,7 +233,7 @@ export class Streams implements StreamHost {
 
   windowUpdate(id: number, increment: number): void {
     if (increment === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
-    this.#floods.charge("update", 1, limits.framesPerStream * this.open.size);
+    this.#floods.charge("update", 1, h2Limits.framesPerStream * this.open.size);
     if (id === 0) return this.outflow.widen(increment);
     const stream = this.open.get(id);
     if (stream === undefined) {
@@ -397,7 +398,7 @@ export class Refusals {
       return undefined;
     }
     this.#inRow += 1;
-    if (this.#inRow > limits.refusedStreams) throw calm("Too many streams refused");
+    if (this.#inRow > h2Limits.refusedStreams) throw calm("Too many streams refused");
     return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
   }
 
@@ -417,7 +418,7 @@ export class StrayBytes {
 
   /** A stream was reset whose window let through so much more. */
   forgive(openBytes: number): void {
-    this.#left = Math.min(limits.strayBytes, this.#left + Math.max(0, openBytes));
+    this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
   /** So much came for a stream that is over. Throws STREAM_CLOSED for the session when none was under way. */

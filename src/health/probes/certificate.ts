@@ -7,6 +7,7 @@ import type { TLSSocket } from "node:tls";
 import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
+import { healthLimits } from "../limits.ts";
 import { patiently } from "../patience.ts";
 
 export const loopbackName = "apiserver-loopback-client";
@@ -45,7 +46,7 @@ export class Expiries {
     this.#keep("backend", backend, notAfter);
     const { clock } = this.#parts;
     const looked = this.#lookedAt.get(backend);
-    if (looked !== undefined && clock.now() - looked < limits.loopbackLookMs) return;
+    if (looked !== undefined && clock.now() - looked < healthLimits.loopbackLookMs) return;
     this.#lookedAt.set(backend, clock.now());
     this.#look(backend);
   }

@@ -10,8 +10,8 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { Client } from "undici";
 import { isShortage, metOf } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { ReadyAnswer } from "../evidence.ts";
+import { healthLimits } from "../limits.ts";
 import type { Probe, ProbeEar } from "../prober.ts";
 
 export type ReadyParts = {
@@ -54,7 +54,7 @@ async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
     connect: (_options, done) => queueMicrotask(() => done(null, socket)),
     headersTimeout: 0,
     bodyTimeout: 0,
-    maxHeaderSize: limits.probeHeadBytes,
+    maxHeaderSize: healthLimits.probeHeadBytes,
   });
   try {
     const answer = await answerOf(client, verbose(path), { "x-padding": padding });
@@ -96,9 +96,9 @@ async function answerOf(
   for await (const chunk of body as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length > limits.probeBodyBytes) break;
+    if (length > healthLimits.probeBodyBytes) break;
   }
-  return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, limits.probeBodyBytes) };
+  return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes) };
 }
 
 /** A backend that does not let us ask (401, 404, 429) is alive; whether it is ready is not known. */
@@ -118,5 +118,5 @@ function reasonOf({ status, body }: Answer): string {
 /** "[-]etcd failed: reason withheld" → "etcd", at most a few of them; a backend may write anything. */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
-  return names.slice(0, limits.probeChecks).join(", ");
+  return names.slice(0, healthLimits.probeChecks).join(", ");
 }

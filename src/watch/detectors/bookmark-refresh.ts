@@ -6,7 +6,6 @@
  * its version, and nothing else.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -15,6 +14,7 @@ import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheProgress } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { type BookmarkRefresh, type ProgressCounts, ProgressRequests } from "./progress-requests.ts";
 
@@ -116,7 +116,7 @@ export class BookmarkRefresher {
   #nextSoon(): void {
     if (this.#isUnderWay || this.#old.size === 0) return;
     this.#isUnderWay = true;
-    this.#parts.clock.after(limits.bookmarkRefreshPauseMs, () => {
+    this.#parts.clock.after(watchLimits.bookmarkRefreshPauseMs, () => {
       this.#next(() => {
         this.#isUnderWay = false;
         this.#nextSoon();

@@ -9,7 +9,6 @@
  * lists anew; all others go on elsewhere. If no backend has the old history any more, the new one is taken for right.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -19,6 +18,7 @@ import { type ListQuestion, listAs } from "../../proxy/request/list-ask.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
 export type HistoriesParts = {
@@ -66,7 +66,7 @@ export class Histories {
 
   constructor(parts: HistoriesParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, limits.historyLookMs, () => this.#look());
+    this.#looks = new Looks(parts.clock, watchLimits.historyLookMs, () => this.#look());
     parts.migrations.anomalies.onUnlike = (resource, ours, theirs, version) =>
       this.#unlike(resource, ours, theirs, version);
   }
@@ -100,7 +100,7 @@ export class Histories {
     const question = this.#question(now, !this.#dueAt.has(backend), this.#proofs.get(backend));
     const context = question?.watch.listed();
     if (question === undefined || context === undefined) return;
-    this.#dueAt.set(backend, now + limits.historyAnswerMs);
+    this.#dueAt.set(backend, now + watchLimits.historyAnswerMs);
     const { watch, resource } = question;
     const tell: ListQuestion["tell"] = ({ status, version }) =>
       version === "" ? this.#silent(backend, resource, status) : this.#told(backend, question, version);
@@ -142,7 +142,7 @@ export class Histories {
 
   /** About the first of which a client can ask. */
   #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
-    for (const { name: resource, seen } of resources.slice(0, limits.historyTries)) {
+    for (const { name: resource, seen } of resources.slice(0, watchLimits.historyTries)) {
       const watch = this.#askerOf(resource);
       if (watch !== undefined) return { watch, resource, seen, isNewest };
     }
@@ -150,7 +150,7 @@ export class Histories {
   }
 
   #askerOf(resource: string): WatchSession | undefined {
-    let tries: number = limits.historyTries;
+    let tries: number = watchLimits.historyTries;
     for (const watch of this.#parts.migrations.watches.of(resource)) {
       if (watch.mayAsk && watch.listed() !== undefined) return watch;
       tries -= 1;
@@ -162,8 +162,8 @@ export class Histories {
   /** It did not say. If it answered, the client may not list, perhaps: another resource is tried. */
   #silent(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
-    if (status > 0) this.#unread.set(resource, now + limits.historyUnreadMs);
-    this.#dueAt.set(backend, now + limits.historyLookMs);
+    if (status > 0) this.#unread.set(resource, now + watchLimits.historyUnreadMs);
+    this.#dueAt.set(backend, now + watchLimits.historyLookMs);
   }
 
   #told(backend: string, question: Question, version: string): void {
@@ -171,7 +171,10 @@ export class Histories {
     const { resource, seen } = question;
     const isForked = compareVersions(version, seen) < 0;
     const isKnown = backends.held(backend).isForked;
-    this.#dueAt.set(backend, clock.now() + (isForked || isKnown ? limits.historyLookMs : limits.historyMs));
+    this.#dueAt.set(
+      backend,
+      clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
+    );
     if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
     // Again at each answer: a request that was under way may have become a watch there since.
     if (isForked) this.#leave(backend, version);
@@ -199,10 +202,10 @@ export class Histories {
     if (backends.held(theirs).isForked || backends.held(ours).state !== "ready") return;
     const version = caches.of(theirs, resource).version;
     const now = clock.now();
-    this.#proofs.set(theirs, { resource, isRefuted: false, until: now + limits.historyUnlikeMs });
+    this.#proofs.set(theirs, { resource, isRefuted: false, until: now + watchLimits.historyUnlikeMs });
     this.#leave(theirs, version);
     backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });
-    this.#dueAt.set(theirs, now + limits.historyMs);
+    this.#dueAt.set(theirs, now + watchLimits.historyMs);
   }
 
   /**
@@ -226,7 +229,7 @@ export class Histories {
       return;
     }
     if (this.#aloneSince < 0) this.#aloneSince = now;
-    const isOver = now - this.#aloneSince >= limits.historyAloneMs;
+    const isOver = now - this.#aloneSince >= watchLimits.historyAloneMs;
     if (others.length < views.length && !isOver) return;
     for (const { name } of others) this.#accept(name);
     this.#aloneSince = -1;

@@ -3,11 +3,11 @@
  * misses its bookmarks while its connection answers (D7, watch.md §6.3).
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
+import { watchLimits } from "../progress/limits.ts";
 
 /** A fault of ours costs this watch, not those behind it. */
 function look({ watch, isEnded }: Exchange): void {
@@ -25,7 +25,7 @@ export class HungWatchDetector {
   #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: ActiveRequests) {
-    this.#looks = new Looks(clock, limits.hungLookMs, () => {
+    this.#looks = new Looks(clock, watchLimits.hungLookMs, () => {
       this.#endWalk();
       this.#endWalk = inSlices(clock, exchanges.live, look);
     });

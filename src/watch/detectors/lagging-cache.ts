@@ -11,6 +11,7 @@ import { Looks } from "../../base/looks.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import { resourceOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
@@ -39,7 +40,7 @@ export class LaggingCacheDetector {
 
   constructor(parts: LaggingCacheParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, limits.lagLookMs, () => this.#look());
+    this.#looks = new Looks(parts.clock, watchLimits.lagLookMs, () => this.#look());
   }
 
   start(): void {
@@ -55,7 +56,7 @@ export class LaggingCacheDetector {
     const { clock, caches } = this.#parts;
     const now = clock.now();
     if (now - this.#dueAt > limits.stallMs) caches.discountStall(now - this.#dueAt);
-    this.#dueAt = now + limits.lagLookMs;
+    this.#dueAt = now + watchLimits.lagLookMs;
     for (const [name, until] of this.#pauses) if (until <= now) this.#pauses.delete(name);
     const suspicions = caches.lagging(now, (backend) => this.#afterMs(backend));
     if (suspicions.length > 0 || this.#hedged.size > 0) this.#act(suspicions);
@@ -121,7 +122,7 @@ export class LaggingCacheDetector {
     this.#hedged.delete(name);
     // Suspect by now: it did not lag for a moment only, and the loss of its connections decides what its watches do.
     if (migrations.targets.isDoubtful(backend)) return;
-    if (now - since < limits.lagMomentMs) this.#pauses.set(name, now + limits.lagPauseMs);
+    if (now - since < watchLimits.lagMomentMs) this.#pauses.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {
       if (attempt?.backend === backend && !attempt.isSuspect) attempt.cleared();
     });

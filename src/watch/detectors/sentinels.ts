@@ -6,11 +6,11 @@
  * leg waits.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 
@@ -44,7 +44,7 @@ export class Sentinels {
 
   constructor(parts: SentinelsParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, limits.sentinelLookMs, () => this.#look());
+    this.#looks = new Looks(parts.clock, watchLimits.sentinelLookMs, () => this.#look());
   }
 
   start(): void {
@@ -76,10 +76,10 @@ export class Sentinels {
     const ready = this.#parts.backends.views.filter(({ state }) => state === "ready");
     if (ready.length < 2) return;
     const names = ready.map(({ name }) => name);
-    let left: number = limits.sentinelsAtOnce;
+    let left: number = watchLimits.sentinelsAtOnce;
     for (const resource of resources) {
       if (left === 0) return;
-      if (this.#posts.size >= limits.sentinels && !this.#posts.has(resource)) continue;
+      if (this.#posts.size >= watchLimits.sentinels && !this.#posts.has(resource)) continue;
       if (this.#tend(resource, names)) left -= 1;
     }
   }
@@ -108,7 +108,7 @@ export class Sentinels {
     if (post.watch === undefined) return false;
     if (this.#stands(post, post.watch, now)) return true;
     if (!post.isTaken) {
-      post.pauses.set(post.backend, now + limits.sentinelPauseMs);
+      post.pauses.set(post.backend, now + watchLimits.sentinelPauseMs);
       post.wasRefused = true;
     }
     post.watch = undefined;
@@ -120,7 +120,7 @@ export class Sentinels {
     if (!merge.isPosted || merge.other?.attempt.backend !== post.backend) return false;
     if (merge.other.isAccepted && !post.isTaken) this.#taken(post, merge.resource);
     // One that does not answer is asked elsewhere, like any other that waits for its next leg.
-    const isWaitedFor = post.isTaken || now - post.askedAt < limits.resumeAnswerMs;
+    const isWaitedFor = post.isTaken || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
   }
@@ -161,7 +161,7 @@ export class Sentinels {
     ready: readonly string[],
   ): { readonly watch: WatchSession; readonly backend: string } | undefined {
     let second: { readonly watch: WatchSession; readonly backend: string } | undefined;
-    let tries: number = limits.sentinelTries;
+    let tries: number = watchLimits.sentinelTries;
     for (const watch of watches) {
       if (tries === 0) break;
       tries -= 1;

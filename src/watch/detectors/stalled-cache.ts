@@ -3,12 +3,12 @@
  * others deliver does. Its watches of that resource are moved, and no new request for it is sent there.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { Looks } from "../../base/looks.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheProgress, CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 
@@ -28,7 +28,7 @@ export class StalledCacheDetector {
 
   constructor(parts: StalledCacheParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, limits.stallLookMs, () => this.#look());
+    this.#looks = new Looks(parts.clock, watchLimits.stallLookMs, () => this.#look());
   }
 
   start(): void {
@@ -89,5 +89,5 @@ export class StalledCacheDetector {
 
 /** True if some watch may show by now what the cache has. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
-  return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= limits.caughtUpMs);
+  return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }

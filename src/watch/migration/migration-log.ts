@@ -1,7 +1,7 @@
 /** Migrations and ends as the journal tells them: one entry for all that went the same way at the same time, never one each. */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
+import { watchLimits } from "../progress/limits.ts";
 
 type Wave = {
   readonly reason: string;
@@ -48,7 +48,7 @@ export class MigrationLog {
   #tellSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
-    this.#clock.after(limits.waveMs, () => this.#tell());
+    this.#clock.after(watchLimits.waveMs, () => this.#tell());
   }
 
   #tell(): void {

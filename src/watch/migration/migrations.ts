@@ -4,7 +4,6 @@
  * by their reason.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -13,6 +12,7 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { Connection } from "../../proxy/upstream/connection.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import { AnomalyLog } from "../session/anomaly-log.ts";
 import type { AskReason, EndReason, LeaveReason } from "../session/ending.ts";
 import type { WatchContext } from "../session/watch-context.ts";
@@ -74,7 +74,7 @@ export class Migrations {
     this.caches = parts.caches;
     this.targets = new TargetPicker(parts);
     this.anomalies = new AnomalyLog(parts.clock, parts.journal);
-    this.#pace = new TokenBucket(parts.clock, limits.moveBurst, limits.movesPerSecond);
+    this.#pace = new TokenBucket(parts.clock, watchLimits.moveBurst, watchLimits.movesPerSecond);
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
@@ -145,7 +145,7 @@ export class Migrations {
 
   /** Nobody takes it just now. */
   leaveLater(watch: WatchSession): void {
-    this.clock.after(limits.declinedMs, () => this.leave(watch, "draining"));
+    this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
 
   /** Its backend stands still: it is asked for elsewhere as well, as fast as that takes it. */
@@ -176,7 +176,7 @@ export class Migrations {
 
   /** A backend said that it is too much. */
   slowDown(): void {
-    this.#pace.slowDown(limits.movesPerSecondLeast);
+    this.#pace.slowDown(watchLimits.movesPerSecondLeast);
   }
 
   moved(reason: AskReason, from: string, to: string, ms: number): void {
@@ -252,7 +252,7 @@ export class Migrations {
   }
 
   #pumpLater(): void {
-    this.clock.after(limits.movePauseMs, () => this.#pump());
+    this.clock.after(watchLimits.movePauseMs, () => this.#pump());
   }
 
   #migrateNow(watch: WatchSession): void {
@@ -278,7 +278,7 @@ export class Migrations {
 
   /** No backend can be asked: all who wait for one are tried again together. */
   #park(watch: WatchSession): void {
-    if (this.#parked.size === 0) this.clock.after(limits.parkedMs, () => this.#tryAgain());
+    if (this.#parked.size === 0) this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
     this.#parked.add(watch);
   }
 
@@ -297,7 +297,7 @@ export class Migrations {
     this.#isLeaving = true;
     // Never in step with anything: between half and one and a half times the pause, spread by the golden ratio.
     this.#steps += 1;
-    const pauseMs = limits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
+    const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
       this.#isLeaving = false;
       this.#leaveNext();

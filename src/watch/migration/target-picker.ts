@@ -1,7 +1,6 @@
 /** Where a watch may go, as backends, upstream connections and caches are just now; judged anew each time that it is asked. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
@@ -9,6 +8,7 @@ import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 
 export type TargetPickerParts = {
   readonly clock: Clock;
@@ -56,7 +56,7 @@ export class TargetPicker {
   /** True of a dead backend whose watches may still be waiting for it: sockets to it meet silence, and not for long. */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
-    return backends.held(name).fresh === "silence" && backends.stateMs(name) < limits.resumeMs;
+    return backends.held(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
   /** Its backend stands still. Does another one go on, to which its client would come? */

@@ -6,6 +6,7 @@
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
 import type { WatchEvent } from "../codec/event.ts";
+import { watchLimits } from "./limits.ts";
 
 const none: readonly string[] = [];
 
@@ -195,7 +196,7 @@ class Peers {
       this.#marks.push({ version: latest, at: now });
     // What all have shown suspects none of them; the last one stays, so that it is not taken for new.
     const shown = this.#marks.findIndex(isLacked);
-    const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, limits.cacheMarks);
+    const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
   }
 
@@ -235,7 +236,7 @@ export class CacheTracker {
   }
 
   ofScope(backend: string, scope: string): CacheProgress {
-    return progressIn(this.#scopes, backend, scope, limits.lagMarkMs);
+    return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
   }
 
   /** Caches that have lacked something, and shown nothing new, for `limits.behindMs`. To be called about every second. */
@@ -313,7 +314,9 @@ export class CacheTracker {
   markStalled({ cache, version }: LagSuspicion, now: number): void {
     const before = cache.stall;
     const spellMs =
-      before === undefined ? limits.stallSpellMs : Math.min(limits.stallSpellMostMs, 2 * before.spellMs);
+      before === undefined
+        ? watchLimits.stallSpellMs
+        : Math.min(watchLimits.stallSpellMostMs, 2 * before.spellMs);
     cache.stall = { version, since: before?.since ?? now, until: now + spellMs, spellMs };
     this.#stalled.add(cache);
   }
@@ -367,7 +370,7 @@ function progressIn(all: Map<string, Peers>, backend: string, name: string, mark
 
 /** A resource without a watch makes room. */
 function hasRoom(all: Map<string, Peers>): boolean {
-  if (all.size < limits.comparedResources) return true;
+  if (all.size < watchLimits.comparedResources) return true;
   for (const [name, peers] of all) if (!peers.isWatched) return all.delete(name);
   return false;
 }

@@ -2,6 +2,7 @@
 import { limits } from "../../base/limits.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { CacheProgress, LagSuspicion } from "./cache-progress.ts";
+import { watchLimits } from "./limits.ts";
 
 /** Times of one watch, as clock readings; -1 for what has not happened. */
 export type Silence = {
@@ -16,7 +17,7 @@ export type Silence = {
  * anything follows, another request is sent on its connection.
  */
 export function isHung({ lastEventAt, lastBookmarkAt, isBlocked }: Silence, now: number): boolean {
-  return lastBookmarkAt >= 0 && !isBlocked && now - lastEventAt >= limits.hungMs;
+  return lastBookmarkAt >= 0 && !isBlocked && now - lastEventAt >= watchLimits.hungMs;
 }
 
 /**
@@ -30,7 +31,7 @@ export function isRewound(
   now: number,
 ): boolean {
   const isMoving = stillSince > since;
-  return isMoving && now - since >= limits.caughtUpMs && compareVersions(version, from) < 0;
+  return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
 /** What one upstream stream of a watch must show of its backend's cache. */
@@ -56,11 +57,11 @@ export function wouldShow(
   wholeMs: number = limits.behindMs,
 ): boolean {
   const { stillSince } = suspicion.cache;
-  const withinMs = isWhole ? wholeMs : limits.caughtUpMs;
+  const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
     // Opened about when the event came, it may have been given a state that has it: that shows nothing.
-    const isEarlier = since + limits.sightMs <= at;
+    const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });
 }

@@ -6,6 +6,7 @@ import type { Journal } from "../../events/journal.ts";
 import { userAgentOf } from "../../proxy/context/client-key.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
 import type { WatchEvent } from "../codec/event.ts";
+import { watchLimits } from "../progress/limits.ts";
 
 /** Which watch. */
 export type AnomalySource = {
@@ -41,7 +42,7 @@ export class AnomalyLog {
       resource,
       backend,
       silentMs: Math.round(silentMs),
-      limitMs: limits.hungMs,
+      limitMs: watchLimits.hungMs,
     });
   }
 

@@ -3,8 +3,8 @@
  * it, and each octet once: those that were granted before they could leave, or whose leg is gone, grant nothing more.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import type { Side } from "../../h2/core/side.ts";
+import { watchLimits } from "../progress/limits.ts";
 
 export class ClientWriter {
   readonly #down: Side;
@@ -45,6 +45,6 @@ export class ClientWriter {
    * takes the apiserver to give a slow watcher up counts (watch.md §5.5).
    */
   get isBlocked(): boolean {
-    return this.#waitsSince >= 0 && this.#clock.now() - this.#waitsSince >= limits.slowWatchMs;
+    return this.#waitsSince >= 0 && this.#clock.now() - this.#waitsSince >= watchLimits.slowWatchMs;
   }
 }

@@ -4,6 +4,7 @@
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { Phase, Progress } from "./progress.ts";
 import type { Times } from "./watch-context.ts";
 
@@ -86,12 +87,12 @@ function isUntouched({ phase, start }: Ending): boolean {
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
-  return ageMs >= (isOurs || isDraining ? limits.watchMostMs - limits.watchDueMs : limits.watchServerMs);
+  return ageMs >= (isOurs || isDraining ? limits.watchMostMs - watchLimits.watchDueMs : limits.watchServerMs);
 }
 
 /** True if a watch that ends now ends at its client's own deadline. One without a deadline (undefined) never does. */
 export function isDeadline(leftMs: number | undefined): boolean {
-  return leftMs !== undefined && leftMs <= limits.watchDueMs;
+  return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
 
 /**
@@ -101,7 +102,7 @@ export function isDeadline(leftMs: number | undefined): boolean {
 export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
   const { phase, liveEvents, liveMs } = ending;
   if (phase === "ended" || phase === "opaque") return 0;
-  return liveEvents > 0 ? 0 : Math.max(0, limits.shortWatchMs - liveMs);
+  return liveEvents > 0 ? 0 : Math.max(0, watchLimits.shortWatchMs - liveMs);
 }
 
 // --- why a watch moved, or ended: the words that metrics and journal show ---

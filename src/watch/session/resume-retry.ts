@@ -1,6 +1,6 @@
 /** The search for a watch's next backend: why and since when, who was asked in vain, and what is waited for. */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { AskReason, EndReason } from "./ending.ts";
 
 const nobody: readonly string[] = [];
@@ -48,7 +48,7 @@ export class ResumeRetry {
    * ask the others again: that they are forgotten takes something new, or time.
    */
   get tried(): readonly string[] {
-    return this.#patience.now() - this.#triedAt < limits.resumeMs ? this.#tried : nobody;
+    return this.#patience.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : nobody;
   }
 
   inVain(backend: string): void {
@@ -69,7 +69,7 @@ export class ResumeRetry {
   unsent(): number {
     this.#attempts?.uncount();
     this.#unsentCount += 1;
-    return (this.#unsentCount - 1) * limits.unsentPauseMs;
+    return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
   /** The one that was counted last is not to count: its backend fills the cache that was asked for. */
@@ -96,7 +96,7 @@ export class ResumeRetry {
 
   /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
   get leftMs(): number {
-    return this.#attempts?.leftMs(this.#patience.now()) ?? limits.resumeMs;
+    return this.#attempts?.leftMs(this.#patience.now()) ?? watchLimits.resumeMs;
   }
 
   /** Is its time over, even if nobody could be asked? */
@@ -189,7 +189,7 @@ export class ResumeRetry {
    * would cost an attempt, and its place in that backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
-    this.after(limits.resumeAnswerMs, () => {
+    this.after(watchLimits.resumeAnswerMs, () => {
       if (isAlone() && !this.isOver) this.untilAnswered(isAlone, giveUp);
       else giveUp();
     });
@@ -222,7 +222,7 @@ export class Attempts {
   /** May it be asked for once more now? Counts it if so. */
   mayTry(now: number): boolean {
     this.#beginIfOver(now);
-    if (this.#attempts >= limits.resumeAttempts || this.leftMs(now) <= 0) return false;
+    if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
     if (this.#isFruitless(now)) return false;
     this.#attempts += 1;
     return true;
@@ -238,7 +238,7 @@ export class Attempts {
    * once. Not without end, since it may be what fells them.
    */
   lost(): void {
-    if (this.#losses >= limits.resumeLosses) return;
+    if (this.#losses >= watchLimits.resumeLosses) return;
     this.#losses += 1;
     this.uncount();
   }
@@ -251,7 +251,7 @@ export class Attempts {
 
   #beginIfOver(now: number): void {
     // A backend that takes a watch it cannot serve says so in the same breath, with an ERROR: then it took nothing.
-    const isOver = this.#takenAt >= 0 && now - this.#takenAt > limits.settledMs;
+    const isOver = this.#takenAt >= 0 && now - this.#takenAt > watchLimits.settledMs;
     if (this.#since >= 0 && !isOver) return;
     this.#since = now;
     this.#attempts = 0;
@@ -261,19 +261,19 @@ export class Attempts {
   }
 
   #isFruitless(now: number): boolean {
-    const isRecent = now - this.#fruitlessSince <= limits.fruitlessMs;
-    return this.#fruitless >= limits.fruitlessResumes && isRecent;
+    const isRecent = now - this.#fruitlessSince <= watchLimits.fruitlessMs;
+    return this.#fruitless >= watchLimits.fruitlessResumes && isRecent;
   }
 
   /** For how long it may still be tried. */
   leftMs(now: number): number {
-    return this.#since < 0 ? limits.resumeMs : limits.resumeMs - (now - this.#since);
+    return this.#since < 0 ? watchLimits.resumeMs : watchLimits.resumeMs - (now - this.#since);
   }
 
   /** A backend took the watch. */
   resumed(now: number): void {
     this.#takenAt = now;
-    if (this.#fruitless === 0 || now - this.#fruitlessSince > limits.fruitlessMs) {
+    if (this.#fruitless === 0 || now - this.#fruitlessSince > watchLimits.fruitlessMs) {
       this.#fruitless = 0;
       this.#fruitlessSince = now;
     }

@@ -3,13 +3,13 @@
  * The other is its hedge or its successor; without a first, it is who was asked to be the next.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { LagSuspicion } from "../progress/cache-progress.ts";
 import { isHung, isRewound, wouldShow } from "../progress/coverage.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
 import type { ClientWriter } from "./client-writer.ts";
 import { type Ending, endingOf } from "./ending.ts";
@@ -125,7 +125,7 @@ export class UpstreamMerge implements EventTaker {
 
   /** As the next leg is told: one that is for a bookmark ends soon. */
   get timesOfNext(): Times {
-    return this.#isRefreshing ? { ...this.times, leftMs: limits.bookmarkRefreshMs } : this.times;
+    return this.#isRefreshing ? { ...this.times, leftMs: watchLimits.bookmarkRefreshMs } : this.times;
   }
 
   /**
@@ -148,7 +148,7 @@ export class UpstreamMerge implements EventTaker {
 
   /** Would it have a bookmark if it were asked for once more, and the time for that? */
   get mayBeRefreshed(): boolean {
-    const isShort = (this.times.leftMs ?? limits.bookmarkRefreshMs) < limits.bookmarkRefreshMs;
+    const isShort = (this.times.leftMs ?? watchLimits.bookmarkRefreshMs) < watchLimits.bookmarkRefreshMs;
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
@@ -200,7 +200,7 @@ export class UpstreamMerge implements EventTaker {
   /** Was the other taken, and did it say nothing against it in the same breath? */
   get isOtherSettled(): boolean {
     const { other } = this;
-    return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > limits.settledMs;
+    return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > watchLimits.settledMs;
   }
 
   /** The first's backend stands still: is there another with which its client can go on at once? */

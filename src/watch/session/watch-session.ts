@@ -4,7 +4,6 @@
  * a stream is over, and Migrations when a stream is opened elsewhere and where (watch.md §5). The client has one stream all along.
  */
 import type { Clock } from "../../base/clock.ts";
-import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { lost } from "../../h2/core/protocol-error.ts";
@@ -23,6 +22,7 @@ import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import { decoderFor } from "../codec/framing.ts";
+import { watchLimits } from "../progress/limits.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
 import {
@@ -216,7 +216,7 @@ export class WatchSession implements AttemptOwner {
   look(): void {
     const { migrations } = this.#parts;
     const { leftMs } = this.merge.times;
-    if (leftMs !== undefined && leftMs < -limits.overdueMs) {
+    if (leftMs !== undefined && leftMs < -watchLimits.overdueMs) {
       migrations.ended(this, "deadline_missed", this.attempt?.backend ?? this.#retry.from);
       this.#endAtDeadline();
     } else if (this.merge.stalledMs >= 0) this.#leaveStalled();
@@ -231,7 +231,7 @@ export class WatchSession implements AttemptOwner {
   /** One that nobody else takes ends at last: its client's next one begins at a backend that goes on. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
-    const isLate = this.merge.stalledMs > limits.caughtUpMs;
+    const isLate = this.merge.stalledMs > watchLimits.caughtUpMs;
     if (this.merge.hasCompany) this.promote("stale");
     else if (this.mayHedge) migrations.migrateNow(this);
     else if (isLate && this.progress.isReadable && migrations.targets.mayEnd(this)) this.#end("stale");
@@ -385,7 +385,7 @@ export class WatchSession implements AttemptOwner {
       this.#lostUnanswered(stream);
       this.#giveUp(stream);
     } else if (this.heeds([])) return;
-    else if (this.merge.isMerged && this.#retry.ms >= limits.hedgedMs) this.promote();
+    else if (this.merge.isMerged && this.#retry.ms >= watchLimits.hedgedMs) this.promote();
     else this.#parts.migrations.hedge(this, attempt);
   }
 
@@ -530,7 +530,7 @@ export class WatchSession implements AttemptOwner {
 
   /** The first leg goes on alone. `isPassing`: a cache that is being filled, say, takes the watch a little later. */
   #decline(isPassing: boolean): void {
-    this.#retry.declined(isPassing ? limits.declinedMs : Number.POSITIVE_INFINITY);
+    this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
     if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
   }
 

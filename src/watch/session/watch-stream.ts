@@ -3,13 +3,13 @@
  * came together; half an event is held back until it is whole, so that a backend may die at any byte.
  */
 
-import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { Held } from "../../h2/core/held.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
 import type { CacheProgress } from "../progress/cache-progress.ts";
+import { watchLimits } from "../progress/limits.ts";
 import { Ahead, type Waiting } from "./ahead.ts";
 import type { Fate } from "./progress.ts";
 import { Reading } from "./reading.ts";
@@ -127,7 +127,7 @@ export class WatchStream {
   /** True if no more may wait: the first leg is so far behind that this one is asked anew when it is needed. */
   get isTooFarAhead(): boolean {
     const { count = 0, bytes = 0 } = this.#ahead ?? {};
-    return count >= limits.aheadEvents || bytes >= limits.aheadBytes;
+    return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
   }
 
   shiftAhead(): Waiting | undefined {

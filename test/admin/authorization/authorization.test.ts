@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Admitted, type Asked, Authorization } from "../../../src/admin/authorization/authorization.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import type { Reply } from "../../../src/admin/http/reply.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
@@ -133,7 +134,7 @@ test("a cluster that cannot be asked lets nobody in: 503, with its reason in the
   const { failure } = cluster;
   cluster.failure = undefined;
   assert.is(await said("t-operator"), "t-operator", "and a failure is not remembered");
-  clock.advance(limits.tokenReviewedMs);
+  clock.advance(adminLimits.tokenReviewedMs);
   cluster.failure = failure;
   assert.is(await said("t-operator"), 503, "nor who it was, for longer than its time");
   assert.is(told.length, 2, "it is told again, when it was well between");
@@ -147,16 +148,16 @@ test("a token is asked about again after ten seconds, an access after five minut
   await said("t-reader");
   assert.is(cluster.asked.length, 3);
   cluster.asked.length = 0;
-  clock.advance(limits.tokenReviewedMs);
+  clock.advance(adminLimits.tokenReviewedMs);
   await said("t-reader");
   assert.equal(cluster.asked, ["token t-reader"]);
   cluster.may = () => true;
-  clock.advance(limits.accessDeniedMs - limits.tokenReviewedMs - 1);
+  clock.advance(adminLimits.accessDeniedMs - adminLimits.tokenReviewedMs - 1);
   assert.is(await said("t-reader", post), 403);
   clock.advance(1);
   assert.is(await said("t-reader", post), "t-reader");
   cluster.may = () => false;
-  clock.advance(limits.accessAllowedMs - limits.accessDeniedMs - 1);
+  clock.advance(adminLimits.accessAllowedMs - adminLimits.accessDeniedMs - 1);
   assert.is(await said("t-reader"), "t-reader");
   clock.advance(1);
   assert.is(await said("t-reader"), 403);
@@ -164,7 +165,7 @@ test("a token is asked about again after ten seconds, an access after five minut
   cluster.asked.length = 0;
   await said("garbage");
   await said("garbage");
-  clock.advance(limits.tokenReviewedMs);
+  clock.advance(adminLimits.tokenReviewedMs);
   await said("garbage");
   assert.equal(cluster.asked, ["token garbage", "token garbage"]);
 });

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { BackendHistory } from "../../../src/admin/events/backend-history.ts";
-import { limits } from "../../../src/base/limits.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { changed } from "../../support/incidents.ts";
@@ -13,14 +13,14 @@ test("a backend's last changes are kept, with why, until it is removed", () => {
   const journal = new Journal(clock);
   const history = new BackendHistory(journal);
   assert.equal(history.of("a"), []);
-  for (let times = 0; times < limits.backendHistory; times += 1) {
+  for (let times = 0; times < adminLimits.backendHistory; times += 1) {
     clock.advance(1);
     journal.write(changed("a", "ready", "suspect"));
     journal.write(changed("a", "suspect", "ready", { reason: "PINGs are answered again" }));
   }
-  assert.is(history.of("a").length, limits.backendHistory);
+  assert.is(history.of("a").length, adminLimits.backendHistory);
   const { at, to, reason } = history.of("a").at(-1) ?? {};
-  assert.equal([at, to, reason], [limits.backendHistory, "ready", "PINGs are answered again"]);
+  assert.equal([at, to, reason], [adminLimits.backendHistory, "ready", "PINGs are answered again"]);
   journal.write({ kind: "backend.removed", backend: "a" });
   assert.equal(history.of("a"), []);
 });

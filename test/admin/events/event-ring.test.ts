@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
@@ -31,9 +32,9 @@ test("what came after an id is all that came, until it is too long ago", () => {
   assert.equal(after(`${one.epoch}-4`), [0, false], "nobody was ever told that one");
   for (const strange of ["", "1", "other-1", `${one.epoch}-x`, `${one.epoch}--1`])
     assert.equal(after(strange), [3, false], strange);
-  write(limits.eventsKept);
-  assert.equal(after(`${one.epoch}-3`), [limits.eventsKept, true]);
-  assert.equal(after(`${one.epoch}-2`), [limits.eventsKept, false]);
+  write(adminLimits.eventsKept);
+  assert.equal(after(`${one.epoch}-3`), [adminLimits.eventsKept, true]);
+  assert.equal(after(`${one.epoch}-2`), [adminLimits.eventsKept, false]);
 });
 
 test("an entry is told once, with its time, and without what may be a token", () => {

@@ -3,11 +3,11 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
 import { EventStreams } from "../../../src/admin/events/event-stream.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
@@ -104,7 +104,7 @@ test("whoever was away is told what came meanwhile, once; whoever was away for t
   await again.heard("second");
   assert.not.match(again.text, '"first"');
   assert.not.match(again.text, "event: gap");
-  for (let count = 0; count <= limits.eventsKept; count += 1) lane("more");
+  for (let count = 0; count <= adminLimits.eventsKept; count += 1) lane("more");
   const late = await listen("", one.lastId);
   await late.heard("event: gap");
   await again.leave();
@@ -122,7 +122,7 @@ test("kinds may be asked for by their beginning", async () => {
 });
 
 test("so many listen and no more, and another host's page not at all (A56)", async () => {
-  const all = await Promise.all(Array.from({ length: limits.eventStreams }, () => listen()));
+  const all = await Promise.all(Array.from({ length: adminLimits.eventStreams }, () => listen()));
   assert.is((await listen()).response.statusCode, 503);
   for (const one of all) await one.leave();
   const one = await listen();

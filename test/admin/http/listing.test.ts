@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { type Listing, pageOf, slicedPageOf } from "../../../src/admin/http/listing.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { countedClock } from "../../support/clock.ts";
@@ -53,7 +54,7 @@ test("what is not understood is said, and nothing is guessed", () => {
   for (const query of [
     "limit=0",
     "limit=x",
-    `limit=${limits.apiPageMost + 1}`,
+    `limit=${adminLimits.apiPageMost + 1}`,
     "offset=-1",
     "offset=1e9",
     "sort=x",

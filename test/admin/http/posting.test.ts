@@ -1,11 +1,11 @@
 import { request } from "node:http";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import type { Posted } from "../../../src/admin/http/reply.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
@@ -101,14 +101,14 @@ test("a page of somebody else's changes nothing, whatever it makes the browser s
 test("a body is small and an object, and nothing else is read of it", async () => {
   for (const body of ["", "[]", "7", "{", "null"])
     assert.match(await statusOf("/do", { body }), /^400 /, body);
-  const long = JSON.stringify({ reason: "x".repeat(limits.apiBodyBytes) });
+  const long = JSON.stringify({ reason: "x".repeat(adminLimits.apiBodyBytes) });
   assert.match(await statusOf("/do", { body: long }), /^413 /);
   assert.equal(posted, []);
 });
 
 test("who asks is cut to its length", async () => {
   await statusOf("/do", { headers: { ...own, "x-watchkeeper-operator": "a".repeat(1000) } });
-  assert.is(posted[0]?.by, `${"a".repeat(limits.operatorChars)} at 127.0.0.1`);
+  assert.is(posted[0]?.by, `${"a".repeat(adminLimits.operatorChars)} at 127.0.0.1`);
 });
 
 test("what can only be read cannot be posted to, and a path that there is not is none", async () => {

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers, type AnswersParts } from "../../../src/admin/server/answers.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
@@ -75,7 +75,7 @@ test("many scrapes at nearly the same time cost one", async () => {
   const { answers, clock } = answersOf({ metrics: () => Promise.resolve(String(++made)) });
   await Promise.all(Array.from({ length: 20 }, () => answers.scrape()));
   assert.is(made, 1);
-  clock.advance(limits.scrapeReuseMs);
+  clock.advance(adminLimits.scrapeReuseMs);
   assert.is(await answers.scrape(), "2");
 });
 

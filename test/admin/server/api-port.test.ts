@@ -2,8 +2,8 @@ import { request } from "node:http";
 import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { ApiPort } from "../../../src/admin/server/api-port.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -52,7 +52,7 @@ test("a port that somebody else has is told once, and asked for until it is free
   const bound = other.address();
   const { api, told, clock } = scene(typeof bound === "object" && bound !== null ? bound.port : 0);
   await api.start();
-  clock.advance(limits.apiRetryMs);
+  clock.advance(adminLimits.apiRetryMs);
   await new Promise<void>((resolve) => {
     setTimeout(resolve, 50);
   });
@@ -61,7 +61,7 @@ test("a port that somebody else has is told once, and asked for until it is free
     other.close(() => resolve());
   });
   for (let tries = 0; tries < 50 && api.address === ""; tries += 1) {
-    clock.advance(limits.apiRetryMs);
+    clock.advance(adminLimits.apiRetryMs);
     await new Promise<void>((resolve) => {
       setTimeout(resolve, 20);
     });

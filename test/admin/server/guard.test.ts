@@ -4,13 +4,13 @@ import * as assert from "uvu/assert";
 import type { Asked, Authorization } from "../../../src/admin/authorization/authorization.ts";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
 import { EventStreams } from "../../../src/admin/events/event-stream.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { jsonReply, type Routes } from "../../../src/admin/http/reply.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { guardOf } from "../../../src/admin/server/guard.ts";
 import { type Admin, startApi } from "../../../src/admin/server/server.ts";
 import { type Clock, wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -151,9 +151,9 @@ async function streaming(): Promise<{
   });
   /** Beat by beat; each is heard, or ends the stream. */
   state.pass = async (ms) => {
-    for (let passed = 0; passed < ms && state.isOpen; passed += limits.eventBeatMs) {
+    for (let passed = 0; passed < ms && state.isOpen; passed += adminLimits.eventBeatMs) {
       const before = state.heard;
-      clock.advance(limits.eventBeatMs);
+      clock.advance(adminLimits.eventBeatMs);
       const told = async (): Promise<void> => {
         while (state.isOpen && state.heard === before) await new Promise((resolve) => setTimeout(resolve, 2));
       };
@@ -169,18 +169,18 @@ test("a stream of events ends with its token, or with the right to read, at the 
     const stream = await streaming();
     assert.is(await stream.pass(600_000), true, "as long as both hold");
     stream.answers = answer;
-    assert.is(await stream.pass(limits.eventBeatMs), false, String(answer));
+    assert.is(await stream.pass(adminLimits.eventBeatMs), false, String(answer));
   }
 });
 
 test("while the cluster cannot be asked a stream stays for as long as the last answer counts", async () => {
   const stream = await streaming();
   stream.answers = 503;
-  assert.is(await stream.pass(limits.accessAllowedMs - limits.eventBeatMs), true);
+  assert.is(await stream.pass(adminLimits.accessAllowedMs - adminLimits.eventBeatMs), true);
   stream.answers = 200;
-  assert.is(await stream.pass(limits.eventBeatMs), true);
+  assert.is(await stream.pass(adminLimits.eventBeatMs), true);
   stream.answers = 503;
-  assert.is(await stream.pass(limits.accessAllowedMs + 2 * limits.eventBeatMs), false);
+  assert.is(await stream.pass(adminLimits.accessAllowedMs + 2 * adminLimits.eventBeatMs), false);
 });
 
 test.run();

@@ -2,10 +2,10 @@
 import { connect, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -64,7 +64,7 @@ async function isWell(port: number): Promise<void> {
 
 test("idle sockets beyond the limit push out the oldest, so a probe still gets in", async () => {
   const { port } = await start();
-  const ends = Array.from({ length: limits.adminSockets + 20 }, () => raw(port, "GET /livez").end);
+  const ends = Array.from({ length: adminLimits.adminSockets + 20 }, () => raw(port, "GET /livez").end);
   await within(20_000, "the oldest to be ended", Promise.race(ends));
   for (let times = 0; times < 5; times++) await isWell(port);
 });
@@ -72,21 +72,21 @@ test("idle sockets beyond the limit push out the oldest, so a probe still gets i
 test("whoever asks again and again before the first answer loses the socket, and others are answered", async () => {
   const { port, asked } = await start();
   await raw(port, question.repeat(2000)).end;
-  assert.is(asked(), limits.adminWaiting);
+  assert.is(asked(), adminLimits.adminWaiting);
   await isWell(port);
 });
 
 test("a few at once are answered in turn, and again", async () => {
   const { port, serve } = await start();
-  const { told } = raw(port, question.repeat(limits.adminWaiting));
+  const { told } = raw(port, question.repeat(adminLimits.adminWaiting));
   serve();
-  for (let left = 200; left > 0 && told().split("a 1").length <= limits.adminWaiting; left -= 1)
+  for (let left = 200; left > 0 && told().split("a 1").length <= adminLimits.adminWaiting; left -= 1)
     await new Promise((go) => setTimeout(go, 50));
-  assert.is(told().split("HTTP/1.1 200 OK").length - 1, limits.adminWaiting);
+  assert.is(told().split("HTTP/1.1 200 OK").length - 1, adminLimits.adminWaiting);
   sockets[0]?.write(question);
-  for (let left = 200; left > 0 && told().split("a 1").length <= limits.adminWaiting + 1; left -= 1)
+  for (let left = 200; left > 0 && told().split("a 1").length <= adminLimits.adminWaiting + 1; left -= 1)
     await new Promise((go) => setTimeout(go, 50));
-  assert.is(told().split("HTTP/1.1 200 OK").length - 1, limits.adminWaiting + 1);
+  assert.is(told().split("HTTP/1.1 200 OK").length - 1, adminLimits.adminWaiting + 1);
 });
 
 test.run();

@@ -4,12 +4,12 @@ import { connect } from "node:net";
 import { Worker } from "node:worker_threads";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import { Lookout } from "../../../src/admin/server/lookout.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
 import { type Clock, wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
@@ -32,7 +32,7 @@ async function start(change: Change = {}) {
   const { port = 0, contentType = "text/x", ...others } = change;
   let retries = 0;
   const after: Clock["after"] = (ms, run) => {
-    if (ms === limits.apiRetryMs) retries += 1;
+    if (ms === adminLimits.apiRetryMs) retries += 1;
     return wallClock.after(ms, run);
   };
   const clock = { ...wallClock, after };

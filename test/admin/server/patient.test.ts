@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import type { Asker, Check } from "../../../src/admin/server/answers.ts";
 import { Patient } from "../../../src/admin/server/patient.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -48,31 +48,31 @@ test("what the loop says in time is passed on", async () => {
 test("a busy loop is passed over: what it said last is told, and it is well", async () => {
   const { clock, owed, patient } = scene();
   const first = patient.checks("readyz");
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   assert.equal(await first, [...ill, { name: "loop", ok: true }]);
   owed[0]?.(well);
   await turn();
   const second = patient.checks("readyz");
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   assert.equal(await second, [...well, { name: "loop", ok: true }]);
 });
 
 test("a loop that leaves a question unanswered for too long stands still, until it answers; the journal hears of both", async () => {
   const { clock, owed, told, patient } = scene();
   const first = patient.checks("livez");
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   await first;
-  clock.advance(limits.standstillMs);
+  clock.advance(adminLimits.standstillMs);
   assert.equal((await patient.checks("livez")).at(-1), { name: "loop", ok: false });
   const another = patient.checks("readyz");
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   assert.equal((await another).at(-1), { name: "loop", ok: false });
   for (const answer of owed) answer(well);
   await turn();
   const after = patient.checks("livez");
   owed.at(-1)?.(well);
   assert.equal((await after).at(-1), { name: "loop", ok: true });
-  const waited = limits.probePatienceMs + limits.standstillMs;
+  const waited = adminLimits.probePatienceMs + adminLimits.standstillMs;
   assert.equal(told, [
     { kind: "probe.changed", probe: "loop", complaint: `loop: no answer for ${waited} ms` },
     { kind: "probe.changed", probe: "loop", complaint: "" },
@@ -83,14 +83,14 @@ test("what the loop has said unasked is told while it is busy", async () => {
   const { clock, patient } = scene();
   patient.learn("livez", ill);
   const asked = patient.checks("livez");
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   assert.equal((await asked)[0], ill[0]);
 });
 
 test("nobody is kept waiting by a loop that has kept somebody waiting already", async () => {
   const { clock, patient } = scene();
   const first = patient.checks("livez");
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   await first;
   assert.equal((await patient.checks("livez"))[0], well[0]);
 });
@@ -98,7 +98,7 @@ test("nobody is kept waiting by a loop that has kept somebody waiting already", 
 test("metrics that take their time are no reason to restart anybody", async () => {
   const { clock, owed, patient } = scene();
   patient.scrape().catch(() => {});
-  clock.advance(limits.standstillMs);
+  clock.advance(adminLimits.standstillMs);
   const asked = patient.checks("livez");
   owed[0]?.(well);
   assert.equal((await asked).at(-1), { name: "loop", ok: true });
@@ -111,7 +111,7 @@ test("a process that was paused whole reads the loop's answer before it says tha
     setImmediate(run);
   });
   const asked = patient.checks("livez");
-  clock.stall(limits.standstillMs);
+  clock.stall(adminLimits.standstillMs);
   clock.advance(0);
   assert.equal(await within(20_000, "the answer", asked), [
     { name: "ping", ok: false },
@@ -122,7 +122,7 @@ test("a process that was paused whole reads the loop's answer before it says tha
 test("a thousand probes of a loop that stands still are one question to it", async () => {
   const { clock, owed, patient } = scene();
   const asked = Array.from({ length: 1000 }, () => patient.checks("livez"));
-  clock.advance(limits.probePatienceMs);
+  clock.advance(adminLimits.probePatienceMs);
   await Promise.all(asked);
   assert.is(owed.length, 1);
 });
@@ -138,11 +138,11 @@ test("a loop that was asked nothing for an hour has answered all that it was ask
 test("metrics are waited for longer, and then given up", async () => {
   const { clock, scrapes, patient } = scene();
   const taken = patient.scrape();
-  clock.advance(limits.adminRequestMs - 1);
+  clock.advance(adminLimits.adminRequestMs - 1);
   scrapes[0]?.("a 1");
   assert.is(await taken, "a 1");
   const lost = patient.scrape();
-  clock.advance(limits.adminRequestMs);
+  clock.advance(adminLimits.adminRequestMs);
   assert.match(
     await lost.then(
       () => "",

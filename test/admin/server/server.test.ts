@@ -2,11 +2,11 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
 import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -133,7 +133,7 @@ test("other paths and methods are refused, by a fixed table", async () => {
 
 test("a head beyond the limit, and anything that is no HTTP, is refused and the socket ends", async () => {
   const { port } = await start();
-  const big = `GET /livez HTTP/1.1\r\nhost: x\r\na: ${"x".repeat(limits.adminHeaderBytes)}\r\n\r\n`;
+  const big = `GET /livez HTTP/1.1\r\nhost: x\r\na: ${"x".repeat(adminLimits.adminHeaderBytes)}\r\n\r\n`;
   assert.match(await within(20_000, "431", raw(port, big)), /^HTTP\/1.1 431/);
   assert.match(await within(20_000, "400", raw(port, "\x16\x03\x01 hello\r\n\r\n")), /^HTTP\/1.1 400/);
   assert.is((await ask(port, "/livez")).status, 200);

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Log } from "../../../src/admin/events/log.ts";
-import { limits } from "../../../src/base/limits.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { bundle } from "../../../src/cli/bundle/bundle.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { Journal } from "../../../src/events/journal.ts";
@@ -97,8 +97,8 @@ async function attack(round: number): Promise<readonly [answered: number, reset:
 async function listed(): Promise<string> {
   const texts: string[] = [];
   for (const list of ["incidents", "backends", "watches", "clients", "locks", "certificates"]) {
-    for (let offset = 0, total = 1; offset < total; offset += limits.apiPageMost) {
-      const url = `http://${proxy.running.apiAddress}/api/v1/${list}?limit=${limits.apiPageMost}&offset=${offset}`;
+    for (let offset = 0, total = 1; offset < total; offset += adminLimits.apiPageMost) {
+      const url = `http://${proxy.running.apiAddress}/api/v1/${list}?limit=${adminLimits.apiPageMost}&offset=${offset}`;
       const text = await (await fetch(url)).text();
       ({ total } = JSON.parse(text) as { total: number });
       texts.push(text);

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { AdminClient, exitOf } from "../../../src/cli/client/admin-client.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
@@ -61,7 +61,7 @@ test("nobody there is exit code 3, with the way out", async () => {
 
 test("a list longer than a page is read page by page, as far as it was asked for", async () => {
   const asked: string[] = [];
-  const total = 2 * limits.apiPageMost + 3;
+  const total = 2 * adminLimits.apiPageMost + 3;
   const client = await asking(({ url = "" }, response) => {
     const { searchParams } = new URL(url, "http://a");
     const [offset, limit] = ["offset", "limit"].map((name) => Number(searchParams.get(name)));
@@ -108,7 +108,7 @@ test("an answer without end is not read to its end", async () => {
     more();
   });
   const endless = failure(await within(20_000, "the end of patience", client.text("/metrics")));
-  assert.match(endless.message, `more than ${limits.apiAnswerBytes} bytes`);
+  assert.match(endless.message, `more than ${adminLimits.apiAnswerBytes} bytes`);
 });
 
 test("a token and an authority are read from files, and sent where nobody else can read them", async () => {

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { SseReader } from "../../../src/cli/client/sse.ts";
 
 const test = suite("cli/sse");
@@ -23,7 +23,7 @@ test("events come out the same wherever the bytes are cut", () => {
 test("half an event waits, and one without an end is given up", () => {
   const reader = new SseReader();
   assert.equal(reader.push(Buffer.from("data: half")), []);
-  assert.is(reader.push(Buffer.alloc(limits.eventBacklogBytes, "x")), undefined);
+  assert.is(reader.push(Buffer.alloc(adminLimits.eventBacklogBytes, "x")), undefined);
 });
 
 test.run();

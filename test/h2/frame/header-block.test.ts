@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { HeaderBlock } from "../../../src/h2/frame/reader.ts";
 
@@ -37,14 +37,14 @@ test("pieces are copies: the chunk they came in may be overwritten", () => {
 test("eight CONTINUATION frames pass, the ninth does not, be they empty or not (A5)", () => {
   for (const octets of [0, 1]) {
     const block = opened();
-    for (let at = 0; at < limits.continuationFrames; at++) block.append(Buffer.from("b"), 0, octets);
+    for (let at = 0; at < h2Limits.continuationFrames; at++) block.append(Buffer.from("b"), 0, octets);
     assert.throws(() => block.append(Buffer.from("b"), 0, octets), isCalm);
   }
 });
 
 test("144 KiB pass, one octet more does not (A5)", () => {
   const block = opened("");
-  block.append(Buffer.alloc(limits.headerBlockBytes), 0, limits.headerBlockBytes);
+  block.append(Buffer.alloc(h2Limits.headerBlockBytes), 0, h2Limits.headerBlockBytes);
   assert.throws(() => block.append(Buffer.alloc(1), 0, 1), isCalm);
 });
 

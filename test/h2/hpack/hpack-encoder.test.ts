@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { HpackDecoder } from "../../../src/h2/hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../../../src/h2/hpack/hpack-encoder.ts";
 import { decode, encode, fields, hex, integer, lines, literal } from "../../support/hpack.ts";
@@ -76,7 +76,7 @@ test("what will not come again is written without touching the table", () => {
   const encoder = new HpackEncoder();
   const once = [
     ...fields(":path: /api/v1/pods", "content-length: 5", "audit-id: 1", "x-forwarded-for: 10.0.0.1"),
-    new Field("x-large", "v".repeat(limits.hpackIndexedBytes)),
+    new Field("x-large", "v".repeat(h2Limits.hpackIndexedBytes)),
   ];
   const first = encode(encoder, once);
   assert.is((first[0] ?? 0xff) & 0xf0, 0x00);

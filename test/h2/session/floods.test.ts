@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { type FloodKind, Floods } from "../../../src/h2/session/floods.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -8,12 +9,12 @@ import { manualClock } from "../../support/clock.ts";
 const test = suite("h2/floods");
 
 const bursts: Record<FloodKind, number> = {
-  control: limits.controlBurst,
-  priority: limits.priorityBurst,
-  update: limits.updateBurst,
-  empty: limits.emptyDataBurst,
-  connection: limits.connectionFramesBurst,
-  unknown: limits.unknownBurst,
+  control: h2Limits.controlBurst,
+  priority: h2Limits.priorityBurst,
+  update: h2Limits.updateBurst,
+  empty: h2Limits.emptyDataBurst,
+  connection: h2Limits.connectionFramesBurst,
+  unknown: h2Limits.unknownBurst,
   reset: limits.resetBurst,
 };
 
@@ -47,8 +48,8 @@ for (const kind of paid) {
     const floods = new Floods(manualClock());
     for (let request = 0; request < 1000; request++) floods.answered();
     floods.charge(kind, bursts[kind]);
-    const each = kind === "unknown" ? limits.unknownFrameBytes : 1;
-    for (let frame = 0; frame < limits.earnedFrames; frame++) floods.charge(kind, each);
+    const each = kind === "unknown" ? h2Limits.unknownFrameBytes : 1;
+    for (let frame = 0; frame < h2Limits.earnedFrames; frame++) floods.charge(kind, each);
     assert.throws(() => floods.charge(kind, each), /Too many/);
   });
 }

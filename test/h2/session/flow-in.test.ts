@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { data, headers, padded, reset, windowUpdate } from "../../support/h2-frames.ts";
 import {
@@ -112,7 +113,7 @@ test("an upstream connection's session window is granted on arrival, its streams
     rig.peer.sends(data(1, Buffer.alloc(16_384)));
     stream.grant(16_384);
   }
-  assert.is(rig.peer.granted(0) - granted, limits.connectionWindowBytes / 4);
+  assert.is(rig.peer.granted(0) - granted, h2Limits.connectionWindowBytes / 4);
 });
 
 test("a grant of more than there is, or for a stream that has closed, gives nothing twice", () => {
@@ -154,7 +155,7 @@ for (const [how, ends] of [
       assert.not(rig.session.isOver, `after ${count}`);
     }
     assert.is(rig.session.openCount, 0);
-    assert.ok(rig.peer.granted(0) > 179 * 65_536 - limits.downstreamWindowBytes);
+    assert.ok(rig.peer.granted(0) > 179 * 65_536 - h2Limits.downstreamWindowBytes);
   });
 }
 
@@ -187,7 +188,7 @@ class Uploader {
 
   upload(id: number, body: Buffer, pad = 0, end?: "end"): void {
     const cost = body.length + (pad === 0 ? 0 : pad + 1);
-    if (this.owed + cost > limits.downstreamWindowBytes) return;
+    if (this.owed + cost > h2Limits.downstreamWindowBytes) return;
     const frame = data(id, body, end);
     this.rig.peer.sends(pad === 0 ? frame : padded(frame, pad));
     this.sent += cost;
@@ -235,11 +236,11 @@ test("over any run the session's window is owed nothing once its streams are gon
       client.rig.clock.turn();
       longest = Math.max(longest, client.sent);
       assert.ok(client.owed >= 0, `granted ${-client.owed} too much`);
-      assert.ok(client.owed < limits.downstreamWindowBytes / 4, `${client.owed} of ${client.sent} owed`);
+      assert.ok(client.owed < h2Limits.downstreamWindowBytes / 4, `${client.owed} of ${client.sent} owed`);
     }),
     { numRuns: 150 },
   );
-  assert.ok(longest > limits.downstreamWindowBytes / 2, `the longest run sent ${longest}`);
+  assert.ok(longest > h2Limits.downstreamWindowBytes / 2, `the longest run sent ${longest}`);
 });
 
 test.run();

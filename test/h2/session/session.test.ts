@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
 import {
   continued,
@@ -47,7 +48,7 @@ test("a server says what it allows, and opens its window", () => {
   rig.clock.turn();
   rig.peer.expects(
     `SETTINGS MAX_CONCURRENT_STREAMS=7 INITIAL_WINDOW_SIZE=${limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
-    windowUpdate(0, limits.downstreamWindowBytes - 65_535),
+    windowUpdate(0, h2Limits.downstreamWindowBytes - 65_535),
   );
 });
 
@@ -56,7 +57,7 @@ test("a client sends its preface, refuses push, and is settled once the server's
   rig.clock.turn();
   rig.peer.expects(
     `SETTINGS ENABLE_PUSH=0 INITIAL_WINDOW_SIZE=${limits.streamWindowBytes} MAX_HEADER_LIST_SIZE=${limits.headerListBytes}`,
-    windowUpdate(0, limits.connectionWindowBytes - 65_535),
+    windowUpdate(0, h2Limits.connectionWindowBytes - 65_535),
   );
   assert.not(rig.session.isSettled);
   rig.peer.sends(settings({ MAX_CONCURRENT_STREAMS: 250 }));
@@ -117,7 +118,7 @@ test("SETTINGS that shrink a window bind what is written after their acknowledge
 test("without SETTINGS a session ends after ten seconds (A22)", () => {
   const rig = new SessionRig("server");
   rig.peer.sendsBytes(Buffer.from(preface.slice(0, 10)));
-  rig.clock.advance(limits.prefaceMs);
+  rig.clock.advance(h2Limits.prefaceMs);
   rig.session.check();
   assert.not(rig.session.isOver);
   rig.clock.advance(1);
@@ -128,7 +129,7 @@ test("without SETTINGS a session ends after ten seconds (A22)", () => {
 test("a frame that is begun and not finished ends the session after thirty seconds (A18)", () => {
   const rig = serverRig();
   rig.peer.sendsBytes(wire(ping(1)).subarray(0, 13));
-  rig.clock.advance(limits.frameMs);
+  rig.clock.advance(h2Limits.frameMs);
   rig.session.check();
   assert.not(rig.session.isOver);
   rig.clock.advance(1);
@@ -397,7 +398,9 @@ test("a client's PONGs and GOAWAYs cost it like its PINGs (A14)", () => {
   for (const frame of [pong(1), goAway(0)]) {
     const rig = serverRig();
     rig.peer.sends(headers(1).get("/a"));
-    rig.peer.sends(...Array.from({ length: limits.controlBurst + limits.framesPerStream + 1 }, () => frame));
+    rig.peer.sends(
+      ...Array.from({ length: h2Limits.controlBurst + h2Limits.framesPerStream + 1 }, () => frame),
+    );
     endedWith(rig, "ENHANCE_YOUR_CALM", 1);
   }
 });

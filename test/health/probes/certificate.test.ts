@@ -2,8 +2,8 @@ import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { healthLimits } from "../../../src/health/limits.ts";
 import { Expiries, loopbackName } from "../../../src/health/probes/certificate.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
 import { openUntrusting } from "../../../src/proxy/net/connect.ts";
@@ -82,7 +82,7 @@ test("it is looked at once an hour, and a backend that is gone is forgotten", ()
     return undefined;
   };
   const expiries = new Expiries({ clock, journal: new Journal(clock), openLoopback });
-  for (let second = 0; second <= limits.loopbackLookMs / 1000; second += 1) {
+  for (let second = 0; second <= healthLimits.loopbackLookMs / 1000; second += 1) {
     expiries.seen("a", may);
     clock.advance(1000);
   }

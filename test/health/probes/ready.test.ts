@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { healthLimits } from "../../../src/health/limits.ts";
 import { createReadyProbe } from "../../../src/health/probes/ready.ts";
 import { type BackendAddress, openSocket } from "../../../src/proxy/net/connect.ts";
 import { testPki } from "../../support/pki.ts";
@@ -130,7 +130,7 @@ test("when /readyz names nothing, /livez is asked what is wrong", async () => {
 
 test("of many failing checks a few are named, and a head without end is a failing server's", async () => {
   const checks = Array.from(
-    { length: limits.probeChecks + 3 },
+    { length: healthLimits.probeChecks + 3 },
     (_, at) => `[-]check-${at} failed: withheld\n`,
   );
   const many = await plain(statusOf(500, checks.join("")));
@@ -138,7 +138,7 @@ test("of many failing checks a few are named, and a head without end is a failin
     "answer",
     "failing status 500, failing: check-0, check-1, check-2, check-3, check-4",
   ]);
-  const endless = `HTTP/1.1 200 OK\r\na: ${"x".repeat(limits.probeHeadBytes)}`;
+  const endless = `HTTP/1.1 200 OK\r\na: ${"x".repeat(healthLimits.probeHeadBytes)}`;
   const [, said = ""] = await told(await serve(net.createServer((socket) => socket.write(endless))), 2);
   assert.is(said, "failing Headers Overflow Error");
 });
@@ -172,7 +172,11 @@ test("of an endless answer only so much is read", async () => {
   const server = await plain((_request, response) => {
     response.writeHead(200);
     const more = (): void => {
-      while (!response.destroyed && sent < 64 * limits.probeBodyBytes && response.write("x".repeat(4096)))
+      while (
+        !response.destroyed &&
+        sent < 64 * healthLimits.probeBodyBytes &&
+        response.write("x".repeat(4096))
+      )
         sent += 4096;
       if (!response.destroyed) response.once("drain", more);
     };

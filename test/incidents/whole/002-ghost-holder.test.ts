@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { ledgerLimits } from "../../../src/ledger/limits.ts";
 import { foundMs, leaseOf, Stage } from "../../support/incident-stage.ts";
 import { jwt } from "../../support/jwt.ts";
 
@@ -24,7 +24,7 @@ test("a deleted pod that goes on renewing is named, with the address where it li
   assert.is(await ghost.ask(`PUT ${leases}/leader`, leaseOf("leader", "nginx-7d4f-x2k4l_0c4e")), 200);
   await admin.ask(`DELETE ${pods}/nginx-7d4f-x2k4l?gracePeriodSeconds=0`);
   assert.equal(await stage.incidents(), []);
-  await sleep(limits.podGoneMs + 100);
+  await sleep(ledgerLimits.podGoneMs + 100);
   const since = performance.now();
   await ghost.ask(`PUT ${leases}/leader`, leaseOf("leader", "nginx-7d4f-x2k4l_0c4e"));
   const { incident, ms } = await stage.found("lock-ghost-holder", since);

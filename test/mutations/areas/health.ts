@@ -52,7 +52,7 @@ export const health: readonly Defect[] = [
     "one socket at a time is tried in a hole",
     {
       file: "health/prober.ts",
-      find: 'isUrgent(held) && held.fresh !== "answer" ? limits.probesAtOnce : 1',
+      find: 'isUrgent(held) && held.fresh !== "answer" ? healthLimits.probesAtOnce : 1',
       replace: "isUrgent(held) ? 1 : 1",
     },
     ["health/prober", "while upstream connections are silent it asks every 250 ms"],
@@ -147,7 +147,7 @@ export const health: readonly Defect[] = [
     "it is asked as often as anything goes wrong",
     {
       file: "health/prober.ts",
-      find: "if (now - this.#askedAt < limits.urgentProbeMs) return;",
+      find: "if (now - this.#askedAt < healthLimits.urgentProbeMs) return;",
       replace: "",
     },
     ["health/prober", "when something is wrong it asks now"],

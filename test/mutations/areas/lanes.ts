@@ -212,7 +212,7 @@ export const connections: readonly Defect[] = [
     "a backend that died before a stall of ours has forgotten what it knew",
     {
       file: "watch/migration/target-picker.ts",
-      find: "backends.stateMs(name) < limits.resumeMs",
+      find: "backends.stateMs(name) < watchLimits.resumeMs",
       replace: "backends.stateMs(name) < 0",
     },
     ["watch/migration/target-picker", "before a stall of ours may still know"],

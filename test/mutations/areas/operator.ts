@@ -14,7 +14,7 @@ export const operator: readonly Defect[] = [
     "a stream of events lives as long as the cluster cannot be asked",
     {
       file: "admin/events/event-stream.ts",
-      find: " || now - allowedAt > limits.accessAllowedMs",
+      find: " || now - allowedAt > adminLimits.accessAllowedMs",
       replace: "",
     },
     ["admin/server/guard", "while the cluster cannot be asked a stream stays"],
@@ -115,7 +115,7 @@ export const operator: readonly Defect[] = [
     "a loop that stands still is well",
     {
       file: "admin/server/patient.ts",
-      find: "const isStill = stoodMs >= limits.standstillMs;",
+      find: "const isStill = stoodMs >= adminLimits.standstillMs;",
       replace: "const isStill = stoodMs < 0;",
     },
     ["admin/server/patient", "stands still, until it answers"],
@@ -129,7 +129,7 @@ export const operator: readonly Defect[] = [
     "a socket at the port of probes may ask without end",
     {
       file: "admin/server/server.ts",
-      find: "if (count >= limits.adminWaiting) {",
+      find: "if (count >= adminLimits.adminWaiting) {",
       replace: "if (count < 0) {",
     },
     ["admin/server/guests", "loses the socket"],

@@ -113,7 +113,7 @@ export const wire: readonly Defect[] = [
     "a block may update its table for ever",
     {
       file: "h2/hpack/hpack-decoder.ts",
-      find: "if (++this.#sizeUpdates > limits.hpackSizeUpdates)",
+      find: "if (++this.#sizeUpdates > h2Limits.hpackSizeUpdates)",
       replace: "if (++this.#sizeUpdates > 1e9)",
     },
     ["h2/hpack/hpack-decoder", "a table size update stands at the start"],
@@ -159,14 +159,14 @@ export const wire: readonly Defect[] = [
     "CONTINUATION has no end",
     {
       file: "h2/frame/reader.ts",
-      find: "this.#parts.length - 1 > limits.continuationFrames || ",
+      find: "this.#parts.length - 1 > h2Limits.continuationFrames || ",
       replace: "",
     },
     ["h2/frame/header-block", "eight CONTINUATION frames pass"],
   ),
   defect(
     "a block has no bound",
-    { file: "h2/frame/reader.ts", find: " || this.#bytes > limits.headerBlockBytes", replace: "" },
+    { file: "h2/frame/reader.ts", find: " || this.#bytes > h2Limits.headerBlockBytes", replace: "" },
     ["h2/frame/header-block", "144 KiB pass"],
   ),
   defect(
@@ -223,7 +223,7 @@ export const wire: readonly Defect[] = [
     "streams are refused for ever",
     {
       file: "h2/session/streams.ts",
-      find: "if (this.#inRow > limits.refusedStreams)",
+      find: "if (this.#inRow > h2Limits.refusedStreams)",
       replace: "if (this.#inRow > 1e9)",
     },
     ["h2/session/refusals", "a hundred in a row end the session"],

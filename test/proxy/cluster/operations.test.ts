@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { Operations, type Reread } from "../../../src/proxy/cluster/operations.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch } from "../../support/watch-path.ts";
 
@@ -90,7 +90,7 @@ test("one watch is moved by its audit id, and goes on from its next event", () =
   const auditId = path.exchanges.live[0]?.context.auditId ?? "";
   assert.match(refusal(operationsOf(path).move("nobody", alice)), "There is no such watch");
   assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches go elsewhere");
-  path.clock.advance(limits.leavePauseMs * 4);
+  path.clock.advance(watchLimits.leavePauseMs * 4);
   watch.serve(watch.to, "+10b");
   assert.equal([...path.migrations.moves], [["operator", 1]]);
   assert.not.ok(watch.ear.isEnded);

@@ -5,6 +5,7 @@ import { limits } from "../../../src/base/limits.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import type { Caller } from "../../../src/ledger/caller.ts";
+import { ledgerLimits } from "../../../src/ledger/limits.ts";
 import type { Lock } from "../../../src/ledger/lock.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
 import { jwt } from "../../support/jwt.ts";
@@ -93,7 +94,7 @@ test("whoever was forgotten is found anew when it asks again", () => {
   scene.ask(client, "GET /api/v1/pods");
   const [first] = scene.callers;
   const { ledger } = scene.path.talk;
-  for (let index = 0; index < limits.callers; index += 1)
+  for (let index = 0; index < ledgerLimits.callers; index += 1)
     ledger.of({ subject: noSubject, agent: `f-${index}`, address: "x" }, 0);
   assert.is(first?.isForgotten, true);
   scene.ask(client, "GET /api/v1/pods");
@@ -138,7 +139,7 @@ test("a pod deleted without grace that goes on renewing is a ghost; one that is 
   scene.renew(holder, "web-0_1");
   assert.equal(scene.judged(), ["ghost deleted-pod 10.9.3.7"]);
   scene.ask(admin, "PATCH /api/v1/namespaces/n/pods/web-0/status", { body: "{}" });
-  scene.path.clock.advance(limits.lockToldMs);
+  scene.path.clock.advance(ledgerLimits.lockToldMs);
   scene.renew(holder, "web-0_1");
   assert.is(scene.judged().length, 1);
   scene.ask(admin, "DELETE /api/v1/namespaces/n/pods/web-0", { body: '{"gracePeriodSeconds":30}' });

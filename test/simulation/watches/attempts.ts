@@ -3,8 +3,8 @@
  * watch still is its client's own, and whether a write came twice.
  */
 
-import { limits } from "../../../src/base/limits.ts";
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import type { Findings } from "./findings.ts";
 import type { WatchCall } from "./watch-call.ts";
 
@@ -153,12 +153,12 @@ export class Attempts {
     const query = new URLSearchParams(ask.path.slice(ask.path.indexOf("?")));
     const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
     // With as little time left as a refresh takes, it is one only while what it renews is open; with less there is none.
-    const isShort = leftMs < limits.bookmarkRefreshMs - queueMs;
+    const isShort = leftMs < watchLimits.bookmarkRefreshMs - queueMs;
     // With just as much left, one that follows an end is a resume.
-    const isAlike = Math.ceil(leftMs / 1_000) * 1_000 === limits.bookmarkRefreshMs;
+    const isAlike = Math.ceil(leftMs / 1_000) * 1_000 === watchLimits.bookmarkRefreshMs;
     const since = isAlike ? attempt.at : attempt.at - underWayMs;
     const open =
-      leftMs > 2 * limits.bookmarkRefreshMs ? earlier : earlier.filter(({ endedAt }) => endedAt > since);
+      leftMs > 2 * watchLimits.bookmarkRefreshMs ? earlier : earlier.filter(({ endedAt }) => endedAt > since);
     attempt.isRenewal = !isShort && isRenewal(attempt, query, open);
     if (attempt.isRenewal) this.#findings.count("refreshes");
     else this.#judgeTime(call, query, wrong);
@@ -197,7 +197,9 @@ function isList(path: string): boolean {
 function isRenewal({ backend }: Attempt, query: URLSearchParams, earlier: readonly Attempt[]): boolean {
   const isServed = earlier.some((one) => one.backend === backend && one.isTaken);
   const hasBookmarks = query.get("allowWatchBookmarks") === "true";
-  return isServed && hasBookmarks && query.get("timeoutSeconds") === String(limits.bookmarkRefreshMs / 1_000);
+  return (
+    isServed && hasBookmarks && query.get("timeoutSeconds") === String(watchLimits.bookmarkRefreshMs / 1_000)
+  );
 }
 
 function fixedPart(path: string): string {

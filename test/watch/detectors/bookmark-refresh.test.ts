@@ -6,6 +6,7 @@ import {
   BookmarkRefresher,
   type BookmarkRefresherParts,
 } from "../../../src/watch/detectors/bookmark-refresh.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { blackHole, json, linesOf, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
@@ -67,7 +68,7 @@ test("nor does one that began with a state, whose own leg has none and is not mi
   live.advance(1000);
   live.list(live.from, "20");
   live.serve(live.from, "=20");
-  live.advance(limits.hungMs + limits.hungLookMs);
+  live.advance(watchLimits.hungMs + watchLimits.hungLookMs);
   assert.equal([live.from.asked.length, live.to.asked.length], [3, 0], "silent, and not hung");
   live.has("+8a ~9a");
 });
@@ -123,7 +124,7 @@ test("a second leg that ends in order, as ours do, is no end of a watch that is 
   const asked = watch.from.asked.length;
   watch.serve(watch.from);
   watch.end(watch.from);
-  watch.advance(limits.resumeMs);
+  watch.advance(watchLimits.resumeMs);
   watch.from.asked[0]?.say(linesOf("~9000000a"));
   watch.advance(100);
   assert.match(watch.ear.body, /"9000000"/);
@@ -142,14 +143,14 @@ test("many are asked for one after the other", () => {
   path.settle();
   path.clock.advance(10);
   path.refresher.returned("b");
-  path.clock.advance(3 * limits.bookmarkRefreshPauseMs);
+  path.clock.advance(3 * watchLimits.bookmarkRefreshPauseMs);
   const asked = (): number => watch.from.asked.length - 40;
   assert.is(asked(), 2, "a list of each resource");
   for (const list of watch.from.asked.slice(40)) list.answer(200, listOf("20"), [json]);
   path.settle();
-  path.clock.advance(20 * limits.bookmarkRefreshPauseMs);
+  path.clock.advance(20 * watchLimits.bookmarkRefreshPauseMs);
   assert.ok(asked() >= 20 && asked() <= 23, String(asked()));
-  path.clock.advance(40 * limits.bookmarkRefreshPauseMs);
+  path.clock.advance(40 * watchLimits.bookmarkRefreshPauseMs);
   assert.is(asked(), 42);
 });
 
@@ -216,7 +217,7 @@ test("a cache that lists anew shows by its refusal: watches of that resource els
   other.from.last.say(`{"type":"ERROR","object":{"kind":"Status","code":410,"message":"${message}"}}\n`);
   path.settle();
   const before = watch.from.asked.length;
-  path.clock.advance(limits.stallLookMs + 100);
+  path.clock.advance(watchLimits.stallLookMs + 100);
   assert.is(watch.from.asked.length, before + 1);
   watch.list(watch.from, "20");
   assert.is(watch.from.asked.length, before + 2);

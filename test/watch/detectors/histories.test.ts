@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { type Asked, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
@@ -130,7 +130,7 @@ test("what it has shown to clients is taken back by a reset; a watch to which it
   listing.serve(listing.from, "+300a +301b");
   for (const backend of [right, other]) for (const one of backend.asked) told.add(one);
   const names = { [nameOf(path, right)]: 900, [nameOf(path, other)]: 402 };
-  pass(path, limits.historyMs + 2000, names);
+  pass(path, watchLimits.historyMs + 2000, names);
   assert.is(stateOf(path, nameOf(path, other)), "dead");
   assert.is.not(misled.ear.resetCode, undefined);
   assert.is.not(listing.ear.resetCode, undefined);
@@ -169,7 +169,7 @@ test("a cache that is late is no other history: lists are read from etcd", () =>
 test("with all backends restored the new history is the right one within seconds, and clients list anew", () => {
   const { path, watch } = restored();
   comesBack(path, { a: 400, b: 400 });
-  pass(path, 2 * limits.historyMs, { a: 400, b: 400 });
+  pass(path, 2 * watchLimits.historyMs, { a: 400, b: 400 });
   assert.is(stateOf(path, "a"), "ready");
   assert.is(stateOf(path, "b"), "ready");
   assert.is.not(watch.ear.resetCode, undefined);
@@ -182,7 +182,7 @@ test("with the right one away for half a minute the other is better than none", 
   comesBack(path, { a: 900, b: 400 });
   pass(path, 1000, { a: 900, b: 400 });
   path.backend("a").kill();
-  pass(path, limits.historyAloneMs - 2000, { b: 400 });
+  pass(path, watchLimits.historyAloneMs - 2000, { b: 400 });
   assert.is(stateOf(path, "b"), "dead");
   pass(path, 5000, { b: 400 });
   assert.is(stateOf(path, "b"), "ready");

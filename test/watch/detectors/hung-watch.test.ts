@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import type { ActiveRequests } from "../../../src/proxy/request/active-requests.ts";
 import { HungWatchDetector } from "../../../src/watch/detectors/hung-watch.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
@@ -13,9 +14,9 @@ const minute = 60_000;
 test("a watch that its server forgot to end is ended, a little after its client's deadline", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&timeoutSeconds=60" });
   watch.serve(watch.from, "+8a");
-  watch.advance(minute + limits.overdueMs - 1);
+  watch.advance(minute + watchLimits.overdueMs - 1);
   watch.has("+8a");
-  watch.advance(limits.hungLookMs + 1);
+  watch.advance(watchLimits.hungLookMs + 1);
   watch.has("+8a", "ended");
 });
 
@@ -23,7 +24,7 @@ test("one whose initial events came when its deadline had passed is not ended so
   const query =
     "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=4";
   const watch = new PlayedWatch({ query });
-  watch.advance(2 * limits.hungLookMs - 200);
+  watch.advance(2 * watchLimits.hungLookMs - 200);
   watch.serve(watch.from, "+8a =9$");
   watch.advance(900);
   watch.has("+8a =9$");
@@ -34,9 +35,9 @@ test("one whose initial events came when its deadline had passed is not ended so
 test("a watch that has missed two bookmarks is asked for elsewhere, and what that shows goes on", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
   watch.serve(watch.from, "=8");
-  watch.advance(limits.hungMs - limits.hungLookMs);
+  watch.advance(watchLimits.hungMs - watchLimits.hungLookMs);
   assert.is(watch.to.asked.length, 0);
-  watch.advance(2 * limits.hungLookMs);
+  watch.advance(2 * watchLimits.hungLookMs);
   watch.serve(watch.to, "+9a");
   watch.has("=8 +9a");
   watch.advance(10 * minute);
@@ -71,12 +72,12 @@ test("of 50,000 watches each is looked at once in a round, and so many in one lo
   const exchanges = { live } as unknown as ActiveRequests;
   const detector = new HungWatchDetector(clock, exchanges);
   detector.start();
-  clock.advance(limits.hungLookMs);
+  clock.advance(watchLimits.hungLookMs);
   assert.is(looks.size, 49_999);
   assert.is(Math.max(...looks.values()), 1);
   assert.ok(Math.max(...perTurn.values()) <= limits.sliceEntries, String(Math.max(...perTurn.values())));
   detector.stop();
-  clock.advance(2 * limits.hungLookMs);
+  clock.advance(2 * watchLimits.hungLookMs);
   assert.is(Math.max(...looks.values()), 1);
 });
 

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
@@ -9,7 +10,7 @@ const test = suite("watch/detectors/lagging-cache");
 
 const suspectMs = 500;
 /** What it takes to see it: a look for the event, one after the time is over. */
-const seenMs = suspectMs + 2 * limits.lagLookMs;
+const seenMs = suspectMs + 2 * watchLimits.lagLookMs;
 
 type Pair = {
   readonly path: PlayedPath;
@@ -39,9 +40,9 @@ function served(backend: PlayedBackend): void {
 test("what one backend has not shown in half a second the other is asked for, and whoever has it first is heard", () => {
   const { path, late, show } = pair();
   show("+8a");
-  path.clock.advance(suspectMs - limits.lagLookMs);
+  path.clock.advance(suspectMs - watchLimits.lagLookMs);
   assert.is(late.to.asked.length, 1);
-  path.clock.advance(3 * limits.lagLookMs);
+  path.clock.advance(3 * watchLimits.lagLookMs);
   assert.is(late.to.asked.length, 2);
   assert.match(late.queryOf(late.to), /^resourceVersion=7&/);
   served(late.to);
@@ -58,7 +59,7 @@ test("when it comes on the other is let go, and nothing was lost or told twice",
   late.say(late.to, "+8a");
   const { last } = late.to;
   late.say(late.from, "+8a ~9a");
-  path.clock.advance(limits.lagLookMs);
+  path.clock.advance(watchLimits.lagLookMs);
   assert.is.not(last.resetCode, undefined);
   late.say(late.from, "~10a");
   late.has("+8a ~9a ~10a");
@@ -71,13 +72,13 @@ test("one that was late for a moment is let alone for a while", () => {
   path.clock.advance(seenMs);
   served(late.to);
   late.say(late.from, "+8a");
-  path.clock.advance(limits.lagLookMs);
+  path.clock.advance(watchLimits.lagLookMs);
   const before = asked();
   show("~9a");
   path.clock.advance(4000);
   assert.is(asked(), before);
   late.say(late.from, "~9a");
-  path.clock.advance(limits.lagPauseMs);
+  path.clock.advance(watchLimits.lagPauseMs);
   show("~10a");
   path.clock.advance(seenMs);
   assert.is(asked(), before + 1);
@@ -116,7 +117,7 @@ test("nor one that was opened when the event came: its first state may have had 
   going.serve(going.from);
   const late = new PlayedWatch({ path });
   late.serve(late.from);
-  path.clock.advance(limits.sightMs / 2);
+  path.clock.advance(watchLimits.sightMs / 2);
   going.say(going.from, "+8a");
   path.clock.advance(4000);
   assert.is(late.to.asked.length, 1);
@@ -138,11 +139,11 @@ test("nor one that is told its state still, however long that takes", () => {
 
 test("our own loop's standing still is no lateness of anybody's (F11)", () => {
   const { path, late, show } = pair();
-  path.clock.advance(limits.lagLookMs);
+  path.clock.advance(watchLimits.lagLookMs);
   show("+8a");
-  path.clock.advance(limits.lagLookMs);
+  path.clock.advance(watchLimits.lagLookMs);
   path.clock.stall(3000);
-  path.clock.advance(limits.lagLookMs);
+  path.clock.advance(watchLimits.lagLookMs);
   assert.is(late.to.asked.length, 1);
 });
 

@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { goAway, lineOf, linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
@@ -22,7 +23,7 @@ function posted(options: WatchOptions = {}): { watch: PlayedWatch; first: Asked;
   const first = watch.serve(watch.from, "=8");
   watch.advance(establishedMs);
   const second = watch.serve(watch.to);
-  watch.advance(limits.sentinelLookMs);
+  watch.advance(watchLimits.sentinelLookMs);
   return { watch, first, second };
 }
 
@@ -65,7 +66,7 @@ test("when the first is lost the second is the watch at once, with all that it h
   assert.is(watch.to.asked.length, before, "nobody was asked for it");
   say(watch, second, "~11a");
   watch.has("=8 +9a ~10a ~11a");
-  watch.advance(limits.waveMs);
+  watch.advance(watchLimits.waveMs);
   const [moved] = watch.entries("watches.moved");
   assert.equal([moved?.reason, moved?.from, moved?.to, moved?.slowestMs], ["lost", "a", "b", 0]);
 });
@@ -76,8 +77,8 @@ test("a second that has not answered when the first is lost is waited for like a
   watch.advance(establishedMs);
   assert.is(watch.to.asked.length, 1);
   watch.from.last.side?.reset(errorCode.INTERNAL_ERROR);
-  watch.advance(limits.resumeAnswerMs - 100);
-  for (let ms = 0; ms < 2 * limits.resumeAnswerMs && watch.from.asked.length < 2; ms += 100)
+  watch.advance(watchLimits.resumeAnswerMs - 100);
+  for (let ms = 0; ms < 2 * watchLimits.resumeAnswerMs && watch.from.asked.length < 2; ms += 100)
     watch.advance(100);
   assert.is(watch.from.asked.length, 2, "asked where it was before");
   watch.serve(watch.from, "+9a");
@@ -107,7 +108,7 @@ test("a first that is silent has its hedge there, and a false alarm leaves the s
   for (const go of held) go();
   watch.advance(1500);
   say(watch, first, "+9a ~10a ~11a");
-  watch.advance(2 * limits.lagLookMs);
+  watch.advance(2 * watchLimits.lagLookMs);
   say(watch, second, "~11a ~12a");
   watch.has("=8 +9a ~10a ~11a");
   assert.is(watch.to.asked.length, 1, "it was asked once, and never dropped");
@@ -117,7 +118,7 @@ test("a first that is silent has its hedge there, and a false alarm leaves the s
 
 test("a watch that is moved on purpose goes on where its sentinel is", () => {
   const { watch, second } = posted();
-  watch.advance(limits.settledMs);
+  watch.advance(watchLimits.settledMs);
   goAway(watch.from);
   watch.advance(1000);
   say(watch, second, "+9a");
@@ -131,7 +132,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   part.serve(part.from, "=8");
   path.clock.advance(establishedMs);
   part.serve(part.to);
-  path.clock.advance(limits.sentinelLookMs);
+  path.clock.advance(watchLimits.sentinelLookMs);
   assert.is(path.sentinels.all[0]?.watch.merge.askedFrom, "7");
   const whole = new PlayedWatch({ path, query: "resourceVersion=8" });
   whole.serve(whole.from);
@@ -199,20 +200,20 @@ test("a cache that is being filled is asked again a second later, and slows nobo
   const json = new Field("content-type", "application/json");
   watch.to.last.answer(429, '{"kind":"Status","code":429}', [json, new Field("retry-after", "1")]);
   watch.path.settle();
-  watch.advance(2 * limits.sentinelPauseMs);
+  watch.advance(2 * watchLimits.sentinelPauseMs);
   assert.is(watch.to.asked.length, 2);
-  const perSecond = limits.moveBurst;
+  const perSecond = watchLimits.moveBurst;
   for (let count = 0; count < perSecond; count += 1)
     assert.ok(watch.path.migrations.hasRoom, `after ${count}`);
   watch.serve(watch.to);
-  watch.advance(limits.sentinelLookMs);
+  watch.advance(watchLimits.sentinelLookMs);
   assert.is(watch.path.sentinels.count, 1);
 });
 
 test("a backend whose second leg shows too much before the first does is asked anew when it is needed", () => {
   const { watch, first, second } = posted();
   const words: string[] = [];
-  for (let version = 9; version < 9 + limits.aheadEvents; version += 1) words.push(`~${version}a`);
+  for (let version = 9; version < 9 + watchLimits.aheadEvents; version += 1) words.push(`~${version}a`);
   say(watch, second, words.join(" "));
   watch.has("=8");
   assert.is(second.resetCode, undefined);
@@ -278,7 +279,7 @@ test("an event out of order of the first goes on, as without a sentinel (inciden
 test("a cache that stands still is seen by the sentinel alone", () => {
   const { watch, second } = posted({ query: bookmarks });
   say(watch, second, "+9a");
-  watch.advance(limits.behindMs + 3 * limits.stallLookMs);
+  watch.advance(limits.behindMs + 3 * watchLimits.stallLookMs);
   watch.has("=8 +9a");
   assert.is(watch.entries("cache.stalled")[0]?.backend, "a");
 });

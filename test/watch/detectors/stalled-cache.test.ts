@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
@@ -34,7 +35,7 @@ test("a watch of which its backend shows nothing while another does goes on ther
   frozen.has("+8a ~9a");
   const { asked } = frozen.from;
   assert.is(asked.at(-1)?.resetCode, undefined, "it may come on yet");
-  path.clock.advance(limits.behindMs + limits.stallLookMs);
+  path.clock.advance(limits.behindMs + watchLimits.stallLookMs);
   assert.is.not(asked.at(-1)?.resetCode, undefined, "the old leg is let go");
   const [entry, ...more] = frozen.entries("cache.stalled");
   const { backend, resource, version, peersVersion, detector, watches } = entry ?? {};
@@ -43,7 +44,7 @@ test("a watch of which its backend shows nothing while another does goes on ther
     { backend, resource, version, peersVersion, detector, watches },
     { backend: "b", resource: "/configmaps", version: "", peersVersion: "8", detector: "watch", watches: 1 },
   );
-  path.clock.advance(limits.waveMs);
+  path.clock.advance(watchLimits.waveMs);
   assert.is(frozen.entries("watches.moved")[0]?.reason, "stale");
 });
 
@@ -52,7 +53,7 @@ test("a successor that has nothing to show yet is the watch as soon as it has no
   going.say(going.from, "+8a");
   path.clock.advance(1000);
   served(frozen.to);
-  path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
+  path.clock.advance(limits.behindMs + 2 * watchLimits.stallLookMs);
   assert.is(path.migrations.moves.get("stale"), 1);
   frozen.say(frozen.to, "+8a");
   frozen.has("+8a");
@@ -90,7 +91,7 @@ test("a bookmark that is behind what others showed long before proves it, whatev
   path.clock.advance(59_000);
   assert.equal(frozen.entries("cache.stalled"), []);
   frozen.say(frozen.from, "=8");
-  path.clock.advance(limits.stallLookMs);
+  path.clock.advance(watchLimits.stallLookMs);
   assert.is(frozen.entries("cache.stalled")[0]?.detector, "bookmark");
   served(frozen.to);
   frozen.say(frozen.to, "+10a");
@@ -116,7 +117,7 @@ test("a watch that was moved to a backend that has not caught up in 70 s is move
   served(late);
   path.clock.advance(3000);
   going.say(going.from, "~12b");
-  path.clock.advance(limits.caughtUpMs - 5000);
+  path.clock.advance(watchLimits.caughtUpMs - 5000);
   assert.is(going.from.asked.length, 1);
   path.clock.advance(10_000);
   assert.is(going.from.asked.length, 2, "and not to the one that was just left");
@@ -128,7 +129,7 @@ test("a watch that was moved to a backend that has not caught up in 70 s is move
 test("nobody new is sent to a stalled cache for that resource, nor moved there, until it has caught up", () => {
   const { path, frozen, going } = pair();
   going.say(going.from, "+8a");
-  path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
+  path.clock.advance(limits.behindMs + 2 * watchLimits.stallLookMs);
   served(frozen.to);
   frozen.say(frozen.to, "+8a");
   const count = frozen.from.asked.length;
@@ -138,11 +139,11 @@ test("nobody new is sent to a stalled cache for that resource, nor moved there, 
   path.client().ask("GET", "/api/v1/pods");
   path.settle();
   assert.is(frozen.from.asked.length, count + 1, "other resources are none of its business");
-  path.clock.advance(limits.stallSpellMs);
+  path.clock.advance(watchLimits.stallSpellMs);
   const back = new PlayedWatch({ path });
   assert.ok(back.from === frozen.from, "it is tried again");
   back.serve(back.from, "+8a");
-  path.clock.advance(limits.stallLookMs);
+  path.clock.advance(watchLimits.stallLookMs);
   assert.equal(frozen.entries("cache.recovered"), [
     { kind: "cache.recovered", backend: "b", resource: "/configmaps", version: "8" },
   ]);
@@ -151,9 +152,9 @@ test("nobody new is sent to a stalled cache for that resource, nor moved there, 
 test("one that cannot go on elsewhere ends, since its client can", () => {
   const { path, frozen, going } = pair({ query: "sendInitialEvents=false" });
   going.say(going.from, "+8a");
-  path.clock.advance(limits.behindMs + limits.caughtUpMs);
+  path.clock.advance(limits.behindMs + watchLimits.caughtUpMs);
   frozen.has("");
-  path.clock.advance(2 * limits.hungLookMs);
+  path.clock.advance(2 * watchLimits.hungLookMs);
   frozen.has("", "ended");
   assert.is(path.migrations.ends.get("stale"), 1);
 });
@@ -161,9 +162,9 @@ test("one that cannot go on elsewhere ends, since its client can", () => {
 test("with nobody better there it stays where it is", () => {
   const { path, frozen, going } = pair({ query: "sendInitialEvents=false" });
   going.say(going.from, "+8a");
-  path.clock.advance(limits.behindMs + 2 * limits.stallLookMs);
+  path.clock.advance(limits.behindMs + 2 * watchLimits.stallLookMs);
   going.kill(going.from);
-  path.clock.advance(10 * limits.caughtUpMs);
+  path.clock.advance(10 * watchLimits.caughtUpMs);
   frozen.has("");
 });
 
@@ -184,12 +185,12 @@ function restored(): { path: PlayedPath; old: PlayedWatch; young: PlayedWatch } 
 test("a watch that goes on from a version of before etcd was restored ends: it would be silent for long (row 13)", () => {
   const { path, old, young } = restored();
   young.say(young.from, "+21a");
-  path.clock.advance(limits.caughtUpMs - limits.hungLookMs);
+  path.clock.advance(watchLimits.caughtUpMs - watchLimits.hungLookMs);
   old.has("+900a");
-  path.clock.advance(2 * limits.hungLookMs);
+  path.clock.advance(2 * watchLimits.hungLookMs);
   old.has("+900a", "ended");
   young.has("+21a");
-  path.clock.advance(limits.waveMs);
+  path.clock.advance(watchLimits.waveMs);
   assert.is(old.entries("watches.ended")[0]?.reason, "version_rollback");
 });
 
@@ -197,7 +198,7 @@ test("one whose backend comes to that version after all goes on, and so does one
   for (const words of ["+21a +901b", ""]) {
     const { path, old, young } = restored();
     young.say(young.from, words);
-    path.clock.advance(10 * limits.caughtUpMs);
+    path.clock.advance(10 * watchLimits.caughtUpMs);
     old.has("+900a");
   }
 });
@@ -207,7 +208,7 @@ test("a client that does not read is no witness", () => {
   frozen.ear.isReading = false;
   const filler = "+8".padEnd(40_000, "x");
   frozen.say(frozen.from, Array.from({ length: 10 }, () => filler).join(" "));
-  path.clock.advance(limits.slowWatchMs);
+  path.clock.advance(watchLimits.slowWatchMs);
   going.say(going.from, "~9a");
   path.clock.advance(3 * limits.behindMs);
   assert.equal(frozen.entries("cache.stalled"), []);

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
@@ -45,7 +45,7 @@ test("a mass of lost watches is moved at a thousand a second, a hundred of them 
   const { path, from, to, ended } = many(400);
   from.kill();
   path.settle();
-  assert.is(path.migrations.waiting, 400 - limits.moveBurst);
+  assert.is(path.migrations.waiting, 400 - watchLimits.moveBurst);
   path.clock.advance(100);
   assert.ok(Math.abs(path.migrations.waiting - 200) <= 10, String(path.migrations.waiting));
   path.clock.advance(1000);
@@ -62,7 +62,7 @@ test("a mass of moves is told in one line of the journal", () => {
     for (; served < to.asked.length; served += 1) to.asked[served]?.side?.sendHeaders(ok, false);
     path.settle();
   }
-  path.clock.advance(limits.waveMs);
+  path.clock.advance(watchLimits.waveMs);
   const told = path.entries.filter(({ kind }) => kind === "watches.moved");
   assert.is(told.length, 1);
   assert.is(path.migrations.moves.get("lost"), 100);
@@ -112,7 +112,7 @@ test("a backend that falls upstream connection by upstream connection is asked o
     watch.path.settle();
   }
   assert.is(watch.from.asked.length, 1);
-  watch.advance(limits.parkedMs);
+  watch.advance(watchLimits.parkedMs);
   watch.serve(watch.from, "~9a");
   watch.has("+8a ~9a");
 });
@@ -184,12 +184,12 @@ test("however many are refused at once, one timer sets the pace", () => {
   let timers = 0;
   const { after } = path.clock;
   path.clock.after = (ms, run) => {
-    if (ms === limits.movePauseMs) timers += 1;
+    if (ms === watchLimits.movePauseMs) timers += 1;
     return after(ms, run);
   };
   from.kill();
   path.clock.advance(1000);
-  assert.ok(timers <= 1000 / limits.movePauseMs + 1, `${timers} timers in a second`);
+  assert.ok(timers <= 1000 / watchLimits.movePauseMs + 1, `${timers} timers in a second`);
 });
 
 test.run();

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
 import { PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, PlayedWatch } from "../../support/watch-path.ts";
@@ -90,9 +90,9 @@ test("a backend that fell silent before a stall of ours may still know what the 
   watch.advance(6_000);
   assert.equal(path.backends.views.map(({ state }) => state).includes("dead"), true);
   assert.not(to.isForgotten(session));
-  path.clock.stall(2 * limits.resumeMs);
+  path.clock.stall(2 * watchLimits.resumeMs);
   assert.not(to.isForgotten(session));
-  watch.advance(2 * limits.resumeMs);
+  watch.advance(2 * watchLimits.resumeMs);
   assert.ok(to.isForgotten(session));
 });
 

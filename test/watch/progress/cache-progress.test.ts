@@ -6,6 +6,7 @@ import {
   CacheTracker,
   type LagSuspicion,
 } from "../../../src/watch/progress/cache-progress.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
 const test = suite("watch/progress/cache-progress");
@@ -140,8 +141,8 @@ test("the time that it is avoided grows to ten minutes, and what is gone is forg
   a.showEvent("9", 0);
   caches.stalling(0);
   for (let times = 0; times < 9; times += 1) caches.markStalled(suspected(caches, 10 * second), 10 * second);
-  assert.equal(caches.stalledWith("/pods", 10 * second + limits.stallSpellMostMs - 1), ["b"]);
-  assert.equal(caches.stalledWith("/pods", 10 * second + limits.stallSpellMostMs), []);
+  assert.equal(caches.stalledWith("/pods", 10 * second + watchLimits.stallSpellMostMs - 1), ["b"]);
+  assert.equal(caches.stalledWith("/pods", 10 * second + watchLimits.stallSpellMostMs), []);
   caches.forget("b");
   assert.ok(caches.isClear);
 });
@@ -149,24 +150,24 @@ test("the time that it is avoided grows to ten minutes, and what is gone is forg
 test("of too many resources the last are not compared, and one that nobody watches makes room", () => {
   const { caches } = two();
   const of = (index: number): CacheProgress => caches.of("a", `x/${index}`);
-  for (let index = 1; index < limits.comparedResources; index += 1) of(index).join(true, 0);
-  assert.is(caches.resources, limits.comparedResources);
+  for (let index = 1; index < watchLimits.comparedResources; index += 1) of(index).join(true, 0);
+  assert.is(caches.resources, watchLimits.comparedResources);
   assert.is.not(of(0), of(0), "no room");
   of(7).leave(true);
   assert.is(of(0), of(0));
-  assert.is(caches.resources, limits.comparedResources);
+  assert.is(caches.resources, watchLimits.comparedResources);
 });
 
 test("what is measured by is bounded, and the newest stay", () => {
   const { caches, a } = two();
-  for (let version = 1; version <= 2 * limits.cacheMarks; version += 1) {
+  for (let version = 1; version <= 2 * watchLimits.cacheMarks; version += 1) {
     a.showEvent(String(version + 100), version * second);
     caches.stalling(version * second);
   }
   const { missing } = suspected(caches, 1000 * second);
   assert.equal(
     [missing.length, missing.at(-1)?.version],
-    [limits.cacheMarks, String(2 * limits.cacheMarks + 100)],
+    [watchLimits.cacheMarks, String(2 * watchLimits.cacheMarks + 100)],
   );
 });
 
@@ -262,7 +263,7 @@ class Scope {
 
   /** Compares as often as the detector does until `until`; returns the backends whose cache lags then. */
   backends(from: number, until: number): string[] {
-    for (let now = from; now < until; now += limits.lagLookMs) this.lagging(now);
+    for (let now = from; now < until; now += watchLimits.lagLookMs) this.lagging(now);
     return this.lagging(until).map(({ cache }) => cache.backend);
   }
 }
@@ -333,15 +334,15 @@ test("a scope of a backend that is gone, or whose watches have left, does not la
 
 test("the marks of a scope that a cache lacks are apart and bounded", () => {
   const scope = new Scope();
-  for (let at = 1; at <= 8 * limits.cacheMarks; at += 1) {
-    scope.a.showEvent(String(at + 1000), (at * limits.lagMarkMs) / 4);
-    scope.lagging((at * limits.lagMarkMs) / 4);
+  for (let at = 1; at <= 8 * watchLimits.cacheMarks; at += 1) {
+    scope.a.showEvent(String(at + 1000), (at * watchLimits.lagMarkMs) / 4);
+    scope.lagging((at * watchLimits.lagMarkMs) / 4);
   }
   const [suspicion] = scope.lagging(1_000_000);
   const { missing = [] } = suspicion ?? {};
   const gaps = missing.slice(1).map(({ at }, index) => at - (missing[index]?.at ?? 0));
-  assert.is(missing.length, limits.cacheMarks);
-  assert.ok(gaps.slice(0, -1).every((gap) => gap === limits.lagMarkMs));
+  assert.is(missing.length, watchLimits.cacheMarks);
+  assert.ok(gaps.slice(0, -1).every((gap) => gap === watchLimits.lagMarkMs));
 });
 
 test.run();

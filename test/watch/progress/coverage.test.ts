@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import type { LagSuspicion } from "../../../src/watch/progress/cache-progress.ts";
 import { type Coverage, isHung, isRewound, wouldShow } from "../../../src/watch/progress/coverage.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
 const test = suite("watch/progress/coverage");
@@ -17,7 +17,7 @@ test("a watch shows it at once when it sees all of the resource, and else with i
   const whole: Coverage = { from: "7", since: 0, isWhole: true, hasBookmarks: false };
   const shows = (coverage: Coverage, now: number, more: Partial<LagSuspicion> = {}): boolean =>
     wouldShow(coverage, { ...suspected(caches, now), ...more }, now);
-  const [soon, late] = [15 * second, 5 * second + limits.caughtUpMs];
+  const [soon, late] = [15 * second, 5 * second + watchLimits.caughtUpMs];
   assert.ok(shows(whole, soon));
   assert.ok(shows({ ...whole, from: "" }, soon));
   assert.not(shows({ ...whole, from: "9" }, soon), "its client has it");
@@ -46,7 +46,7 @@ test("a watch that begins at what others have shown is measured by what they sho
 test("a leg waits in vain for a cache that moves and is far from its version (row 13)", () => {
   const { b } = two();
   const ahead = { from: "900", since: 0 };
-  const late = limits.caughtUpMs;
+  const late = watchLimits.caughtUpMs;
   assert.not(isRewound(ahead, b, late), "a cache that does not move shows nothing");
   b.showEvent("20", second);
   assert.equal([isRewound(ahead, b, late - 1), isRewound(ahead, b, late)], [false, true]);

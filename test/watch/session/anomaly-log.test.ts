@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { AnomalyLog, type AnomalySource } from "../../../src/watch/session/anomaly-log.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -34,7 +35,7 @@ test("each thing is told once a minute, however many watches show it", () => {
     resource: "/pods",
     backend: "a",
     silentMs: 131_000,
-    limitMs: limits.hungMs,
+    limitMs: watchLimits.hungMs,
   });
 });
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import type { Side } from "../../../src/h2/core/side.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
@@ -43,7 +43,7 @@ test("what still waits when another leg takes over grants that one nothing", () 
 test("what waits without a break for a second is a slow client's; a burst is not", () => {
   const { writer, clock, side } = played();
   writer.send(Buffer.alloc(100), 0, 100);
-  clock.advance(limits.slowWatchMs - 1);
+  clock.advance(watchLimits.slowWatchMs - 1);
   assert.not(writer.isBlocked);
   clock.advance(1);
   assert.ok(writer.isBlocked);

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
 import { manualClock } from "../../support/clock.ts";
 
@@ -20,7 +20,7 @@ test("it knows why and since when, and forgets whom it asked once something new 
   retry.progressed();
   assert.equal(retry.tried, []);
   retry.inVain("c");
-  clock.advance(limits.resumeMs);
+  clock.advance(watchLimits.resumeMs);
   assert.equal(retry.tried, []);
 });
 
@@ -36,7 +36,7 @@ test("it waits for one thing at a time", () => {
     () => false,
     () => done.push("silent"),
   );
-  clock.advance(limits.resumeAnswerMs - 1);
+  clock.advance(watchLimits.resumeAnswerMs - 1);
   retry.stop();
   clock.advance(10);
   assert.equal(done, ["second"]);
@@ -47,11 +47,11 @@ test("its time is over fifteen seconds after it was first tried, and not before 
   const retry = new ResumeRetry(clock, clock);
   clock.advance(60_000);
   assert.not(retry.isOver);
-  assert.is(retry.leftMs, limits.resumeMs);
+  assert.is(retry.leftMs, watchLimits.resumeMs);
   assert.ok(retry.mayTry());
   clock.advance(1000);
-  assert.is(retry.leftMs, limits.resumeMs - 1000);
-  clock.advance(limits.resumeMs - 1000);
+  assert.is(retry.leftMs, watchLimits.resumeMs - 1000);
+  clock.advance(watchLimits.resumeMs - 1000);
   assert.ok(retry.isOver);
   assert.not(retry.mayTry());
 });
@@ -118,7 +118,7 @@ test("where that answers the client's own request, the search begins with it, an
   assert.ok(retry.mayTry());
   assert.equal([retry.reason, retry.from, String(retry.refusal)], ["expired", "a", "410"]);
   retry.found();
-  clock.advance(limits.settledMs + 1);
+  clock.advance(watchLimits.settledMs + 1);
   assert.ok(retry.mayTry(), "another incident");
   assert.is(retry.refusal, undefined);
 });

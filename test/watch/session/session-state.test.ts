@@ -1,8 +1,8 @@
 /** The state of a watch session as others see it, and how it ends. watch-state.test.ts has the table. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limits } from "../../../src/base/limits.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
 import { blackHole, PlayedWatch } from "../../support/watch-path.ts";
 
@@ -34,7 +34,7 @@ test("its state is told with its backends, why, and how far it has come", () => 
 test("an input that is impossible is a fault of ours: it is journaled, and the watch ends between two events", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
-  watch.advance(limits.shortWatchMs);
+  watch.advance(watchLimits.shortWatchMs);
   const session = sessionOf(watch);
   assert.is(session.ask("b", "draining")?.backend, "b");
   assert.is(session.ask("b", "suspect"), undefined);
@@ -64,7 +64,7 @@ test("an end comes when the watch is 1.1 s old, and once, for the reason that ca
   session.finish();
   assert.is(session.state, "ending");
   session.finish();
-  watch.advance(limits.shortWatchMs - 150);
+  watch.advance(watchLimits.shortWatchMs - 150);
   watch.has("");
   assert.equal([...watch.path.migrations.ends], [], "it is counted when it comes");
   watch.advance(51);
@@ -75,7 +75,7 @@ test("an end comes when the watch is 1.1 s old, and once, for the reason that ca
 test("an older one ends at once, and a second stream with it", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "+8a");
-  watch.advance(limits.shortWatchMs);
+  watch.advance(watchLimits.shortWatchMs);
   blackHole(watch.from);
   watch.advance(750);
   const session = sessionOf(watch);

@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
+import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../../support/watch-path.ts";
@@ -221,7 +222,7 @@ test("a slow reader's watch that its backend gave up ends (row 19)", () => {
     watch.from,
     Array.from({ length: 300 }, (_, index) => `+${index + 8}${"x".repeat(1000)}`).join(" "),
   );
-  watch.advance(limits.slowWatchMs);
+  watch.advance(watchLimits.slowWatchMs);
   watch.end(watch.from);
   assert.equal([watch.from.asked.length, watch.to.asked.length], [1, 0]);
   watch.ear.isReading = true;
@@ -268,9 +269,9 @@ test("a backend that takes the watch and says nothing at all is given up for ano
   watch.from.last.side?.reset(errorCode.INTERNAL_ERROR);
   watch.path.settle();
   assert.is(watch.to.asked.length, 1);
-  watch.advance(limits.resumeAnswerMs);
+  watch.advance(watchLimits.resumeAnswerMs);
   assert.is(watch.to.last.resetCode, errorCode.CANCEL);
-  watch.advance(limits.parkedMs);
+  watch.advance(watchLimits.parkedMs);
   watch.serve(watch.from, "~9a");
   watch.has("+8a ~9a");
 });
@@ -280,7 +281,7 @@ test("when nobody can be asked it waits fifteen seconds, and ends", () => {
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
   watch.kill(watch.from);
-  watch.advance(limits.resumeMs - 100);
+  watch.advance(watchLimits.resumeMs - 100);
   watch.has("+8a");
   watch.advance(600);
   watch.has("+8a", "ended");
@@ -358,7 +359,7 @@ test("a slow reader gets no hedge (§5.5)", () => {
     watch.from,
     Array.from({ length: 300 }, (_, index) => `+${index + 8}${"x".repeat(1000)}`).join(" "),
   );
-  watch.advance(limits.slowWatchMs);
+  watch.advance(watchLimits.slowWatchMs);
   const letGo = hold(watch.from);
   watch.advance(1000);
   assert.is(watch.to.asked.length, 0);
@@ -394,7 +395,7 @@ test("a watch whose backend says GOAWAY moves while both live, and nothing comes
   watch.say(watch.to, "~9a ~10a");
   watch.has("+8a ~9a ~10a");
   assert.is(watch.from.asked[0]?.resetCode, errorCode.CANCEL);
-  watch.advance(limits.waveMs);
+  watch.advance(watchLimits.waveMs);
   assert.equal(
     watch.entries("watches.moved").map(({ reason, count }) => [reason, count]),
     [["draining", 1]],
