@@ -106,7 +106,7 @@ test("a tunnel on whose own sockets nothing gets through ends as cleanly, though
   );
 });
 
-test("where memory is short a tunnel ends in context, and one that waits for its answer is broken off (A26)", async () => {
+test("where memory is short a tunnel ends in order, and one that waits for its answer is broken off (A26)", async () => {
   const { client, backend } = await opened();
   const waiting = await splice.connect();
   waiting.send(spdy);
