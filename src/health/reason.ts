@@ -64,13 +64,13 @@ const detectors = {
 
 function sentence(evidence: Evidence): string {
   if (evidence.kind === "connections-silent") return `PING unanswered for ${Math.round(evidence.ms)} ms`;
-  if (evidence.kind === "connections-lost") return `the last session was lost: ${evidence.reason}`;
+  if (evidence.kind === "connections-lost") return `the last connection was lost: ${evidence.reason}`;
   if (evidence.kind === "fresh")
-    return evidence.met === "answer" ? "a new socket was answered" : `dial failed: ${evidence.reason}`;
+    return evidence.met === "answer" ? "a new connection was answered" : `dial failed: ${evidence.reason}`;
   if (evidence.kind === "readyz")
-    return evidence.readiness === "ready" ? "/readyz says ok" : `/readyz: ${evidence.reason}`;
+    return evidence.readiness === "ready" ? "/readyz: ok" : `/readyz: ${evidence.reason}`;
   if (evidence.kind === "reads-hanging")
-    return `${evidence.count} reads in a row hung here and were answered elsewhere`;
+    return `${evidence.count} consecutive reads hung here and were answered by other backends`;
   if (evidence.kind === "history") return historySentence(evidence);
   return evidence.kind === "told" ? toldSentence(evidence) : sentences[evidence.kind];
 }
@@ -86,7 +86,7 @@ function historySentence({
   seen,
 }: Extract<Evidence, { kind: "history" }>): string {
   if (isForked)
-    return `its etcd has another history: ${resource} is at version ${version || "?"}, clients have seen ${seen}`;
+    return `its etcd has a different history: ${resource} is at version ${version || "?"}, clients have seen ${seen}`;
   return seen === ""
     ? "no backend has the history that clients have seen"
     : "its etcd has what clients have seen";

@@ -148,6 +148,6 @@ export class BackendCourse {
 
 /** Of an answer there is no reason to tell. */
 function meetingOf({ met, reached, reason }: MetEntry): string {
-  if (met === "answer") return "A new socket was answered";
-  return `A new socket met ${met}${met === "silence" && reached !== "" ? ", though TCP connected" : ""}: ${reason}`;
+  if (met === "answer") return "A new connection was answered";
+  return `A new connection met ${met}${met === "silence" && reached !== "" ? " after TCP connected" : ""}: ${reason}`;
 }

@@ -75,7 +75,7 @@ export class BackendFold {
     if (course === undefined) return;
     course.changed(entry, at);
     if (entry.to === "ready") this.#endDown(course.name, `Ready again: ${entry.reason}`, at);
-    if (entry.to === "dead") this.#endCaches(course.name, "It is dead now", at);
+    if (entry.to === "dead") this.#endCaches(course.name, "The backend is dead", at);
     this.#follow(course, at);
   }
 
@@ -115,7 +115,7 @@ export class BackendFold {
   }
 
   #flapping({ name, falls }: BackendCourse, at: number): void {
-    const text = `${falls} falls within ${limits.flappingMs / 1000} s`;
+    const text = `${falls} failures within ${limits.flappingMs / 1000} s`;
     const row: EvidenceRow = {
       at,
       detector: "falls",
@@ -124,7 +124,7 @@ export class BackendFold {
       unit: "times",
       text,
     };
-    const summary = `${name} comes and goes: ${text}`;
+    const summary = `${name} is flapping: ${text}`;
     this.#store.found(
       { kind: "backend-flapping", subject: name, backend: name, summary, evidence: [row] },
       at,
@@ -136,11 +136,11 @@ export class BackendFold {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
     const isAsked = courses.length === 0 || courses.some((course) => course.mayBeAsked);
-    if (isAsked) return this.#store.end(kind, cluster, "A backend can be asked again", at);
+    if (isAsked) return this.#store.end(kind, cluster, "A backend is available again", at);
     const isDown = courses.every((course) => course.isDown);
     if (!isDown || this.#store.find(kind, cluster) !== undefined) return;
     const which = cluster === "" ? "" : `${cluster}: `;
-    const text = `${which}0 of ${courses.length} backends can be asked`;
+    const text = `${which}0 of ${courses.length} backends are available`;
     const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "times", text };
     const startedAt = Math.max(...courses.map((course) => course.doubtAt));
     this.#store.found({ kind, subject: cluster, summary: text, startedAt, evidence: [row] }, at);
@@ -157,7 +157,7 @@ export class BackendFold {
   #removed(name: string, at: number): void {
     const cluster = this.#courses.get(name)?.cluster ?? "";
     this.#courses.delete(name);
-    const ending = "It is no backend any more";
+    const ending = "It is no longer a backend";
     this.#endDown(name, ending, at);
     this.#store.end("backend-flapping", name, ending, at);
     this.#endCaches(name, ending, at);
@@ -168,7 +168,7 @@ export class BackendFold {
 
   #stalled(entry: Extract<Entry, { kind: "cache.stalled" }>, at: number): void {
     const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
-    const text = `${resource} stands at ${version}, others have shown ${peersVersion}; ${watches} watches go elsewhere`;
+    const text = `The cache of ${resource} is stalled at ${version}, others have reached ${peersVersion}; ${watches} watches are moved`;
     this.#add("backend-stale", backend, resource);
     this.#store.found(
       {
@@ -185,7 +185,7 @@ export class BackendFold {
 
   #unnotified(entry: Extract<Entry, { kind: "cache.progress_delayed" }>, at: number): void {
     const { backend, resource, version, etcdVersion, lateMs } = entry;
-    const text = `etcd notifies progress rarely (its default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches cannot follow two restarts of apiservers within that time`;
+    const text = `etcd sends progress notifications rarely (default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches do not survive two restarts of apiservers within that time`;
     this.#add("cache-progress-delayed", backend, resource);
     const row = { at, detector: "list", value: lateMs, threshold: limits.progressCheckMs, text };
     this.#store.found(
@@ -210,7 +210,7 @@ export class BackendFold {
     const { backend, resource, version } = entry;
     const left = this.#caches[kind].get(backend);
     left?.delete(resource);
-    if (left?.size === 0) this.#end(kind, backend, `${resource} has come to ${version}`, at);
+    if (left?.size === 0) this.#end(kind, backend, `The cache of ${resource} reached ${version}`, at);
   }
 
   #endCaches(backend: string, ending: string, at: number): void {

@@ -45,7 +45,7 @@ function inDays(ms: number): string {
 const readers: Readers = {
   "watch.hung"(entry, at) {
     const { resource, backend, silentMs: value, limitMs: threshold } = entry;
-    const text = `A watch of ${resource} on ${backend} has shown nothing for ${Math.round(value / 1000)} s, not even a bookmark`;
+    const text = `A watch of ${resource} on ${backend} has sent nothing for ${Math.round(value / 1000)} s, not even a bookmark`;
     return {
       kind: "watch-hung",
       subject: backend,
@@ -58,21 +58,21 @@ const readers: Readers = {
   },
   "watches.ended"({ reason, from, count }, at) {
     if (reason !== "deadline_missed") return undefined;
-    const text = `${count} watches were not ended by ${from} at their clients' deadline`;
+    const text = `${count} watches were not ended by ${from} at their client's deadline`;
     const row = { at, detector: "deadline", value: count, threshold: 1, unit: "times" as const, text };
     return { kind: "watch-hung", subject: from, backend: from, summary: text, evidence: [row] };
   },
   "watch.replay_loop"(entry, at) {
     const { resource, version, times: value } = entry;
     const client = nameOf(entry);
-    const text = `${client} asked for ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
+    const text = `${client} watched ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
     const row = { at, detector: "replays", value, threshold: limits.replays, unit: "times" as const, text };
     const subject = `${client} ${resource}`;
     return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], affected: client };
   },
   "event.version_regressed"(entry, at) {
     const { resource, backend, type, version, seen } = entry;
-    const text = `${backend} showed a ${type} of ${resource} at version ${version}, after ${seen}`;
+    const text = `${backend} sent ${type} of ${resource} at version ${version}, after ${seen}`;
     return {
       kind: "version-regression",
       subject: `${backend} ${resource}`,
@@ -96,7 +96,7 @@ const readers: Readers = {
     };
   },
   "relist_storm.detected"({ relists: value, limit: threshold, withinMs, resource, clients }, at) {
-    const text = `${value} callers listed again within ${withinMs / 1000} s, most of them ${resource}: ${clients.join(", ")}`;
+    const text = `${value} clients listed again within ${withinMs / 1000} s, most of them ${resource}: ${clients.join(", ")}`;
     const row = { at, detector: "relists", value, threshold, unit: "times" as const, text };
     return { kind: "relist-storm", subject: "", summary: text, startedAt: at - withinMs, evidence: [row] };
   },
@@ -106,7 +106,7 @@ const readers: Readers = {
   },
   "certificate.expiring"({ purpose, name, notAfter, leftMs: value, limitMs: threshold }, at) {
     const isLoopback = purpose === "backend-loopback";
-    const left = value < 0 ? `has been over for ${inDays(-value)}` : `has ${inDays(value)} left`;
+    const left = value < 0 ? `expired ${inDays(-value)} ago` : `expires in ${inDays(value)}`;
     const text = `The ${purpose} certificate of ${name} ${left}: not after ${notAfter}`;
     return {
       kind: isLoopback ? "loopback-certificate-expiring" : "certificate-expiring",
@@ -128,7 +128,7 @@ const readers: Readers = {
   },
   "config.refused"({ file, problems }, at) {
     const evidence = problems.slice(0, 8).map((problem) => said(at, "config", problem));
-    const [first = "it was refused"] = problems;
+    const [first = "it was rejected"] = problems;
     const summary = first.startsWith(`${file}:`) ? first : `${file}: ${first}`;
     return { kind: "config-refused", subject: file, summary, evidence };
   },
@@ -161,27 +161,27 @@ const enders: Enders = {
   "certificate.loaded": ({ name, notAfter }) => ({
     kind: "certificate-refused",
     subject: name,
-    ending: `A good one serves, until ${notAfter}`,
+    ending: `A valid one is in use, until ${notAfter}`,
   }),
   "certificate.renewed": ({ purpose, name, notAfter }) => ({
     kind: purpose === "backend-loopback" ? "loopback-certificate-expiring" : "certificate-expiring",
     subject: `${purpose} ${name}`,
-    ending: notAfter === "" ? "It is used no more" : `Renewed, until ${notAfter}`,
+    ending: notAfter === "" ? "It is no longer used" : `Renewed until ${notAfter}`,
   }),
   "config.reloaded": ({ file }) => ({
     kind: "config-refused",
     subject: file,
-    ending: "The file was taken",
+    ending: "The configuration was loaded",
   }),
   "discovery.recovered": ({ from }) => ({
     kind: "discovery-failed",
     subject: from,
-    ending: "Backends are found again",
+    ending: "Discovery succeeds again",
   }),
   "listener.opened": ({ listener, address }) => ({
     kind: "listener-lost",
     subject: listener,
-    ending: `It has ${address} again`,
+    ending: `It listens on ${address} again`,
   }),
 };
 

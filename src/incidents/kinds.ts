@@ -10,113 +10,114 @@ export const incidentKinds = {
   "backend-blackholed": {
     severity: "critical",
     calmMs: 0,
-    about: "Nothing comes from the backend, and new sockets to it are not even refused",
+    about: "The backend sends nothing, and new connections to it time out",
   },
   "backend-frozen": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend's host takes sockets, and its process says nothing on them",
+    about: "The backend's host accepts TCP connections, but its process does not respond",
   },
   "backend-packets-lost": {
     severity: "critical",
     calmMs: 0,
-    about:
-      "Small packets of the backend pass and large ones are lost: most likely a path MTU that is not told",
+    about: "Small packets from the backend arrive and large ones are lost: probably a path MTU problem",
   },
   "backend-dead": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend's host refuses sockets: no process is there",
+    about: "The backend's host refuses connections: no process listens",
   },
   "backend-unready": {
     severity: "warning",
     calmMs: 0,
-    about: "The backend answers, and says of itself that it is not ready",
+    about: "The backend responds, and its /readyz reports not ready",
   },
   "backend-untrusted": {
     severity: "critical",
     calmMs: 0,
-    about: "Who answers at the backend's address has not its name, or a certificate that nobody vouches for",
+    about:
+      "TLS verification of the backend failed: wrong name, or a certificate that the CA bundle does not verify",
   },
   "backend-stale": {
     severity: "critical",
     calmMs: 0,
-    about: "The backend answers, and its cache stands still while others go on",
+    about: "The backend responds, but its watch cache is stalled while those of others advance",
   },
   "cache-progress-delayed": {
     severity: "warning",
     calmMs: 0,
     about:
-      "etcd notifies the backend's caches of progress rarely: quiet watches cannot follow two restarts within that time",
+      "etcd sends progress notifications to the backend too rarely: quiet watches do not survive two restarts between two of them",
   },
   "backend-flapping": {
     severity: "warning",
     calmMs: limits.flappingMs,
-    about: "The backend comes and goes",
+    about: "The backend is flapping",
   },
-  "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend can be asked" },
+  "all-backends-down": { severity: "critical", calmMs: 0, about: "No backend is available" },
   "watch-hung": {
     severity: "warning",
     calmMs: limits.quietMs,
-    about: "Watches have missed their bookmarks while their connection answers",
+    about: "Watches stopped receiving bookmarks while their connection responds to PINGs",
   },
   "watch-replay-loop": {
     severity: "warning",
     calmMs: limits.loopQuietMs,
-    about: "A client asks for one watch from one version again and again, and replays history each time",
+    about: "A client restarts a watch from the same version again and again, and replays history each time",
   },
   "version-regression": {
     severity: "warning",
     calmMs: limits.quietMs,
-    about: "A backend showed something older than what it, or another, had shown before",
+    about: "A backend sent an older version than it, or another one, had sent before",
   },
   "relist-storm": {
     severity: "warning",
     calmMs: limits.stormQuietMs,
-    about: "Many clients list everything again at once",
+    about: "Many clients list again at the same time",
   },
   "certificate-refused": {
     severity: "critical",
     calmMs: 0,
-    about: "A new certificate or key is not good: the last good one goes on serving",
+    about: "A new certificate or key was rejected: the last good one stays in use",
   },
   "certificate-expiring": { severity: "warning", calmMs: 0, about: "A certificate expires soon" },
   "loopback-certificate-expiring": {
     severity: "critical",
     calmMs: 0,
-    about: "The certificate with which an apiserver talks to itself expires soon: only a restart renews it",
+    about: "The loopback certificate of an apiserver expires soon: only a restart renews it",
   },
   "lock-contested": {
     severity: "critical",
     calmMs: limits.lockQuietMs,
-    about: "Two clients hold one leader lock, or take it from each other",
+    about: "Two clients renew the same leader lock, or take it from each other",
   },
   "lock-ghost-holder": {
     severity: "critical",
     calmMs: limits.lockQuietMs,
-    about: "A leader lock is renewed by somebody who is not the pod that it names",
+    about: "A leader lock is renewed by a client that is not its holder",
   },
   "unknown-lock-client": {
     severity: "warning",
     calmMs: limits.lockQuietMs,
-    about: "A leader lock was taken by somebody who is nothing like those that held it before",
+    about:
+      "A leader lock was acquired by a client with another identity and program than its earlier holders",
   },
-  "config-refused": { severity: "warning", calmMs: 0, about: "A changed configuration was not taken" },
+  "config-refused": { severity: "warning", calmMs: 0, about: "A changed configuration was rejected" },
   "discovery-failed": {
     severity: "warning",
     calmMs: 0,
-    about: "Backends cannot be looked for: the last ones stay",
+    about: "Discovery of backends fails: the last backends found stay in use",
   },
-  "listener-lost": { severity: "critical", calmMs: 0, about: "A listener takes no new clients" },
+  "listener-lost": { severity: "critical", calmMs: 0, about: "A listener does not accept new connections" },
   overload: {
     severity: "critical",
     calmMs: limits.overloadQuietMs,
-    about: "Too much waits in this process: requests are refused, or cut",
+    about: "Buffers or queues of the process are full: requests are refused or aborted",
   },
   "internal-error": {
     severity: "warning",
     calmMs: limits.quietMs,
-    about: "A fault of this process cost a stream, a session, or what a timer was to do",
+    about: "An internal error ended a stream, a session or a timer callback",
   },
 } as const satisfies Record<string, KindRow>;
 

@@ -8,7 +8,7 @@ import { age, markOf } from "./words.js";
  * @param {readonly { readonly state: string }[]} backends
  */
 export function standing(backends) {
-  if (backends.length === 0) return { state: "unknown", text: "no backend is known" };
+  if (backends.length === 0) return { state: "unknown", text: "no backends" };
   const worst = ["dead", "suspect", "draining", "unknown"].find((state) =>
     backends.some((backend) => backend.state === state),
   );

@@ -96,7 +96,7 @@ test("one that says it is not ready is told as that, and over when it is", () =>
   );
   played.clock.advance(limits.unreadyMs);
   assert.is(played.only.kind, "backend-unready");
-  played.write(changed("a", "suspect", "ready", { reason: "/readyz says ok" }));
+  played.write(changed("a", "suspect", "ready", { reason: "/readyz: ok" }));
   assert.equal(played.told, ["+ backend-unready a", "- backend-unready a"]);
 });
 

@@ -17,7 +17,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
   played.write(changed("a", "ready", "suspect"));
   played.clock.advance(limits.unprovenMs);
   played.clock.advance(10_000);
-  played.write(changed("a", "suspect", "ready", { reason: "/readyz says ok" }));
+  played.write(changed("a", "suspect", "ready", { reason: "/readyz: ok" }));
   assert.equal(told, [
     {
       kind: "incident.opened",
@@ -38,7 +38,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
       lastedMs: 600 + limits.unprovenMs + 10_000,
       watchesMoved: 0,
       clients: 0,
-      reason: "Ready again: /readyz says ok",
+      reason: "Ready again: /readyz: ok",
     },
   ]);
 });

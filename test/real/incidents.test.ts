@@ -25,7 +25,7 @@ real(
     assert.equal(broken, []);
     assert.match(
       said,
-      /version-regression: apiserver-[12] showed a DELETED of \/configmaps at version \d+, after \d+/,
+      /version-regression: apiserver-[12] sent DELETED of \/configmaps at version \d+, after \d+/,
     );
     assert.ok(Number(row("replayed history").without) > 5);
     assert.is(row("the loop is told").without.trim(), "never");

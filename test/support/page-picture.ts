@@ -101,9 +101,9 @@ const locks = [
   },
 ];
 
-const dead = "the last session was lost: PING unanswered for 2013 ms";
+const dead = "the last connection was lost: PING unanswered for 2013 ms";
 const reasons = new Map([
-  ["ready", "/readyz says ok"],
+  ["ready", "/readyz: ok"],
   ["suspect", "PING unanswered for 612 ms"],
   ["dead", dead],
 ]);
@@ -128,7 +128,7 @@ export const pictured: Readonly<Record<string, readonly object[]>> = {
       affected: { count: 0, names: [] },
       evidence: [
         row(42_400, "ping", 612, 500, "suspect: PING unanswered for 612 ms"),
-        row(41_400, "dial", 1_000, 1_000, "A new socket met silence: no SYN was answered in 1000 ms"),
+        row(41_400, "dial", 1_000, 1_000, "A new connection met silence: no SYN was answered in 1000 ms"),
         row(41_000, "ping", 2_013, 2_000, `dead: ${dead}`),
       ],
     },

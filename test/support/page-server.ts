@@ -56,7 +56,7 @@ const lists: Readonly<Record<string, readonly object[]>> = {
       name: "cp-2",
       state: "dead",
       sinceAgeMs: 41_000,
-      reason: "the last session was lost: PING unanswered for 2013 ms",
+      reason: "the last connection was lost: PING unanswered for 2013 ms",
       history: [changeAt(43_000, "ready", "suspect"), changeAt(41_000, "suspect", "dead")],
     }),
   ],

@@ -28,7 +28,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     since: timeAt(60_000),
     sinceAgeMs: 60_000,
     detector: "ping",
-    reason: "/readyz says ok",
+    reason: "/readyz: ok",
     pingP99Ms: 0.8,
     suspectMs: 500,
     isDrained: false,

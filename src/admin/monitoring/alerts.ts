@@ -34,7 +34,7 @@ function ofIncident({ name, severity, kinds, summary, description }: IncidentAle
     holds: "0s",
     description:
       description ??
-      "`watchkeeper explain` on {{ $labels.instance }} tells who it is, what proves it, and what it costs.",
+      "`watchkeeper explain` on {{ $labels.instance }} shows the subject, the evidence and the impact.",
   };
 }
 
@@ -47,7 +47,7 @@ function ofLock(verdict: string, alert: Omit<IncidentAlert, "description">): Ale
     ...ofIncident(alert),
     expr: `watchkeeper_lease_suspect{verdict="${verdict}"} * on (job, instance, namespace, name) group_left (holder, source) topk by (job, instance, namespace, name) (1, watchkeeper_lease_holder_info) > 0`,
     description:
-      "It names {{ $labels.holder }}, and was renewed last from {{ $labels.source }}. `watchkeeper get locks -o wide` on {{ $labels.instance }} tells more.",
+      "Its holder is {{ $labels.holder }}; the last renewal came from {{ $labels.source }}. For details: `watchkeeper get locks -o wide` on {{ $labels.instance }}.",
   };
 }
 
@@ -68,56 +68,56 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperNoReadyBackends",
     severity: "critical",
     kinds: ["all-backends-down"],
-    summary: "No apiserver can be asked",
+    summary: "No apiserver is available",
   }),
   ofIncident({
     name: "WatchkeeperBackendBlackholed",
     severity: "critical",
     kinds: ["backend-blackholed", "backend-frozen", "backend-packets-lost"],
-    summary: "Apiserver {{ $labels.backend }} takes what is sent and says nothing",
+    summary: "Apiserver {{ $labels.backend }} accepts packets or connections but does not respond",
   }),
   ofIncident({
     name: "WatchkeeperBackendDead",
     severity: "critical",
     kinds: ["backend-dead"],
-    summary: "Apiserver {{ $labels.backend }} refuses sockets",
+    summary: "Apiserver {{ $labels.backend }} refuses connections",
   }),
   ofIncident({
     name: "WatchkeeperBackendUnready",
     severity: "warning",
     kinds: ["backend-unready"],
-    summary: "Apiserver {{ $labels.backend }} says that it is not ready",
+    summary: "Apiserver {{ $labels.backend }} reports not ready",
   }),
   ofIncident({
     name: "WatchkeeperBackendUntrusted",
     severity: "critical",
     kinds: ["backend-untrusted"],
-    summary: "Who answers as apiserver {{ $labels.backend }} cannot be trusted",
+    summary: "TLS verification of apiserver {{ $labels.backend }} failed",
   }),
   ofIncident({
     name: "WatchkeeperBackendStale",
     severity: "critical",
     kinds: ["backend-stale"],
-    summary: "Apiserver {{ $labels.backend }} answers from a cache that stands still",
+    summary: "Apiserver {{ $labels.backend }} serves from a stalled watch cache",
   }),
   ofIncident({
     name: "WatchkeeperCacheProgressDelayed",
     severity: "warning",
     kinds: ["cache-progress-delayed"],
     summary:
-      "etcd notifies apiserver {{ $labels.backend }} of progress rarely: quiet watches cannot follow two restarts",
+      "etcd sends progress notifications to apiserver {{ $labels.backend }} too rarely: quiet watches do not survive two restarts",
   }),
   ofIncident({
     name: "WatchkeeperBackendFlapping",
     severity: "warning",
     kinds: ["backend-flapping"],
-    summary: "Apiserver {{ $labels.backend }} comes and goes",
+    summary: "Apiserver {{ $labels.backend }} is flapping",
   }),
   ofIncident({
     name: "WatchkeeperWatchHung",
     severity: "warning",
     kinds: ["watch-hung"],
-    summary: "Watches at {{ $labels.backend }} have missed their bookmarks",
+    summary: "Watches on {{ $labels.backend }} stopped receiving bookmarks",
   }),
   {
     name: "WatchkeeperWatchMovesFailing",
@@ -125,52 +125,51 @@ export const alerts: readonly Alert[] = [
     expr: 'sum by (job, instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow_client|not_found"}[5m])) > 0.1',
     holds: "5m",
     kinds: [],
-    summary: "Watches end that could not go on elsewhere: {{ $labels.reason }}",
+    summary: "Watches end because they cannot be moved to another apiserver: {{ $labels.reason }}",
     description:
-      "{{ $value | humanize }} a second on {{ $labels.instance }}. Their clients watch again, and may list again.",
+      "{{ $value | humanize }} a second on {{ $labels.instance }}. Their clients start new watches, and may have to list first.",
   },
   ofIncident({
     name: "WatchkeeperWatchReplayLoop",
     severity: "warning",
     kinds: ["watch-replay-loop"],
-    summary: "A client watches from one version again and again",
+    summary: "A client restarts a watch from the same version again and again",
   }),
   ofIncident({
     name: "WatchkeeperVersionRegression",
     severity: "warning",
     kinds: ["version-regression"],
-    summary: "{{ $labels.backend }} showed something older than what was shown before",
+    summary: "{{ $labels.backend }} sent an older version than before",
   }),
   ofIncident({
     name: "WatchkeeperRelistStorm",
     severity: "warning",
     kinds: ["relist-storm"],
-    summary: "Many clients list everything again at once",
+    summary: "Many clients list again at the same time",
   }),
   ofLock("ghost", {
     name: "WatchkeeperLeaseGhostHolder",
     severity: "critical",
     kinds: ["lock-ghost-holder"],
-    summary:
-      "Lock {{ $labels.namespace }}/{{ $labels.name }} is renewed by somebody who is not the pod that it names",
+    summary: "Lock {{ $labels.namespace }}/{{ $labels.name }} is renewed by a client that is not its holder",
   }),
   ofLock("contested", {
     name: "WatchkeeperLeaseContested",
     severity: "critical",
     kinds: ["lock-contested"],
-    summary: "Two clients hold lock {{ $labels.namespace }}/{{ $labels.name }}",
+    summary: "Two clients renew lock {{ $labels.namespace }}/{{ $labels.name }}",
   }),
   ofLock("unknown", {
     name: "WatchkeeperLeaseUnknownClient",
     severity: "warning",
     kinds: ["unknown-lock-client"],
-    summary: "Lock {{ $labels.namespace }}/{{ $labels.name }} was taken by somebody new",
+    summary: "Lock {{ $labels.namespace }}/{{ $labels.name }} was acquired by an unknown client",
   }),
   ofIncident({
     name: "WatchkeeperCertificateRefused",
     severity: "critical",
     kinds: ["certificate-refused"],
-    summary: "A new certificate or key was refused: the last good one serves until it ends",
+    summary: "A new certificate or key was rejected: the last good one stays in use until it expires",
   }),
   {
     name: "WatchkeeperCertificateExpiringSoon",
@@ -178,8 +177,9 @@ export const alerts: readonly Alert[] = [
     expr: `watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"} - time() < ${7 * day}`,
     holds: "0s",
     kinds: ["certificate-expiring"],
-    summary: "{{ $labels.purpose }} certificate {{ $labels.name }} ends in {{ $value | humanizeDuration }}",
-    description: "Seen by {{ $labels.instance }}. What renews it has not done so.",
+    summary:
+      "{{ $labels.purpose }} certificate {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
+    description: "Reported by {{ $labels.instance }}. The certificate has not been renewed.",
   },
   {
     name: "WatchkeeperCertificateExpiringNow",
@@ -187,8 +187,10 @@ export const alerts: readonly Alert[] = [
     expr: `watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"} - time() < ${day}`,
     holds: "0s",
     kinds: [],
-    summary: "{{ $labels.purpose }} certificate {{ $labels.name }} ends in {{ $value | humanizeDuration }}",
-    description: "Seen by {{ $labels.instance }}. Clients or backends will refuse each other then.",
+    summary:
+      "{{ $labels.purpose }} certificate {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
+    description:
+      "Reported by {{ $labels.instance }}. TLS between clients, watchkeeper and apiservers fails from then on.",
   },
   {
     name: "WatchkeeperLoopbackCertificateExpiring",
@@ -196,8 +198,9 @@ export const alerts: readonly Alert[] = [
     expr: `watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback"} - time() < ${30 * day}`,
     holds: "0s",
     kinds: ["loopback-certificate-expiring"],
-    summary: "Apiserver {{ $labels.name }} cannot talk to itself in {{ $value | humanizeDuration }}",
-    description: "Only a restart of that apiserver renews the certificate with which it talks to itself.",
+    summary:
+      "Loopback certificate of apiserver {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
+    description: "The apiserver uses it for requests to itself. Only a restart of the apiserver renews it.",
   },
   {
     name: "WatchkeeperConfigReloadFailed",
@@ -205,27 +208,26 @@ export const alerts: readonly Alert[] = [
     expr: "watchkeeper_config_last_reload_successful == 0",
     holds: "0s",
     kinds: ["config-refused"],
-    summary: "A changed configuration was not taken",
-    description:
-      "{{ $labels.instance }} serves with the last good one. Its log names every problem with its line.",
+    summary: "A changed configuration was rejected",
+    description: "{{ $labels.instance }} keeps the last good one. Its log lists each problem with its line.",
   },
   ofIncident({
     name: "WatchkeeperDiscoveryFailed",
     severity: "warning",
     kinds: ["discovery-failed"],
-    summary: "Backends cannot be looked for: those found last stay",
+    summary: "Discovery of backends fails: the last backends found stay in use",
   }),
   ofIncident({
     name: "WatchkeeperListenerLost",
     severity: "critical",
     kinds: ["listener-lost"],
-    summary: "A listener takes no new clients",
+    summary: "A listener does not accept new connections",
   }),
   ofIncident({
     name: "WatchkeeperOverload",
     severity: "critical",
     kinds: ["overload"],
-    summary: "Too much waits in one process: requests are refused, or cut",
+    summary: "Overload: requests are refused or aborted",
   }),
   {
     name: "WatchkeeperEventLoopLagHigh",
@@ -233,15 +235,14 @@ export const alerts: readonly Alert[] = [
     expr: 'nodejs_eventloop_lag_p99_seconds{job="watchkeeper"} > 0.25',
     holds: "2m",
     kinds: [],
-    summary:
-      "The thread that serves clients of {{ $labels.instance }} is late: {{ $value | humanizeDuration }}",
-    description: "Detection is late by as much, and so is every request.",
+    summary: "The event loop of {{ $labels.instance }} is delayed by {{ $value | humanizeDuration }}",
+    description: "Failure detection and every request are delayed by the same time.",
   },
   ofIncident({
     name: "WatchkeeperInternalError",
     severity: "warning",
     kinds: ["internal-error"],
-    summary: "A fault of watchkeeper itself cost a stream or a session",
+    summary: "An internal error of watchkeeper ended a stream or a session",
   }),
 ];
 

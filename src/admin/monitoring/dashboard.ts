@@ -25,9 +25,8 @@ function rate(metric: string, by: string, more = ""): string {
 
 const panels: readonly Panel[] = [
   {
-    title: "What is wrong now",
-    about:
-      "Incidents that last. `watchkeeper explain` has what proves them; each alert's runbook says what to do.",
+    title: "Active incidents",
+    about: "Active incidents. `watchkeeper explain` shows the evidence; each alert has a runbook.",
     unit: "short",
     kind: "table",
     width: 12,
@@ -40,7 +39,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "Ready backends",
-    about: "To how many apiservers new requests may go.",
+    about: "Apiservers that accept new requests.",
     unit: "short",
     kind: "stat",
     width: 6,
@@ -48,7 +47,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "Open watches",
-    about: "All of them; those that are not live cannot go on elsewhere just now.",
+    about: "By state; only live watches can be moved to another apiserver.",
     unit: "short",
     kind: "stat",
     width: 6,
@@ -56,7 +55,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "State of the backends",
-    about: "1 for the state that each is in.",
+    about: "1 for the current state of each backend.",
     unit: "short",
     kind: "state-timeline",
     width: 24,
@@ -69,7 +68,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "Requests by code",
-    about: "Code 0: nobody answered.",
+    about: "Code other: no response, or no valid code.",
     unit: "reqps",
     kind: "timeseries",
     width: 12,
@@ -78,7 +77,7 @@ const panels: readonly Panel[] = [
   {
     title: "Request duration, 99th percentile",
     about:
-      "From a request's head to the end of its answer; watches and other long-running requests are left out.",
+      "From the head of a request to the end of its response; watches and other long-running requests are excluded.",
     unit: "s",
     kind: "timeseries",
     width: 12,
@@ -90,8 +89,8 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "PING, slowest of a hundred",
-    about: "How far away each backend is: when silence is suspicious follows from it.",
+    title: "PING round-trip time, 99th percentile",
+    about: "The time after which a silent backend is suspect depends on it.",
     unit: "s",
     kind: "timeseries",
     width: 12,
@@ -104,7 +103,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "Watches moved and ended",
-    about: "Moved: their clients know nothing of it. Ended: their clients watch again.",
+    about: "Moved: the client does not notice. Ended: the client starts a new watch.",
     unit: "short",
     kind: "timeseries",
     width: 12,
@@ -115,14 +114,14 @@ const panels: readonly Panel[] = [
   },
   {
     title: "Watch events",
-    about: "Passed on whole.",
+    about: "Forwarded to clients.",
     unit: "short",
     kind: "timeseries",
     width: 8,
     queries: [{ expr: rate("watchkeeper_watch_events_total", "instance"), legend: "{{instance}}" }],
   },
   {
-    title: "Clients' sessions",
+    title: "Client connections",
     about: "By protocol.",
     unit: "short",
     kind: "timeseries",
@@ -140,8 +139,8 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "Leader locks that are not as they should be",
-    about: "With who renewed each last, and from where.",
+    title: "Suspect leader locks",
+    about: "With the holder and the address of the last renewal.",
     unit: "short",
     kind: "table",
     width: 12,
@@ -153,8 +152,8 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "Certificates, the soonest end first",
-    about: "An apiserver's loopback certificate is renewed by its restart only.",
+    title: "Certificates by expiry",
+    about: "Only a restart renews the loopback certificate of an apiserver.",
     unit: "dateTimeFromNow",
     kind: "table",
     width: 12,
@@ -166,8 +165,8 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "Failures by who caused them",
-    about: "Only those of backends count against a backend.",
+    title: "Request failures by origin",
+    about: "Only failures with origin backend count against a backend.",
     unit: "short",
     kind: "timeseries",
     width: 8,
@@ -176,25 +175,25 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "CPU and the loop's lateness",
-    about: "One core is all that a process can use.",
+    title: "CPU and event-loop delay",
+    about: "A process uses at most one core.",
     unit: "s",
     kind: "timeseries",
     width: 8,
     queries: [
       { expr: rate("process_cpu_seconds_total", "instance"), legend: "{{instance}} CPU" },
-      { expr: `nodejs_eventloop_lag_p99_seconds${of}`, legend: "{{instance}} late" },
+      { expr: `nodejs_eventloop_lag_p99_seconds${of}`, legend: "{{instance}} event-loop delay" },
     ],
   },
   {
     title: "Memory",
-    about: "What waits in it for slow readers is bounded.",
+    about: "Buffered data for slow clients is bounded.",
     unit: "bytes",
     kind: "timeseries",
     width: 8,
     queries: [
       { expr: `process_resident_memory_bytes${of}`, legend: "{{instance}} resident" },
-      { expr: `watchkeeper_buffered_bytes${of}`, legend: "{{instance}} waiting" },
+      { expr: `watchkeeper_buffered_bytes${of}`, legend: "{{instance}} buffered" },
     ],
   },
 ];
@@ -252,7 +251,7 @@ function variable(name: string, query: string): object {
 const frame = {
   uid: "watchkeeper",
   title: "watchkeeper",
-  description: "Apiservers as their clients meet them. Made of src/admin/monitoring/dashboard.ts.",
+  description: "Apiservers as their clients see them. Generated from src/admin/monitoring/dashboard.ts.",
   tags: ["kubernetes", "watchkeeper"],
   schemaVersion: 39,
   editable: true,

@@ -63,14 +63,14 @@ export class AdminClient {
       return new Failure(
         "bad-request",
         "client",
-        `${quote(address)} is no "host:port" and no http:// or https:// URL`,
+        `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
     // Whoever is on the way could read it, and be its owner.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",
         "client",
-        `No token is sent to ${quote(address)}: it is no https:// URL`,
+        `Cannot send a token to ${quote(address)}: must be an https:// URL`,
       );
     return new AdminClient(url, access);
   }
@@ -143,7 +143,7 @@ export class AdminClient {
     response.on("data", (chunk: Buffer) => {
       const events = reader.push(chunk);
       for (const told of events ?? []) hear(told);
-      if (events === undefined) response.destroy(new Error("an event without an end"));
+      if (events === undefined) response.destroy(new Error("event too long"));
     });
   }
 
@@ -197,12 +197,11 @@ export class AdminClient {
   #unreachable(error: Error): Failure {
     const { name, message } = error;
     const why = name === "TimeoutError" ? `no answer in ${adminLimits.apiPatienceMs / 1000} s` : message;
-    const advice =
-      "Is watchkeeper running here? --admin or WATCHKEEPER_ADMIN says where its admin.address is";
+    const advice = "Is watchkeeper running? Set --admin or WATCHKEEPER_ADMIN to its admin.address";
     return new Failure(
       "backend-lost",
       "backend",
-      `Cannot ask the proxy at ${this.address}: ${why}\n${advice}`,
+      `Cannot reach the proxy at ${this.address}: ${why}\n${advice}`,
     );
   }
 
@@ -210,7 +209,7 @@ export class AdminClient {
     return new Failure(
       "backend-refused",
       "backend",
-      `What answers at ${this.address} is not watchkeeper's API`,
+      `The server at ${this.address} is not watchkeeper's API`,
     );
   }
 }

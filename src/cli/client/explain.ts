@@ -16,7 +16,7 @@ export async function explain(args: string[], screen: Screen = standardScreen): 
   const { options, client } = start;
   const [id, ...rest] = options.words;
   if (rest.length > 0 || (id !== undefined && !/^#?\d{1,9}$/.test(id)))
-    return failed(usage("An INCIDENT is a number, as `get incidents` shows it"), screen);
+    return failed(usage("Invalid INCIDENT: must be a number, as in `get incidents`"), screen);
   const incident =
     id === undefined ? await newest(client) : await client.one(`incidents/${id.replace("#", "")}`);
   if (incident instanceof Failure) return failed(incident, screen);
@@ -30,9 +30,7 @@ async function newest(client: AdminClient): Promise<Row | Failure> {
   const list =
     active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", {}, 1);
   if (list instanceof Failure) return list;
-  return (
-    list.items[0] ?? new Failure("backend-refused", "backend", "There is no incident, and there was none")
-  );
+  return list.items[0] ?? new Failure("backend-refused", "backend", "No incidents");
 }
 
 function explained(incident: Row): string {
@@ -57,12 +55,12 @@ function head(incident: Row): string {
   const isActive = textAt(incident, "state") === "active";
   const ending = text(incident, "resolution");
   const state = isActive
-    ? `lasts for ${lasted}`
-    : `over after ${lasted}${ending === "" ? "" : `: ${ending}`}`;
+    ? `active for ${lasted}`
+    : `resolved after ${lasted}${ending === "" ? "" : `: ${ending}`}`;
   return [
     `${`#${text(incident, "id")}  ${text(incident, "kind")}  ${text(incident, "subject")}`.trimEnd()}\n`,
     `${marked(text(incident, "severity"))}, ${state}\n`,
-    `began ${text(incident, "startedAt")}, known ${age(numberAt(incident, "detectionMs"))} later\n`,
+    `started ${text(incident, "startedAt")}, detected ${age(numberAt(incident, "detectionMs"))} later\n`,
   ].join("");
 }
 
@@ -80,8 +78,8 @@ function evidence(incident: Row): string {
       { head: "AT", of: (row) => textAt(row, "at").replace(/^.*T|Z$/g, "") },
       { head: "DETECTOR", of: (row) => textAt(row, "detector") },
       { head: "MEASURED", of: measured("value") },
-      { head: "BOUND", of: measured("threshold") },
-      { head: "WHAT", of: (row) => textAt(row, "text") },
+      { head: "THRESHOLD", of: measured("threshold") },
+      { head: "FINDING", of: (row) => textAt(row, "text") },
       ...(rows.some((row) => textAt(row, "auditId") !== "")
         ? [{ head: "AUDIT-ID", of: (row: Row) => textAt(row, "auditId") }]
         : []),
@@ -90,7 +88,7 @@ function evidence(incident: Row): string {
     { isWide: true, hasHeads: true },
   );
   const omitted = numberAt(incident, "evidenceOmitted") ?? 0;
-  return `EVIDENCE (times in UTC)\n${table}${omitted === 0 ? "" : `${omitted} more rows in the middle were not kept\n`}`;
+  return `EVIDENCE (times in UTC)\n${table}${omitted === 0 ? "" : `${omitted} rows in between were not kept\n`}`;
 }
 
 function measured(path: string): (row: Row) => string {
@@ -105,7 +103,7 @@ function measured(path: string): (row: Row) => string {
 
 function impact(incident: Row): string {
   const costs = [
-    ["watches moved, unseen by their clients", "watchesMoved"],
+    ["watches moved without their clients noticing", "watchesMoved"],
     ["watches ended between two events", "watchesEnded"],
     ["exec, attach, port-forward ended", "tunnelsEnded"],
     ["requests failed", "requestsFailed"],
@@ -114,7 +112,7 @@ function impact(incident: Row): string {
   const slowest = numberAt(incident, "impact.slowestMoveMs") ?? 0;
   const told = lines.filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}\n`);
   if (slowest > 0) told.push(`the slowest move took ${age(slowest)}\n`);
-  return told.length === 0 ? "" : `COST\n${told.join("")}`;
+  return told.length === 0 ? "" : `IMPACT\n${told.join("")}`;
 }
 
 function affected(incident: Row): string {
@@ -136,7 +134,7 @@ function next(incident: Row): string {
   const runbook = runbookOf(textAt(incident, "kind"));
   return [
     "NEXT\n",
-    ...(runbook === undefined ? [] : [`what to do: ${runbook}\n`]),
+    ...(runbook === undefined ? [] : [`runbook: ${runbook}\n`]),
     ...(backend === "" ? [] : [`watchkeeper get backends ${backend} -o wide\n`]),
     `watchkeeper_incident_active{kind="${text(incident, "kind")}"}     (Prometheus)\n`,
     ...(audit === undefined ? [] : [`grep ${shown(audit)} audit.log     (of the apiserver)\n`]),

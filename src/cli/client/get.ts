@@ -27,7 +27,7 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
   const list = most instanceof Failure ? most : await read(client, asked, most);
   if (list instanceof Failure) return failed(list, screen);
   if (asked.name !== undefined && list.items.length === 0) {
-    screen.complain(`There is no such ${asked.kind.slice(0, -1)}: ${JSON.stringify(asked.name)}\n`);
+    screen.complain(`${asked.kind.slice(0, -1)} ${JSON.stringify(asked.name)} not found\n`);
     return 1;
   }
   show(asked.kind, list, options, screen);
@@ -37,9 +37,9 @@ export async function get(args: string[], screen: Screen = standardScreen): Prom
 function askedIn(options: Given): Asked | Failure {
   const [kind, ...rest] = options.words;
   const known = kinds.find((one) => one === kind);
-  if (known === undefined) return usage(`Say what to list: ${kinds.join(", ")}`);
+  if (known === undefined) return usage(`Missing KIND: must be one of ${kinds.join(", ")}`);
   const names = rest.filter((word) => !word.includes("="));
-  if (names.length > 1) return usage(`Cannot take more than one NAME: ${names.join(" ")}`);
+  if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
   const query: Record<string, string> = {};
   for (const word of rest.filter((one) => one.includes("="))) {
     const cut = word.indexOf("=");

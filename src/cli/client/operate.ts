@@ -26,8 +26,8 @@ export async function operate(
   const [target, ...rest] = options.words;
   const isWhole = name === "reload" || target !== undefined;
   if (!isWhole || rest.length > 0) {
-    const what = name === "move" ? "watch, by its AUDIT-ID," : "BACKEND";
-    return failed(usage(`Say which ${what} to ${name}`), screen);
+    const what = name === "move" ? "AUDIT-ID of the watch" : "BACKEND";
+    return failed(usage(`Missing argument: ${what} to ${name}`), screen);
   }
   const reason = options.text("reason") ?? "";
   const done = await client.post(paths[name](target ?? ""), { reason }, operator());

@@ -68,13 +68,11 @@ function screenOf(known: Known): string {
   return [
     headOf(known.figures),
     "\n",
-    backends.items.length === 0
-      ? "No backend is known\n"
-      : tableOf(views.backends.columns, backends.items, look),
+    backends.items.length === 0 ? "No backends\n" : tableOf(views.backends.columns, backends.items, look),
     "\n",
     countsOf(known),
     "\n",
-    wrong === "" ? "✓ nothing is wrong\n" : wrong,
+    wrong === "" ? "✓ no active incidents\n" : wrong,
   ].join("");
 }
 
@@ -99,8 +97,8 @@ function countsOf({ watches, hung, clients, locks, certificates }: Known): strin
   return [
     `${counted(watches.total, "watch", "watches")} (${amount(hung.matching)} hung)`,
     counted(clients.total, "client"),
-    `${counted(locks.total, "lock")} (${amount(odd)} not in order)`,
-    `${counted(certificates.total, "certificate")} (${amount(near)} near the end)\n`,
+    `${counted(locks.total, "lock")} (${amount(odd)} suspect)`,
+    `${counted(certificates.total, "certificate")} (${amount(near)} expiring)\n`,
   ].join("   ");
 }
 
@@ -110,7 +108,7 @@ function incidentLines(incident: Row): string {
   const lasted = age(numberAt(incident, "durationMs"));
   const known = age(numberAt(incident, "detectionMs"));
   return [
-    `${marked(text("severity"))}: ${what}, for ${lasted}, known after ${known}\n`,
+    `${marked(text("severity"))}: ${what}, active for ${lasted}, detected after ${known}\n`,
     `    ${text("summary")}\n`,
     `    watchkeeper explain ${text("id")}\n`,
   ].join("");

@@ -22,7 +22,8 @@ export async function tap(
   const { options, client } = start;
   const seconds = options.whole("for", 0, [0, 86_400]);
   if (seconds instanceof Failure) return failed(seconds, screen);
-  if (options.words.length > 1) return failed(usage("Say one KIND, or the beginning of one"), screen);
+  if (options.words.length > 1)
+    return failed(usage("Too many arguments: expected one KIND or its prefix"), screen);
   const stop = new AbortController();
   if (seconds > 0) clock.after(seconds * 1000, () => stop.abort());
   const isJson = options.text("output") === "json";
@@ -56,16 +57,12 @@ async function follow(
       clock.after(again, resolve);
     });
   }
-  return new Failure(
-    "backend-lost",
-    "backend",
-    `The proxy at ${client.address} was lost, and does not come back`,
-  );
+  return new Failure("backend-lost", "backend", `Connection to the proxy at ${client.address} lost`);
 }
 
 /** "07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"". */
 function lineOf({ name, data }: ServerSentEvent): string {
-  if (name === "gap") return "... some were missed: too much came meanwhile, or the proxy began anew\n";
+  if (name === "gap") return "... events missed: too many in between, or the proxy was restarted\n";
   const { at: _at, kind: _kind, ...fields } = parsed(data);
   const time = textAt(parsed(data), "at").replaceAll(/^.*T|Z$/g, "");
   const words = Object.keys(fields).map((field) => `${field}=${worded(textAt(fields, field))}`);

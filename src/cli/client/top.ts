@@ -54,7 +54,7 @@ export async function top(
 
 function optionsIn(given: Given, screen: Screen): Options | Failure {
   const [word = "clients", ...rest] = given.words;
-  if (rest.length > 0) return usage("Say one of watches, clients");
+  if (rest.length > 0) return usage("Invalid argument: must be watches or clients");
   const seconds = given.whole("interval", 2, [1, 60]);
   const rows = given.whole("rows", 20, [1, adminLimits.apiPageMost]);
   if (seconds instanceof Failure) return seconds;

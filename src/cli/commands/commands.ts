@@ -15,20 +15,20 @@ export const shells = ["bash", "zsh", "fish"] as const;
 const admin: Option = {
   name: "admin",
   value: "ADDRESS",
-  about: "where the JSON API is: host:port, or a URL",
-  usual: "what WATCHKEEPER_ADMIN says, or 127.0.0.1:7480",
+  about: "address of the JSON API: host:port or a URL",
+  usual: "$WATCHKEEPER_ADMIN, or 127.0.0.1:7480",
 };
 const tokenFile: Option = {
   name: "token-file",
   value: "FILE",
-  about: "a bearer token, for an API that asks",
-  usual: "WATCHKEEPER_TOKEN_FILE, or none",
+  about: "bearer token, for an API with authorization",
+  usual: "$WATCHKEEPER_TOKEN_FILE, or none",
 };
 const caFile: Option = {
   name: "ca-file",
   value: "FILE",
-  about: "who vouches for an https:// ADDRESS",
-  usual: "WATCHKEEPER_CA_FILE, or this machine's authorities",
+  about: "CA bundle that verifies an https:// ADDRESS",
+  usual: "$WATCHKEEPER_CA_FILE, or the system's CAs",
 };
 /** What leads to the API. */
 const reach = [admin, tokenFile, caFile] as const;
@@ -44,7 +44,7 @@ const output: Option = {
 const reason: Option = {
   name: "reason",
   value: "TEXT",
-  about: "a reason, for the proxy's log",
+  about: "reason to log",
   usual: "none",
 };
 const plainOutput: Option = {
@@ -61,15 +61,15 @@ export const commands = {
       {
         name: "port",
         value: "N",
-        about: "where the demo's proxy listens",
-        usual: "8443, or any if that is taken",
+        about: "port of the demo's proxy",
+        usual: "8443, or any free port",
       },
-      { name: "once", about: "end when the story is told" },
+      { name: "once", about: "exit after the last act" },
       {
         name: "faults",
         value: "LIST",
-        about: "which it plays, of hole, freeze and restart, with commas between them; none for none",
-        usual: "all of them",
+        about: "faults to play, separated by commas: hole, freeze, restart, or none",
+        usual: "all",
       },
     ],
     exits: "1: it could not be played, or watchkeeper's client felt a fault",
@@ -87,7 +87,7 @@ export const commands = {
     words: "",
     options: [
       configOption,
-      { name: "pid-file", value: "FILE", about: "where its process id is written", usual: "nowhere" },
+      { name: "pid-file", value: "FILE", about: "file for the process ID", usual: "none" },
     ],
     exits: "1: it ended for a fault of its own",
   },
@@ -109,17 +109,17 @@ export const commands = {
         name: "query",
         short: "q",
         value: "TEXT",
-        about: "only rows with this in a text column",
+        about: "only rows with this text in a column",
         usual: "all",
       },
       {
         name: "sort",
         value: "COLUMN",
-        about: 'by which column; largest first with "-" before it (--sort=-bytes)',
-        usual: "as docs/admin-api.md says",
+        about: 'column to sort by; "-" first: descending (--sort=-bytes)',
+        usual: "see docs/admin-api.md",
       },
-      { name: "limit", value: "N", about: "rows at most, up to 50000", usual: "100" },
-      { name: "no-headers", about: "rows alone" },
+      { name: "limit", value: "N", about: "maximum number of rows, up to 50000", usual: "100" },
+      { name: "no-headers", about: "omit the header" },
     ],
     exits: "1: there is nothing of that NAME",
     examples: [
@@ -142,9 +142,9 @@ export const commands = {
     options: [
       ...reach,
       plainOutput,
-      { name: "once", about: "measure once, print it, and end" },
-      { name: "interval", value: "SECONDS", about: "between two looks, from 1 to 60", usual: "2" },
-      { name: "rows", value: "N", about: "how many of them, up to 500", usual: "20" },
+      { name: "once", about: "measure once and exit" },
+      { name: "interval", value: "SECONDS", about: "interval between updates, from 1 to 60", usual: "2" },
+      { name: "rows", value: "N", about: "maximum number of rows, up to 500", usual: "20" },
     ],
   },
   tap: {
@@ -153,7 +153,7 @@ export const commands = {
     options: [
       ...reach,
       plainOutput,
-      { name: "for", value: "SECONDS", about: "end after so long: up to 86400", usual: "a signal ends it" },
+      { name: "for", value: "SECONDS", about: "exit after this time, up to 86400", usual: "until a signal" },
     ],
     examples: [
       "watchkeeper tap",
@@ -194,11 +194,11 @@ export const commands = {
       {
         name: "to",
         value: "PATH",
-        about: "a .tar file, or a folder that is not there yet",
+        about: "a .tar file, or a new directory",
         usual: "watchkeeper-TIME.tar",
       },
-      { name: "metrics", value: "ADDRESS", about: "where metrics are", usual: "127.0.0.1:7481" },
-      { name: "names", about: "keep names and addresses, which are replaced else" },
+      { name: "metrics", value: "ADDRESS", about: "address of the metrics", usual: "127.0.0.1:7481" },
+      { name: "names", about: "keep names and addresses; default: redacted" },
     ],
     exits: "1: it was not written",
   },

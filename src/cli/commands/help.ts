@@ -22,7 +22,7 @@ export function helpOf(name: string, spec: CommandSpec): string {
 
 /** What an option is for, and what holds where it is left out. */
 export function aboutOf({ about, usual }: Option): string {
-  return usual === undefined ? about : `${about}; left out: ${usual}`;
+  return usual === undefined ? about : `${about}; default: ${usual}`;
 }
 
 type Row = readonly [name: string, text: string];

@@ -23,7 +23,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   scene.told("naive proxy", `its checks and its clients see nothing: /readyz said ok ${theirs}`);
   return {
     rows: [
-      { what: "/readyz says ok", without: theirs, with: ours },
+      { what: "/readyz: ok", without: theirs, with: ours },
       {
         what: "the operator is told",
         without: scene.naiveWords === 0 ? "not before the outage" : "by its checks",

@@ -27,7 +27,7 @@ export function Backends({ backends, now }) {
         ${backends.map((backend) => html`<${OneBackend} key=${backend.name} backend=${backend} now=${now} />`)}
       </tbody>
     </table>
-    ${backends.length === 0 && html`<p class="empty">None is known</p>`}
+    ${backends.length === 0 && html`<p class="empty">No backends</p>`}
   </section>`;
 }
 
@@ -92,6 +92,6 @@ function History({ backend: { history, certificates, suspectMs } }) {
           </li>`,
         )}
     </ol>
-    ${history.length === 0 && html`<p class="empty">It has not changed since the beginning</p>`}
+    ${history.length === 0 && html`<p class="empty">No state changes</p>`}
   </div>`;
 }

@@ -26,12 +26,12 @@ export function Certificates({ certificates }) {
         </li>`,
       )}
     </ul>
-    ${certificates.length === 0 && html`<p class="empty">None is known yet</p>`}
+    ${certificates.length === 0 && html`<p class="empty">No certificates</p>`}
   </section>`;
 }
 
 /** @param {number | null} leftMs */
 function leftOf(leftMs) {
-  if (leftMs === null) return "none is good";
+  if (leftMs === null) return "no valid one";
   return leftMs <= 0 ? "ended" : age(leftMs);
 }

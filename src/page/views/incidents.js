@@ -11,7 +11,7 @@ import { age, amount, clockTime, markOf } from "../words.js";
 export function Incidents({ incidents }) {
   return html`<section id="incidents" aria-labelledby="incidents-title" aria-live="polite">
     <h2 id="incidents-title">Active incidents <span class="count">${incidents.length}</span></h2>
-    ${incidents.length === 0 && html`<p class="empty">Nothing is wrong that anyone here can see.</p>`}
+    ${incidents.length === 0 && html`<p class="empty">No active incidents.</p>`}
     ${incidents.map((incident) => html`<${OneIncident} key=${incident.id} incident=${incident} />`)}
   </section>`;
 }
@@ -26,7 +26,7 @@ function OneIncident({ incident }) {
       <${Mark} mark=${markOf(severity)}>#${id} ${kind}<//>
       <span class="summary">${summary}</span>
       <span class="impacts">${impactOf(incident)}</span>
-      <span class="age" title="since it began">${age(durationMs)}</span>
+      <span class="age" title="since its start">${age(durationMs)}</span>
     </summary>
     <p>
       Began ${clockTime(incident.startedAt)}, known ${age(incident.detectionMs)} later.
@@ -74,7 +74,7 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
     <thead>
       <tr>
         <th scope="col">when</th><th scope="col">detector</th><th scope="col" class="number">value</th>
-        <th scope="col" class="number">threshold</th><th scope="col">what it saw</th>
+        <th scope="col" class="number">threshold</th><th scope="col">finding</th>
       </tr>
     </thead>
     <tbody>
@@ -88,7 +88,7 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
       )}
     </tbody>
   </table>
-  ${evidenceOmitted > 0 && html`<p class="empty">${amount(evidenceOmitted)} rows between are left out.</p>`}`;
+  ${evidenceOmitted > 0 && html`<p class="empty">${amount(evidenceOmitted)} rows in between are not shown.</p>`}`;
 }
 
 /**

@@ -25,7 +25,7 @@ const clientColumns = [
  */
 function Who({ row }) {
   const unverified =
-    row.subjectSource === "jwt" ? html`<span title="by its own claims, not verified">?</span>` : "";
+    row.subjectSource === "jwt" ? html`<span title="claims of the token, not verified">?</span>` : "";
   const anomalies =
     row.anomalies.length === 0
       ? ""
@@ -73,7 +73,7 @@ export function Clients({ list, view, onView }) {
   return html`<section aria-labelledby="clients-title">
     <h2 id="clients-title">Clients <span class="count">${amount(list?.total ?? 0)}</span></h2>
     <${Table} label="clients" columns=${clientColumns} list=${list} view=${view} onView=${onView}
-      keyOf=${(/** @type {ClientRow} */ row) => `${row.cluster} ${row.client} ${row.agent} ${row.subject}`} empty="Nobody has asked yet" />
+      keyOf=${(/** @type {ClientRow} */ row) => `${row.cluster} ${row.client} ${row.agent} ${row.subject}`} empty="No clients yet" />
   </section>`;
 }
 
@@ -85,6 +85,6 @@ export function Locks({ list, view, onView }) {
     <h2 id="locks-title">Leader locks <span class="count">${amount(list?.total ?? 0)}</span></h2>
     <${Table} label="leader locks" columns=${lockColumns} list=${list} view=${view} onView=${onView}
       keyOf=${(/** @type {Lock} */ lock) => `${lock.cluster} ${lock.resource} ${lock.namespace}/${lock.name}`}
-      empty="No renewal of a lock has passed here yet" />
+      empty="No leader locks yet" />
   </section>`;
 }

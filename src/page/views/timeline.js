@@ -50,7 +50,7 @@ export function entriesOf(backends, incidents) {
 export function Timeline({ entries }) {
   return html`<section aria-labelledby="timeline-title">
     <h2 id="timeline-title">Timeline</h2>
-    <ol class="timeline scroll" tabindex="0" aria-label="what happened, the latest first">
+    <ol class="timeline scroll" tabindex="0" aria-label="events, newest first">
       ${entries.map(
         ({ at, state, text }) => html`<li key=${at + text}>
           <span class="age">${clockTime(at)}</span> <${Mark} mark=${markOf(state)}>${text}<//>

@@ -79,7 +79,7 @@ export class Operations {
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "told", isDrained: true, by });
-    return `${name} is let go: nothing new, and its watches move at leisure`;
+    return `${name} is draining: no new requests; its watches move gradually`;
   }
 
   #undrain(name: string, { by }: Operator): Outcome {
@@ -88,7 +88,7 @@ export class Operations {
     if (!backends.held(name).isDrained) return `${name} was not drained`;
     backends.learn(name, { kind: "told", isDrained: false, by });
     const state = backends.views.find((view) => view.name === name)?.state ?? "unknown";
-    return `${name} is taken back: it is ${state}`;
+    return `${name} is no longer drained: it is ${state}`;
   }
 
   #move(auditId: string): Outcome {
@@ -99,24 +99,23 @@ export class Operations {
           .filter(({ context }) => context.kind === "watch" && context.auditId === auditId)
           .map(({ watch }) => ({ watch, migrations })),
       );
-    if (found.length === 0) return new Failure("misdirected", "client", "There is no such watch");
+    if (found.length === 0) return new Failure("misdirected", "client", "Watch not found");
     const movable = found.flatMap(({ watch, migrations }) =>
       watch?.mayHedge === true ? [{ watch, migrations }] : [],
     );
     if (movable.length === 0)
-      return new Failure("bad-request", "client", "It cannot be moved now: nothing may be lost by it");
+      return new Failure("bad-request", "client", "Cannot move the watch now: events could be lost");
     for (const { watch, migrations } of movable) migrations.leave(watch, "operator");
-    return `${movable.length} of ${found.length} watches go elsewhere as soon as another backend shows that it can go on`;
+    return `${movable.length} of ${found.length} watches move as soon as another backend can continue them`;
   }
 
   async #reload(): Promise<Outcome> {
     const { reload } = this.#parts;
-    if (reload === undefined)
-      return new Failure("bad-request", "client", "There is no configuration file to read");
+    if (reload === undefined) return new Failure("bad-request", "client", "No configuration file to reload");
     const { problems, waiting } = await reload();
     if (problems.length > 0) return new Failure("bad-file", "client", problems.join("; "));
-    const late = waiting.length === 0 ? "" : `; ${waiting.join(", ")} from the next start on`;
-    return `The configuration was read and taken${late}`;
+    const late = waiting.length === 0 ? "" : `; ${waiting.join(", ")} effective after a restart`;
+    return `Configuration reloaded${late}`;
   }
 
   /** The backends of the cluster that has one of this name. */

@@ -276,7 +276,7 @@ export class Migrations {
     else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
   }
 
-  /** No backend can be asked: all who wait for one are tried again together. */
+  /** No backend is available: all who wait for one are tried again together. */
   #park(watch: WatchSession): void {
     if (this.#parked.size === 0) this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
     this.#parked.add(watch);

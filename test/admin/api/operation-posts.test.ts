@@ -24,7 +24,7 @@ test("a backend is drained and taken back at paths of its own", async () => {
   const path = new PlayedPath(["a", "10.0.0.1:6443"]);
   assert.is(
     await posted(path, "/api/v1/backends/10.0.0.1%3A6443/drain", { reason: "kernel update" }),
-    '200 {"kind":"Operation","operation":"drain","target":"10.0.0.1:6443","outcome":"10.0.0.1:6443 is let go: nothing new, and its watches move at leisure"}',
+    '200 {"kind":"Operation","operation":"drain","target":"10.0.0.1:6443","outcome":"10.0.0.1:6443 is draining: no new requests; its watches move gradually"}',
   );
   assert.match(await posted(path, "/api/v1/backends/10.0.0.1:6443/undrain"), "is ready");
   const told = path.entries.find(({ kind }) => kind === "operation.done");
@@ -36,7 +36,7 @@ test("what is not there is 404, what cannot be done now 409", async () => {
   assert.match(await posted(path, "/api/v1/backends/b/drain"), /^404 .*There is no backend/);
   assert.match(await posted(path, "/api/v1/backends/a/drain"), /^409 .*no other backend is ready/);
   assert.match(await posted(path, "/api/v1/watches/x/move"), /^404 /);
-  assert.match(await posted(path, "/api/v1/reload"), /^409 .*no configuration file/);
+  assert.match(await posted(path, "/api/v1/reload"), /^409 .*No configuration file/);
 });
 
 test("a watch is moved by its audit id", async () => {

@@ -51,7 +51,7 @@ test("a folder has every list, and no name of anybody in it", async () => {
   for (const name of ["web-0", "10.0.0.9", "system:serviceaccount", "planted-secret", "eyJ", "leader"])
     assert.not.match(all, name);
   assert.match(all, '"resource": "/configmaps"');
-  assert.match(all, "# Cannot ask the proxy at ");
+  assert.match(all, "# Cannot reach the proxy at ");
   assert.is(statSync(to).mode & 0o077, 0, "for its owner alone");
 });
 

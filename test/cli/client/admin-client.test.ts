@@ -138,7 +138,7 @@ test("a token and an authority are read from files, and sent where nobody else c
     const untrusting = failure(await clientAt(address, { WATCHKEEPER_TOKEN_FILE: token }).one("stats"));
     assert.match(untrusting.message, /verify|issuer|self.signed/);
     const far = failure(AdminClient.at("http://10.0.0.7:7480", {}, { token }));
-    assert.match(far.message, "No token is sent");
+    assert.match(far.message, "Cannot send a token");
     assert.instance(AdminClient.at("http://localhost:7480", {}, { token }), AdminClient);
     const absent = failure(AdminClient.at(undefined, {}, { token: join(folder, "nothing") }));
     assert.match(absent.message, "does not exist");

@@ -30,13 +30,13 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
   assert.is(code, 0);
   assert.match(
     out,
-    new RegExp(`^#${String(incident?.["id"])} {2}${String(incident?.["kind"])} {2}b\n✗ critical, lasts for`),
+    new RegExp(`^#${String(incident?.["id"])} {2}${String(incident?.["kind"])} {2}b\n✗ critical, active for`),
   );
-  assert.match(out, "Nothing comes from the backend");
-  assert.match(out, /^AT +DETECTOR +MEASURED +BOUND +WHAT$/m);
+  assert.match(out, "The backend sends nothing");
+  assert.match(out, /^AT +DETECTOR +MEASURED +THRESHOLD +FINDING$/m);
   assert.match(out, /ping +600ms +500ms/);
   assert.match(out, "watchkeeper get backends b -o wide");
-  assert.match(out, "what to do: docs/runbooks/WatchkeeperBackendBlackholed.md");
+  assert.match(out, "runbook: docs/runbooks/WatchkeeperBackendBlackholed.md");
 });
 
 test("without a number it is the newest that lasts", async () => {

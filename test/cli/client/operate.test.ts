@@ -34,7 +34,7 @@ async function asked(name: "drain" | "undrain" | "move" | "reload", ...args: str
 
 test("a backend is let go and taken back, and the log says by whom and why", async () => {
   const { code, out } = await asked("drain", "a", "--reason", "kernel update");
-  assert.equal([code, out], [0, "a is let go: nothing new, and its watches move at leisure\n"]);
+  assert.equal([code, out], [0, "a is draining: no new requests; its watches move gradually\n"]);
   assert.equal(await states(), ["draining", "ready"]);
   assert.equal(
     (await rows()).map(({ isDrained }) => isDrained),
@@ -59,9 +59,9 @@ test("a backend is let go and taken back, and the log says by whom and why", asy
 test("what is not there is 1, a word too few or too many is 2, nobody to ask is 3", async () => {
   assert.is((await asked("drain", "c")).code, 1);
   assert.is((await asked("move", "no-such-id")).code, 1);
-  assert.match((await asked("drain")).complaints, /^Say which BACKEND to drain\n/);
-  assert.match((await asked("move")).complaints, /^Say which watch, by its AUDIT-ID, to move\n/);
-  assert.match((await asked("reload")).complaints, "There is no configuration file to read");
+  assert.match((await asked("drain")).complaints, /^Missing argument: BACKEND to drain\n/);
+  assert.match((await asked("move")).complaints, /^Missing argument: AUDIT-ID of the watch to move\n/);
+  assert.match((await asked("reload")).complaints, "No configuration file to reload");
   for (const wrong of [
     await asked("drain"),
     await asked("drain", "a", "b"),

@@ -89,7 +89,7 @@ test("a file or a pipe is told once, a terminal again and again until nobody ans
   looks = 0;
   const { out, complaints, code } = await asked(["--rows", "50"], hasty(3), 6);
   assert.is(out.split("\x1b[2J").length - 1, 3);
-  assert.match(complaints, "Cannot ask the proxy");
+  assert.match(complaints, "Cannot reach the proxy");
   assert.is(code, 3);
   const last = out.split("\x1b[2J").at(-1) ?? "";
   assert.ok(last.trimEnd().split("\n").length <= 6, "it fits the terminal");

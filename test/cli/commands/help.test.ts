@@ -34,7 +34,7 @@ test("a command says how it is called, what each option is for and how it ends",
   say something
 
 options:
-      --admin ADDRESS  where it is; left out: 127.0.0.1:7480
+      --admin ADDRESS  where it is; default: 127.0.0.1:7480
   -o, --output FORMAT  how it is said
 
 exit codes:
@@ -69,7 +69,7 @@ test("what a sidecar is told to use is what it uses", () => {
     ["shared", "shared"],
     ["state", "state"],
   ] as const)
-    assert.match(said.find(([option]) => option === name)?.[1] ?? "", `left out: ${usual[key]}`);
+    assert.match(said.find(([option]) => option === name)?.[1] ?? "", `default: ${usual[key]}`);
 });
 
 test.run();

@@ -50,7 +50,7 @@ function scene(seen: Seen = well) {
       },
       heal(fault: FaultKind) {
         struck.push(`${name} healed of ${fault}`);
-        clock.after(800, () => changed(name, "ready", "/readyz says ok"));
+        clock.after(800, () => changed(name, "ready", "/readyz: ok"));
         return Promise.resolve(undefined);
       },
     };

@@ -22,7 +22,7 @@ test("the event is told with its backend, and the client that goes round in circ
   await client.ask(`DELETE ${configmaps}/b`);
   const back = await stage.found("version-regression", since);
   assert.ok(back.ms <= foundMs, `${back.ms} ms`);
-  assert.match(back.incident.summary, /^cp-[12] showed a DELETED of \/configmaps at version 1, after /);
+  assert.match(back.incident.summary, /^cp-[12] sent DELETED of \/configmaps at version 1, after /);
   assert.match(back.incident.affected.names[0] ?? "", "looping-operator/v2");
   await watch.end();
   // What its reflector made of that: from the old version on, again and again.

@@ -20,12 +20,12 @@ test("one that ends within a month is told with its backend and its date, and th
   );
   assert.ok(ms - readyMs <= foundMs, `${ms - readyMs} ms`);
   assert.equal([incident.backend, incident.subject], ["cp-2", "backend-loopback cp-2"]);
-  assert.match(incident.summary, /has 19 days left: not after /);
+  assert.match(incident.summary, /expires in 19 days: not after /);
   assert.match(
     await stage.explained(incident),
     /backend-loopback cp-2[^]*only a restart renews it[^]*19 days/,
   );
-  assert.match(stage.logged("loopback-certificate-expiring"), "19 days left");
+  assert.match(stage.logged("loopback-certificate-expiring"), "expires in 19 days");
   const alert = { alertname: "WatchkeeperLoopbackCertificateExpiring", name: "cp-2" };
   assert.is(await stage.wrongAlerts(alert), undefined);
   assert.is((await stage.incidents()).length, 1);

@@ -34,7 +34,7 @@ test("a drained backend gets nothing new, its watches move unseen, and what cann
   logged.say("one line");
   assert.is(
     operationsOf(path).drain(name, alice),
-    `${name} is let go: nothing new, and its watches move at leisure`,
+    `${name} is draining: no new requests; its watches move gradually`,
   );
   assert.is(stateOf(path, name), "draining");
   path.clock.advance(2000);
@@ -66,7 +66,7 @@ test("it stays so whatever the backend says of itself, and is ready as soon as i
   path.backend("a").isDown = false;
   path.clock.advance(30_000);
   assert.is(stateOf(path, "a"), "draining", "back from its restart it waits for us");
-  assert.is(operations.undrain("a", alice), "a is taken back: it is ready");
+  assert.is(operations.undrain("a", alice), "a is no longer drained: it is ready");
   assert.equal([stateOf(path, "a"), path.detectors("a").isDrained], ["ready", false]);
 });
 
@@ -88,8 +88,8 @@ test("one watch is moved by its audit id, and goes on from its next event", () =
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a =9");
   const auditId = path.exchanges.live[0]?.context.auditId ?? "";
-  assert.match(refusal(operationsOf(path).move("nobody", alice)), "There is no such watch");
-  assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches go elsewhere");
+  assert.match(refusal(operationsOf(path).move("nobody", alice)), "Watch not found");
+  assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches move");
   path.clock.advance(watchLimits.leavePauseMs * 4);
   watch.serve(watch.to, "+10b");
   assert.equal([...path.migrations.moves], [["operator", 1]]);
@@ -102,21 +102,21 @@ test("a watch that has shown no version yet is not moved, and it is said why", (
   const watch = new PlayedWatch({ path, query: "resourceVersion=0" });
   watch.serve(watch.from, "");
   const auditId = path.exchanges.live[0]?.context.auditId ?? "";
-  assert.match(refusal(operationsOf(path).move(auditId, alice)), "It cannot be moved now");
+  assert.match(refusal(operationsOf(path).move(auditId, alice)), "Cannot move the watch now");
 });
 
 test("the configuration is read again, or its problems are told; without a file there is none", async () => {
   const path = new PlayedPath(["a"]);
   const reloaded = async (problems: readonly string[], waiting: readonly string[] = []): Promise<string> =>
     refusal(await operationsOf(path, () => Promise.resolve({ problems, waiting })).reload(alice));
-  assert.is(await reloaded([]), "done: The configuration was read and taken");
+  assert.is(await reloaded([]), "done: Configuration reloaded");
   const late = await reloaded([], ["admin", "clusters.default.connectionPool"]);
   assert.is(
     late,
-    "done: The configuration was read and taken; admin, clusters.default.connectionPool from the next start on",
+    "done: Configuration reloaded; admin, clusters.default.connectionPool effective after a restart",
   );
   assert.is(await reloaded(["a.yaml:3:1 is wrong", "and more"]), "a.yaml:3:1 is wrong; and more");
-  assert.match(refusal(await operationsOf(path).reload(alice)), "no configuration file");
+  assert.match(refusal(await operationsOf(path).reload(alice)), "No configuration file");
 });
 
 test("the journal hears who did what, and what was refused to whom", () => {
@@ -131,7 +131,7 @@ test("the journal hears who did what, and what was refused to whom", () => {
       operation: "drain",
       target: "a",
       ...alice,
-      outcome: "a is let go: nothing new, and its watches move at leisure",
+      outcome: "a is draining: no new requests; its watches move gradually",
     },
     {
       kind: "operation.refused",
@@ -152,9 +152,9 @@ test("a backend of one cluster is let go only for another of its own, whatever o
   const [eu, us] = [new PlayedPath(["eu/a"]), new PlayedPath(["us/a", "us/b"])];
   const operations = new Operations({ journal: eu.journal, paths: () => [eu, us], reload: undefined });
   assert.is(refusal(operations.drain("eu/a", alice)), "Cannot drain eu/a: no other backend is ready");
-  assert.match(refusal(operations.drain("us/a", alice)), "done: us/a is let go");
+  assert.match(refusal(operations.drain("us/a", alice)), "done: us/a is draining");
   assert.equal([stateOf(eu, "eu/a"), stateOf(us, "us/a")], ["ready", "draining"]);
-  assert.match(refusal(operations.undrain("us/a", alice)), "done: us/a is taken back");
+  assert.match(refusal(operations.undrain("us/a", alice)), "done: us/a is no longer drained");
   assert.is(refusal(operations.drain("a", alice)), 'There is no backend "a"');
 });
 

@@ -83,7 +83,7 @@ test("a backend that comes back with an older history is dead before it has serv
   assert.is(changed?.detector, "history");
   assert.is(
     changed?.reason,
-    "its etcd has another history: /configmaps is at version 400, clients have seen 900",
+    "its etcd has a different history: /configmaps is at version 400, clients have seen 900",
   );
   pass(path, 60_000, { a: 1000, b: 500 });
   assert.is(stateOf(path, "b"), "dead");

@@ -9,7 +9,7 @@ const test = suite("demo/incidents/loopback-certificate");
 test("all checks say ok, and only one side knows the day of the end (seed 003)", async () => {
   const { said, broken, row } = await storyOf({ play, wishes });
   assert.equal(broken, []);
-  assert.match(said, /loopback-certificate-expiring: .* of apiserver-2 has 19 days left/);
+  assert.match(said, /loopback-certificate-expiring: .* of apiserver-2 expires in 19 days/);
   const [answered, asked] = row("readyz").without.match(/\d+/g) ?? [];
   assert.is(answered, asked);
 });

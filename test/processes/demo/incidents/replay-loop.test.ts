@@ -9,7 +9,7 @@ const test = suite("demo/incidents/replay-loop");
 test("both sides replay history, and only one names who (seed 001)", async () => {
   const { said, broken, row } = await storyOf({ play, wishes });
   assert.equal(broken, []);
-  assert.match(said, /version-regression: apiserver-[12] showed a DELETED of \/configmaps at version 1/);
+  assert.match(said, /version-regression: apiserver-[12] sent DELETED of \/configmaps at version 1/);
   assert.ok(Number(row("replayed history").without) > 5);
   assert.is(row("the loop is told").without.trim(), "never");
 });
