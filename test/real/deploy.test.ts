@@ -225,9 +225,9 @@ async function served(text: string): Promise<{ url: string; metrics: string; fil
     ({ url }, index) => `    - {name: cp-${index + 1}, url: "${url}"}\n`,
   );
   const here = text
-    .replace(/( {2}backends:\n)(?: {4}- .*\n)+/, (_, head: string) => head + backends.join(""))
+    .replace(/( {4}backends:\n)(?: {6}- .*\n)+/, (_, head: string) => head + backends.join(""))
     .replace("{type: EndpointSlice}", `{type: EndpointSlice, kubeconfigFile: ${kubeconfigFile}}`)
-    .replace(/"?\[::\]:8443"?|127\.0\.0\.1:7443/, `"127.0.0.1:${port}"`)
+    .replace(/":8443"|127\.0\.0\.1:7443/, `"127.0.0.1:${port}"`)
     .replace(/metricsAddress: .*/, `metricsAddress: "127.0.0.1:${metrics}"\n  address: 127.0.0.1:0`)
     .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`)
     .replaceAll("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", cluster.caFile)
