@@ -129,7 +129,7 @@ test("a backend that nobody has judged yet is not down, and one that is down has
   assert.equal(played.told, ["+ backend-dead a"]);
   played.write(changed("b", "unknown", "dead"));
   assert.equal(played.told.slice(1), ["+ backend-dead b", "+ all-backends-down"]);
-  assert.is(played.active.at(-1)?.summary ?? "", "0 of 2 backends can be asked");
+  assert.is(played.active.at(-1)?.summary ?? "", "0 of 2 backends are available");
 });
 
 test("a newcomer ends the trouble of all backends only when it can be asked", () => {

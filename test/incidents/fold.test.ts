@@ -87,7 +87,7 @@ test("all backends of one cluster are down whatever those of another are", () =>
   const all = store.active.filter(({ kind }) => kind === "all-backends-down");
   assert.equal(
     all.map(({ subject, summary }) => [subject, summary]),
-    [["us", "us: 0 of 1 backends can be asked"]],
+    [["us", "us: 0 of 1 backends are available"]],
   );
   fold.take({ kind: "backend.removed", backend: "us/a", cluster: "us" }, 200);
   assert.equal(store.active, []);
