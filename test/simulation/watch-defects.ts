@@ -304,7 +304,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "return;",
   }),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
-    file: "proxy/upstream/pulse.ts",
+    file: "proxy/upstream/keepalive.ts",
     find: "if (now >= dueAt)",
     replace: "if (now >= dueAt) void tell;\n      else if (now >= dueAt)",
   }),
@@ -323,12 +323,12 @@ const ofEndings: readonly WatchDefect[] = [
 /** What is wrong in how a silence of all backends is borne, which is most likely our own network's (D14). */
 const ofSilences: readonly WatchDefect[] = [
   defect("a silence of all backends is taken for their death", ["carried", "ends"], {
-    file: "proxy/upstream/pulse.ts",
+    file: "proxy/upstream/keepalive.ts",
     find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);",
     replace: "if (!isAlone) return deadAfterMs;",
   }),
   defect("the first answer after a silence of all convicts the other backends at once", ["carried", "ends"], {
-    file: "proxy/upstream/pulse.ts",
+    file: "proxy/upstream/keepalive.ts",
     find: "return deadAfterMs + Math.max(0, holeMs);",
     replace: "return deadAfterMs;",
   }),

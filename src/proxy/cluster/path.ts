@@ -40,8 +40,8 @@ import { Hedges } from "../request/hedge.ts";
 import { OriginAsks } from "../request/origin-asks.ts";
 import { PendingQueue } from "../request/pending-queue.ts";
 import { ConnectionPool, type ConnectionPoolOptions } from "../upstream/connection-pool.ts";
+import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
-import type { PulseTimes } from "../upstream/pulse.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
 
 export type PathOptions = OriginRules & {
@@ -66,7 +66,7 @@ export type PathOptions = OriginRules & {
   readonly accessLog?: AccessLogLevel;
   /** Who sees to it that not too much waits in this process. */
   readonly bufferLimiter: BufferLimiter;
-  readonly ping: PulseTimes;
+  readonly ping: KeepaliveTimes;
   /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all upstream connections is death. */
   readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
 };

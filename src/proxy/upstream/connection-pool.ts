@@ -18,10 +18,10 @@ import type { TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DialBackoff } from "./dial-backoff.ts";
+import { Keepalive, type KeepaliveTimes } from "./keepalive.ts";
+import { PoolHealth } from "./pool-health.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
-import { Pulse, type PulseTimes } from "./pulse.ts";
 import { hasOutdated, idleIn, outdate, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
-import { Witness } from "./witness.ts";
 
 export type ConnectionPoolOptions = {
   readonly backend: string;
@@ -46,7 +46,7 @@ export type ConnectionPoolOptions = {
   readonly vouched?: readonly TrustClass[];
   readonly streams: number;
   readonly warm: number;
-  readonly ping: PulseTimes;
+  readonly ping: KeepaliveTimes;
 };
 
 /** A dead backend without warm upstream connections is dialled for these, to learn that it is back. */
@@ -61,8 +61,8 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #shards = new Map<string, Shard>();
   readonly #backoff: DialBackoff;
   readonly #shardOf = new Map<Connection, Shard>();
-  readonly #pulse: Pulse<Connection>;
-  readonly #witness: Witness;
+  readonly #keepalive: Keepalive<Connection>;
+  readonly #health: PoolHealth;
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
@@ -76,19 +76,19 @@ export class ConnectionPool implements ConnectionOwner {
     this.#warmKeys = warmKeys(options.vouched);
     this.#backoff = new DialBackoff(options.clock, () => this.#redial());
     const connections = (): MapIterator<Connection> => this.#shardOf.keys();
-    const deadlines = (): PingTimes => this.#pulse.deadlines;
-    this.#witness = new Witness({ ...options, connections, deadlines, reads: this.reads });
-    this.#pulse = new Pulse<Connection>({
+    const deadlines = (): PingTimes => this.#keepalive.deadlines;
+    this.#health = new PoolHealth({ ...options, connections, deadlines, reads: this.reads });
+    this.#keepalive = new Keepalive<Connection>({
       clock: options.clock,
       times: options.ping,
       connections,
-      suspect: (connection, silentMs) => this.#witness.silent(connection, silentMs),
+      suspect: (connection, silentMs) => this.#health.silent(connection, silentMs),
       dead: (connection, silentMs) =>
         connection.fail(
           new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`),
         ),
-      looked: () => this.#witness.tellAttempts(),
-      isAnswering: () => options.known().isAnswering || this.#witness.hasAnswering,
+      looked: () => this.#health.tellAttempts(),
+      isAnswering: () => options.known().isAnswering || this.#health.hasAnswering,
       answersAgainAt: () => options.known().answersAgainAt,
       othersAnsweredAt: options.othersAnsweredAt,
       silenceOverAt: options.silenceOverAt,
@@ -99,7 +99,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   start(): void {
     for (const key of this.#warmKeys) this.#keepWarm(this.#shard(key));
-    this.#pulse.start();
+    this.#keepalive.start();
   }
 
   /**
@@ -108,10 +108,10 @@ export class ConnectionPool implements ConnectionOwner {
    */
   stop(): void {
     this.#isStopped = true;
-    this.#witness.dismiss();
+    this.#health.dismiss();
     this.#backoff.stop();
     for (const connection of Array.from(this.#shardOf.keys())) connection.retire();
-    if (this.#shardOf.size === 0) this.#pulse.stop();
+    if (this.#shardOf.size === 0) this.#keepalive.stop();
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
@@ -155,7 +155,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** The backend as a whole was judged: its attempts hear when that makes it suspect, and when it is so no more. */
   judged(isSuspect: boolean): void {
-    this.#witness.judged(isSuspect);
+    this.#health.judged(isSuspect);
     if (!isSuspect) return;
     for (const shard of this.#shards.values()) {
       for (const waiter of Array.from(shard.waiting.keys())) waiter.suspected();
@@ -164,22 +164,22 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** True while an upstream connection that was in use is silent and another upstream connection is answered, none of its PINGs late. */
   get mayLoseLarge(): boolean {
-    return this.#witness.mayLoseLarge;
+    return this.#health.mayLoseLarge;
   }
 
   /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
   passesSmall(since: number): boolean {
-    return this.#witness.passesSmall(since);
+    return this.#health.passesSmall(since);
   }
 
   /** When silence becomes suspicious and certain, as far away as the backend is now. */
   get deadlines(): PingTimes {
-    return this.#pulse.deadlines;
+    return this.#keepalive.deadlines;
   }
 
   /** How long PINGs take. */
   get rtt(): Rtt {
-    return this.#pulse.rtt;
+    return this.#keepalive.rtt;
   }
 
   /** The backend is dead: nobody waits for it any longer. */
@@ -192,7 +192,7 @@ export class ConnectionPool implements ConnectionOwner {
    * One that takes three times as long as that socket has its SYN in the hole; a slow handshake is given its time.
    */
   hurry(ms: number): void {
-    if (this.#isStopped || this.#witness.hasAnswering) return;
+    if (this.#isStopped || this.#health.hasAnswering) return;
     const { clock } = this.#options;
     for (const connection of Array.from(this.#shardOf.keys())) {
       if (
@@ -240,14 +240,14 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.succeeded();
     this.#isDead = false;
     this.#toldReason = "";
-    this.#witness.opened(connection);
+    this.#health.opened(connection);
     journal.write({ kind: "upstream_connection.opened", backend, lane: connection.name });
     const shard = this.#shardOf.get(connection);
     if (shard !== undefined && !connection.isOutdated) retireOutdated(shard);
   }
 
   changed(connection: Connection): void {
-    if (connection.isPeerGoing) this.#witness.seeGoing();
+    if (connection.isPeerGoing) this.#health.seeGoing();
     const shard = this.#shardOf.get(connection);
     if (shard === undefined || shard.waiting.size === 0) return;
     for (const waiter of Array.from(shard.waiting.keys())) {
@@ -259,13 +259,13 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   heard(connection: Connection): void {
-    this.#witness.heard(connection);
+    this.#health.heard(connection);
   }
 
   ponged(connection: Connection, ms: number): void {
     const isLate = ms > limits.latePingMs && ms > limits.latePingMs + 2 * this.rtt.quantile(0.5);
-    this.#pulse.rtt.add(ms);
-    this.#witness.ponged(connection, isLate);
+    this.#keepalive.rtt.add(ms);
+    this.#health.ponged(connection, isLate);
   }
 
   faulted(error: unknown): void {
@@ -278,8 +278,8 @@ export class ConnectionPool implements ConnectionOwner {
     this.#shardOf.delete(connection);
     shard.connections.splice(shard.connections.indexOf(connection), 1);
     this.#tellClosed(connection, failure?.message ?? "ended");
-    if (this.#isStopped) return this.#shardOf.size === 0 ? this.#pulse.stop() : undefined;
-    this.#witness.closed(connection, failure);
+    if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
+    this.#health.closed(connection, failure);
     if (failure !== undefined) this.#lost(connection, shard, failure);
     this.#dialOrForget(shard);
     this.#backoff.soon();
@@ -380,7 +380,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   #ticked(): void {
     const now = this.#options.clock.now();
-    if (this.#isStopped) return this.#shardOf.size === 0 ? this.#pulse.stop() : undefined;
+    if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     for (const shard of this.#shards.values()) {
       this.#attend(shard, this.#options.patience.now());
       this.#dialOrForget(shard);

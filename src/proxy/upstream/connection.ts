@@ -15,8 +15,8 @@ import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
+import type { KeepaliveTick } from "./keepalive.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
-import type { Beat } from "./pulse.ts";
 
 /** What an upstream connection tells its backend's upstream connections. */
 export type ConnectionOwner = {
@@ -192,7 +192,7 @@ export class Connection implements WireOwner {
   }
 
   /** Once every interval. */
-  tick({ isTurn, isLate, dialMs }: Beat): void {
+  tick({ isTurn, isLate, dialMs }: KeepaliveTick): void {
     if (this.#isClosed) return;
     if (this.isOpening) {
       if (this.now - this.#dialledAt > dialMs) this.#failDial("No session in time");

@@ -101,7 +101,7 @@ export const health: readonly Defect[] = [
   defect(
     "large packets are taken for lost on a path that loses small ones as well",
     {
-      file: "proxy/upstream/witness.ts",
+      file: "proxy/upstream/pool-health.ts",
       find: "if (this.#isLossy) return false;",
       replace: "",
     },

@@ -94,29 +94,29 @@ export const connections: readonly Defect[] = [
   defect(
     "our own stall is held against upstream connections",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "if (isLate) for (const connection of connections()) connection.forgive(now - this.#waitsSince);",
       replace: "",
     },
-    ["proxy/upstream/pulse", "time in which our own loop stood still"],
+    ["proxy/upstream/keepalive", "time in which our own loop stood still"],
   ),
   defect(
     "a deadline is met late",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "if (now >= dueAt) tell(connection, now - silentSince);",
       replace: "if (now > dueAt + 50) tell(connection, now - silentSince);",
     },
-    ["proxy/upstream/pulse", "deadlines are kept to the millisecond"],
+    ["proxy/upstream/keepalive", "deadlines are kept to the millisecond"],
   ),
   defect(
     "an upstream connection in a hole that heals dies",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "isAnswering() ? this.#patienceMs : this.#deadAfterMs",
       replace: "this.#deadAfterMs",
     },
-    ["proxy/upstream/pulse", "a silent upstream connection of a backend that answers elsewhere"],
+    ["proxy/upstream/keepalive", "a silent upstream connection of a backend that answers elsewhere"],
   ),
   defect(
     "a head goes to its client before its body has begun",
@@ -148,7 +148,7 @@ export const connections: readonly Defect[] = [
   defect(
     "upstream connections die while no backend answers",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);",
       replace: "if (!isAlone) return deadAfterMs;",
     },
@@ -157,7 +157,7 @@ export const connections: readonly Defect[] = [
   defect(
     "an old upstream connection is not given the time that its kernel takes after a long hole",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "holeMs > 0 ? mostMs : 0",
       replace: "0",
     },
@@ -220,7 +220,7 @@ export const connections: readonly Defect[] = [
   defect(
     "connections to a removed backend are given up two seconds after a silence of all",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "holeMs > 0 && this.#parts.isRemoved()",
       replace: "holeMs < 0 && this.#parts.isRemoved()",
     },
@@ -229,16 +229,16 @@ export const connections: readonly Defect[] = [
   defect(
     "of a silence of all only the backend's own return counts",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "Math.max(answersAgainAt(), silenceOverAt()) - silentSince",
       replace: "answersAgainAt() - silentSince",
     },
-    ["proxy/upstream/pulse", "though nothing is known of its backend's own silence"],
+    ["proxy/upstream/keepalive", "though nothing is known of its backend's own silence"],
   ),
   defect(
     "the first answer after a silence of all convicts the other backends at once",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "return deadAfterMs + Math.max(0, holeMs);",
       replace: "return deadAfterMs;",
     },
@@ -247,7 +247,7 @@ export const connections: readonly Defect[] = [
   defect(
     "a backend that is silent alone is given the time of all",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs",
       replace: "this.#parts.othersAnsweredAt() > Infinity",
     },
@@ -292,25 +292,25 @@ export const connections: readonly Defect[] = [
   defect(
     "one GOAWAY is taken for all",
     {
-      file: "proxy/upstream/witness.ts",
+      file: "proxy/upstream/pool-health.ts",
       find: "opened.length > 0 && opened.every((connection) => connection.isPeerGoing)",
       replace: "opened.some((connection) => connection.isPeerGoing)",
     },
-    ["proxy/upstream/witness", "GOAWAY on one upstream connection is that upstream connection's"],
+    ["proxy/upstream/pool-health", "GOAWAY on one upstream connection is that upstream connection's"],
   ),
   defect(
     "one silent upstream connection makes its backend suspect",
     {
-      file: "proxy/upstream/witness.ts",
+      file: "proxy/upstream/pool-health.ts",
       find: "      return;\n    }\n    this.#isSilent = true;",
       replace: "    }\n    this.#isSilent = true;",
     },
-    ["proxy/upstream/witness", "one silent upstream connection among others"],
+    ["proxy/upstream/pool-health", "one silent upstream connection among others"],
   ),
   defect(
     "an upstream connection that falls silent in the middle of an answer has no probe asked for large packets",
     {
-      file: "proxy/upstream/witness.ts",
+      file: "proxy/upstream/pool-health.ts",
       find: "if (isNews && connection.wasInUse) this.#parts.doubtLarge();",
       replace: "",
     },
@@ -360,7 +360,7 @@ export const connections: readonly Defect[] = [
   defect(
     "a pause of ours is charged from its beginning to the next beat",
     {
-      file: "proxy/upstream/pulse.ts",
+      file: "proxy/upstream/keepalive.ts",
       find: "connection.forgive(now - this.#waitsSince)",
       replace: "connection.forgive(lateMs)",
     },

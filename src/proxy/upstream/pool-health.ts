@@ -10,7 +10,7 @@ import type { Reads } from "../../health/reads.ts";
 import type { PingTimes } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 
-export type WitnessParts = {
+export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
@@ -21,8 +21,8 @@ export type WitnessParts = {
   readonly deadlines: () => PingTimes;
 };
 
-export class Witness {
-  readonly #parts: WitnessParts;
+export class PoolHealth {
+  readonly #parts: PoolHealthParts;
   /** The backend is suspected as a whole, for whatever reason. */
   #isSuspect = false;
   /** Its silence was told, and nothing else since. */
@@ -32,7 +32,7 @@ export class Witness {
   /** It was removed: whether it is well is nobody's question any more. */
   #isDismissed = false;
 
-  constructor(parts: WitnessParts) {
+  constructor(parts: PoolHealthParts) {
     this.#parts = parts;
   }
 

@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { type Beat, Pulse, type Pulsed } from "../../../src/proxy/upstream/pulse.ts";
+import { Keepalive, type KeepaliveTick, type KeptAlive } from "../../../src/proxy/upstream/keepalive.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/pulse");
 
 /** An upstream connection whose backend answers after so many ms, or never. */
-class PlayedConnection implements Pulsed {
+class PlayedConnection implements KeptAlive {
   readonly #clock: ManualClock;
   readonly number: number;
   answersAfterMs: number | undefined = 1;
@@ -19,7 +19,7 @@ class PlayedConnection implements Pulsed {
     this.number = number;
   }
 
-  tick({ isTurn }: Beat): void {
+  tick({ isTurn }: KeepaliveTick): void {
     if (isTurn) this.ask();
   }
 
@@ -43,7 +43,7 @@ type Played = {
   readonly clock: ManualClock;
   readonly connection: PlayedConnection;
   readonly connections: readonly PlayedConnection[];
-  readonly pulse: Pulse<PlayedConnection>;
+  readonly keepalive: Keepalive<PlayedConnection>;
   readonly suspectedAt: number[];
   readonly deadAt: number[];
   isAnswering: boolean;
@@ -74,7 +74,7 @@ function play(startsAt = 0, others = 0): Played {
   played.silenceOverAt = 0;
   played.isRemoved = false;
   played.othersAnsweredAt = () => clock.now();
-  const pulse = new Pulse<PlayedConnection>({
+  const keepalive = new Keepalive<PlayedConnection>({
     clock,
     times: { intervalMs: 250, suspectAfterMs: 600, deadAfterMs: 2100, deadAfterWhenAllSilentMs: 10_000 },
     connections: () => connections,
@@ -94,8 +94,8 @@ function play(startsAt = 0, others = 0): Played {
     isRemoved: () => played.isRemoved,
     ticked() {},
   });
-  pulse.start();
-  return Object.assign(played, { pulse });
+  keepalive.start();
+  return Object.assign(played, { keepalive });
 }
 
 test("a deadline that falls between two numbers is met, not looked at for ever", () => {
@@ -255,10 +255,10 @@ test("prompt answers call nobody", () => {
 });
 
 test("a stopped pulse does nothing any more", () => {
-  const { clock, connection, pulse } = play();
+  const { clock, connection, keepalive } = play();
   clock.advance(300);
-  pulse.stop();
-  assert.not(pulse.isRunning);
+  keepalive.stop();
+  assert.not(keepalive.isRunning);
   clock.advance(1000);
   assert.is(connection.pingedAt.length, 1);
 });

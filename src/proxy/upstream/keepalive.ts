@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { type PingTimes, Rtt } from "../../health/rtt.ts";
 
-export type Beat = {
+export type KeepaliveTick = {
   /** A PING is due, if none is under way. */
   readonly isTurn: boolean;
   /** Our own loop stood still: what the backend sent may still be unread. */
@@ -17,12 +17,12 @@ export type Beat = {
   readonly dialMs: number;
 };
 
-/** What the pulse needs of an upstream connection. */
-export type Pulsed = {
+/** What the keepalive needs of an upstream connection. */
+export type KeptAlive = {
   /** One of its own among the backend's upstream connections: whose turn it is goes by it. */
   readonly number: number;
   /** Once every interval. */
-  tick(beat: Beat): void;
+  tick(beat: KeepaliveTick): void;
   /** Sends a PING, if none is under way. */
   ask(): void;
   /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
@@ -32,14 +32,14 @@ export type Pulsed = {
 };
 
 /** `deadAfterWhenAllSilentMs`: how long silence is borne while no backend at all answers (D14). */
-export type PulseTimes = PingTimes & {
+export type KeepaliveTimes = PingTimes & {
   readonly intervalMs: number;
   readonly deadAfterWhenAllSilentMs: number;
 };
 
-export type PulseParts<Connection extends Pulsed> = {
+export type KeepaliveParts<Connection extends KeptAlive> = {
   readonly clock: Clock;
-  readonly times: PulseTimes;
+  readonly times: KeepaliveTimes;
   readonly connections: () => Iterable<Connection>;
   /** Told at every look, for as long as it lasts. */
   readonly suspect: (connection: Connection, silentMs: number) => void;
@@ -61,8 +61,8 @@ export type PulseParts<Connection extends Pulsed> = {
   readonly ticked: () => void;
 };
 
-export class Pulse<Connection extends Pulsed> {
-  readonly #parts: PulseParts<Connection>;
+export class Keepalive<Connection extends KeptAlive> {
+  readonly #parts: KeepaliveParts<Connection>;
   readonly rtt = new Rtt();
   #deadlines: PingTimes;
   #tickAt = 0;
@@ -73,7 +73,7 @@ export class Pulse<Connection extends Pulsed> {
   #waitsSince = 0;
   #stop: (() => void) | undefined;
 
-  constructor(parts: PulseParts<Connection>) {
+  constructor(parts: KeepaliveParts<Connection>) {
     this.#parts = parts;
     this.#deadlines = parts.times;
   }
@@ -148,7 +148,7 @@ export class Pulse<Connection extends Pulsed> {
     // Whether it answers elsewhere is known only when all upstream connections have been looked at.
     const deadAfterMs = isAnswering() ? this.#patienceMs : this.#deadAfterMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
-    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#callRoll(silent)));
+    this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#pingAll(silent)));
   }
 
   /** Those whose PING waits for its answer: few of many. */
@@ -160,7 +160,7 @@ export class Pulse<Connection extends Pulsed> {
   }
 
   /** One that is slow to answer may be the first of all: the others are asked without waiting for their turns. */
-  #callRoll(silent: readonly Connection[]): number {
+  #pingAll(silent: readonly Connection[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
     const afterMs = limits.rollCallShare * this.#deadlines.suspectAfterMs;
