@@ -1,7 +1,7 @@
 /** Whom one exchange was asked of: of one backend, or of two while nothing is answered. The first head wins. */
 
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import { Candidates } from "../upstream/choose.ts";
+import { Candidates } from "../upstream/pick.ts";
 
 export class Attempts extends Candidates {
   readonly #owner: AttemptOwner;

@@ -45,8 +45,8 @@ import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
 import type { Loops, Replay } from "../observe/loops.ts";
 import type { Recall } from "../observe/time-travel.ts";
 import type { Attempt, AttemptOwner } from "../upstream/attempt.ts";
-import { elsewhere } from "../upstream/choose.ts";
 import { growWindow } from "../upstream/grow-window.ts";
+import { pickOther } from "../upstream/pick.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { isRefusal, isShort, isShutdown, Refusal } from "../upstream/refusal.ts";
@@ -554,7 +554,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
   #isBehind(recall: Recall): void {
     const { backends, pools } = this.#parts;
     recall.refused();
-    const other = elsewhere(backends.views, (name) => pools.weightOf(name), [this.backend]);
+    const other = pickOther(backends.views, (name) => pools.weightOf(name), [this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
   }
 

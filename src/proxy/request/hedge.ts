@@ -11,7 +11,7 @@ import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { isFreshRead, isRepeatable } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
-import { elsewhere } from "../upstream/choose.ts";
+import { pickOther } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -80,7 +80,7 @@ export class Hedges {
   /** Who is known to answer, and has not been asked yet. */
   otherFor(exchange: Exchange): string | undefined {
     const { backends, pools } = this.#parts;
-    return elsewhere(backends.views, (name) => pools.weightOf(name), exchange.attempts.asked);
+    return pickOther(backends.views, (name) => pools.weightOf(name), exchange.attempts.asked);
   }
 
   /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */

@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { patiently } from "../../health/patience.ts";
-import { Candidates } from "../upstream/choose.ts";
+import { Candidates } from "../upstream/pick.ts";
 
 /** A backend's socket, paused; what it has said already is still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };

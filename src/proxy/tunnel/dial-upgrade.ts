@@ -9,7 +9,7 @@ import type { Client } from "../context/client.ts";
 import type { VouchedTrust } from "../identity/identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
-import { Candidates } from "../upstream/choose.ts";
+import { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { Dialed } from "./splice.ts";
 

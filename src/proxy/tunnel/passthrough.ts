@@ -13,7 +13,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
-import type { Candidates } from "../upstream/choose.ts";
+import type { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
 import { type Caller, type Greeting, refuseCaller } from "./greet.ts";

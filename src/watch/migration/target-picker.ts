@@ -4,7 +4,7 @@ import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
-import { choose, elsewhere } from "../../proxy/upstream/choose.ts";
+import { pick, pickOther } from "../../proxy/upstream/pick.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
@@ -103,7 +103,7 @@ export class TargetPicker {
     const except = [...tried, ...this.stalled(seeker)];
     const refusing = this.refusing(seeker);
     const views = backends.views.filter(({ name }) => !refusing.includes(name));
-    const backend = choose({ views, loads, bound, tried: except });
+    const backend = pick({ views, loads, bound, tried: except });
     return backend instanceof Failure ? undefined : backend;
   }
 
@@ -127,7 +127,7 @@ export class TargetPicker {
   elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const all = [...except, ...this.stalled(seeker), ...this.refusing(seeker)];
-    return elsewhere(backends.views, (name) => pools.weightOf(name), all);
+    return pickOther(backends.views, (name) => pools.weightOf(name), all);
   }
 
   /** Undefined when it is no backend of ours any more. */

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { choose } from "../../../src/proxy/upstream/choose.ts";
+import { pick } from "../../../src/proxy/upstream/pick.ts";
 import { SlowStart, shareAfter } from "../../../src/proxy/upstream/slow-start.ts";
 import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
@@ -54,7 +54,7 @@ test("5,000 clients that come at once do not all go to the one that has just com
   for (const second of [1, 2, 3]) {
     clock.advance(1000);
     for (let client = 0; client < 5000; client += 1) {
-      const name = choose({ views, loads, bound: undefined, tried: [] });
+      const name = pick({ views, loads, bound: undefined, tried: [] });
       if (typeof name === "string") streams.set(name, (streams.get(name) ?? 0) + 1);
     }
     taken.push(streams.get("b") ?? 0);

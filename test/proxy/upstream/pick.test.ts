@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import type { BackendState } from "../../../src/health/backend.ts";
-import { choose, elsewhere } from "../../../src/proxy/upstream/choose.ts";
+import { pick, pickOther } from "../../../src/proxy/upstream/pick.ts";
 
 const test = suite("proxy/choose");
 
@@ -12,7 +12,7 @@ function chosen(
 ) {
   const views = Object.entries(states).map(([name, state]) => ({ name, state, since: 0 }));
   const loads = (name: string): number => more.loads?.[name] ?? 0;
-  return choose({ views, loads, bound: more.bound, tried: more.tried ?? [] });
+  return pick({ views, loads, bound: more.bound, tried: more.tried ?? [] });
 }
 
 test("the backend with the fewest streams is chosen", () => {
@@ -59,9 +59,9 @@ test("who else may be asked is known to answer, and has the fewest streams of th
     since: 0,
   }));
   const loads = (name: string): number => (name === "b" ? 2 : 1);
-  assert.is(elsewhere(views, loads, ["a"]), "c");
-  assert.is(elsewhere(views, loads, ["a", "b", "c"]), "d");
-  assert.is(elsewhere(views, loads, ["b", "c", "d"]), undefined);
+  assert.is(pickOther(views, loads, ["a"]), "c");
+  assert.is(pickOther(views, loads, ["a", "b", "c"]), "d");
+  assert.is(pickOther(views, loads, ["b", "c", "d"]), undefined);
 });
 
 test.run();

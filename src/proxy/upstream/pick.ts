@@ -3,7 +3,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
-export type Choice = {
+export type PickParts = {
   readonly views: readonly BackendView[];
   /** What each backend has to answer, weighed: the least wins. */
   readonly loads: (name: string) => number;
@@ -20,7 +20,7 @@ const doubtful: readonly BackendState[] = ["suspect"];
 const answering: readonly BackendState[] = ["ready", "draining"];
 
 /** The bound backend while it serves, else the least loaded of the best state that can be had. */
-export function choose({ views, loads, bound, tried }: Choice): string | Failure {
+export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
   const ready = views.filter((view) => view.state === "ready");
@@ -44,9 +44,9 @@ function mayStay(bound: string, views: readonly BackendView[], tried: readonly s
 }
 
 /** Who else may be asked, when those in `except` do not answer; undefined when nobody is known to be any better. */
-export function elsewhere(
+export function pickOther(
   views: readonly BackendView[],
-  loads: Choice["loads"],
+  loads: PickParts["loads"],
   except: readonly string[],
 ): string | undefined {
   const others = views.filter((view) => !except.includes(view.name));
@@ -56,7 +56,7 @@ export function elsewhere(
 function bestOf(
   views: readonly BackendView[],
   states: readonly BackendState[],
-  loads: Choice["loads"],
+  loads: PickParts["loads"],
 ): BackendView | undefined {
   for (const state of states) {
     const [best] = views
@@ -91,9 +91,9 @@ export class Candidates {
   }
 
   /** A Failure if none can be asked now. */
-  nextBackend(views: Choice["views"], loads: Choice["loads"], bound?: string): string | Failure {
+  nextBackend(views: PickParts["views"], loads: PickParts["loads"], bound?: string): string | Failure {
     const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
-    return choose({ views, loads, bound, tried });
+    return pick({ views, loads, bound, tried });
   }
 
   inVain(backend: string): void {
