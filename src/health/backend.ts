@@ -51,13 +51,13 @@ export type Held = {
   /** When it last began to answer after it had been mute, or for the first time; -1: never. */
   readonly answersAgainAt: number;
   /** Fresh sockets in a row that met silence; good answers in a row since it was ready last. */
-  readonly misses: number;
-  readonly goods: number;
+  readonly consecutiveTimeouts: number;
+  readonly consecutiveSuccesses: number;
   /** When the first of those came. */
   readonly risingSince: number;
   /** How often it fell from ready, each time within `strikeMs` of the time before, and when last. */
-  readonly strikes: number;
-  readonly struckAt: number;
+  readonly ejections: number;
+  readonly ejectedAt: number;
 };
 
 /** How a verdict is come to. */
@@ -92,11 +92,11 @@ export const nothingHeld: Held = {
   answeredAt: -1,
   arrivedAt: -1,
   answersAgainAt: -1,
-  misses: 0,
-  goods: 0,
+  consecutiveTimeouts: 0,
+  consecutiveSuccesses: 0,
   risingSince: 0,
-  strikes: 0,
-  struckAt: 0,
+  ejections: 0,
+  ejectedAt: 0,
 };
 
 /** What matters for the verdict. */
@@ -165,27 +165,28 @@ export function judge(held: Held, evidence: Evidence, at: number, rules: Rules):
   const verdict = verdictOf(facts, rules.needsProof);
   if (verdict === "ready") return risen(facts, evidence, at, rules);
   const isFall = held.state === "ready" && (verdict === "suspect" || verdict === "dead");
-  const fallen = { ...facts, state: verdict, goods: 0 };
+  const fallen = { ...facts, state: verdict, consecutiveSuccesses: 0 };
   if (!isFall) return fallen;
-  const isSame = held.strikes > 0 && at - held.struckAt <= rules.strikeMs;
-  return { ...fallen, strikes: isSame ? held.strikes + 1 : 1, struckAt: at };
+  const isSame = held.ejections > 0 && at - held.ejectedAt <= rules.strikeMs;
+  return { ...fallen, ejections: isSame ? held.ejections + 1 : 1, ejectedAt: at };
 }
 
 /** The facts call it ready: is it yet? */
 function risen(facts: Held, evidence: Evidence, at: number, rules: Rules): Held {
-  if (facts.state !== "suspect" && facts.state !== "dead") return { ...facts, state: "ready", goods: 0 };
+  if (facts.state !== "suspect" && facts.state !== "dead")
+    return { ...facts, state: "ready", consecutiveSuccesses: 0 };
   // With the facts that call it ready every answer of /readyz is a good one.
-  const goods = facts.goods + (evidence.kind === "readyz" ? 1 : 0);
-  const risingSince = facts.goods === 0 ? at : facts.risingSince;
-  const isLong = goods > 0 && at - risingSince >= rules.riseMs;
-  if (goods >= neededGoods(facts, rules) || isLong || evidence.kind === "alone")
-    return { ...facts, state: "ready", goods: 0 };
-  return { ...facts, state: "suspect", goods, risingSince };
+  const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
+  const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
+  const isLong = consecutiveSuccesses > 0 && at - risingSince >= rules.riseMs;
+  if (consecutiveSuccesses >= neededSuccesses(facts, rules) || isLong || evidence.kind === "alone")
+    return { ...facts, state: "ready", consecutiveSuccesses: 0 };
+  return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
 /** 4, 8, 16, 32, 64: at four probes a second the last takes 16 s. */
-export function neededGoods({ strikes }: Held, { rise }: Rules): number {
-  return rise * 2 ** Math.min(4, Math.max(0, strikes - 1));
+export function neededSuccesses({ ejections }: Held, { rise }: Rules): number {
+  return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
 
 /** True if it is to be probed several times a second: its upstream connections are silent, no socket reaches it, or it is on its way up. */
@@ -279,8 +280,8 @@ function ofConnections(held: Held, evidence: OfConnections, at: number): Held {
 
 /** That new sockets met silence is over. What /readyz itself says, or does not, is not. */
 function opened(held: Held): Held {
-  const readiness = held.misses > 1 && held.readiness === "hanging" ? "unknown" : held.readiness;
-  return { ...held, readiness, misses: 0 };
+  const readiness = held.consecutiveTimeouts > 1 && held.readiness === "hanging" ? "unknown" : held.readiness;
+  return { ...held, readiness, consecutiveTimeouts: 0 };
 }
 
 /** What it answers to probes and requests, or does not. */
@@ -354,10 +355,15 @@ function met(held: Held, evidence: Fresh, at: number): Held {
     const isUntrusted = what === "untrusted";
     const fresh = begunAt >= held.doubtedAt ? "answer" : held.fresh;
     const answeredAt = Math.max(held.answeredAt, begunAt);
-    return { ...held, fresh, isUntrusted, answeredAt, arrivedAt: at, misses: 0 };
+    return { ...held, fresh, isUntrusted, answeredAt, arrivedAt: at, consecutiveTimeouts: 0 };
   }
   if (begunAt < held.doubtedAt || isOvertaken(held, evidence)) return held;
-  const misses = what === "silence" ? held.misses + 1 : 0;
+  const consecutiveTimeouts = what === "silence" ? held.consecutiveTimeouts + 1 : 0;
   // One lost SYN is nothing; two sockets in a row that got no answer are a server that takes no new ones.
-  return { ...held, fresh: what, misses, readiness: misses > 1 ? "hanging" : held.readiness };
+  return {
+    ...held,
+    fresh: what,
+    consecutiveTimeouts,
+    readiness: consecutiveTimeouts > 1 ? "hanging" : held.readiness,
+  };
 }

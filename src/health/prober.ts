@@ -95,7 +95,7 @@ export class Prober {
   }
 
   /** Something is wrong: asks now rather than in an interval's time. */
-  hurry(): void {
+  probeNow(): void {
     const { clock } = this.#parts;
     const now = clock.now();
     if (this.#isStopped || this.#nextAt - now <= healthLimits.urgentProbeMs) return;
@@ -109,13 +109,13 @@ export class Prober {
    * Requests wait in vain although its upstream connections answer: asks now, and for a while whoever is asked has to answer about as fast
    * as usual; one that is waited for already, too.
    */
-  hasten(): void {
+  expediteProbe(): void {
     const now = this.#parts.clock.now();
     if (this.#isStopped) return;
     const isNew = now >= this.#hastyUntil;
     this.#hastyUntil = now + healthLimits.hastyMs;
     if (isNew) for (const run of this.#running) this.#awaitAnswer(run);
-    this.hurry();
+    this.probeNow();
   }
 
   /**
@@ -125,7 +125,7 @@ export class Prober {
   doubtLarge(): void {
     if (this.#isStopped) return;
     for (const run of this.#running) this.#awaitLarge(run);
-    this.hurry();
+    this.probeNow();
   }
 
   #awaitLarge(run: Run): void {

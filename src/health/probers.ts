@@ -41,12 +41,12 @@ export class Probers {
     }
   }
 
-  hurry(name: string): void {
-    this.#probers.get(name)?.hurry();
+  probeNow(name: string): void {
+    this.#probers.get(name)?.probeNow();
   }
 
-  hasten(name: string): void {
-    this.#probers.get(name)?.hasten();
+  expediteProbe(name: string): void {
+    this.#probers.get(name)?.expediteProbe();
   }
 
   doubtLarge(name: string): void {

@@ -11,7 +11,7 @@ import { Rtt } from "./rtt.ts";
 export class Reads {
   readonly #times = new Rtt();
   /** Reads in a row that another backend had to answer, and the longest that one of them had waited here, in ms. */
-  #outdone = 0;
+  #lostHedge = 0;
   #longestMs = 0;
 
   /** One was answered here, `ms` after it was sent. */
@@ -33,22 +33,22 @@ export class Reads {
   }
 
   /** One was silent here for `ms` while another backend answered it. Three in a row are no accident. */
-  outdone(ms: number, limitMs: number): Evidence | undefined {
-    this.#outdone += 1;
+  lostHedge(ms: number, limitMs: number): Evidence | undefined {
+    this.#lostHedge += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
-    if (this.#outdone < healthLimits.hungReads) return undefined;
-    return { kind: "reads-hanging", count: this.#outdone, ms: this.#longestMs, limitMs };
+    if (this.#lostHedge < healthLimits.hungReads) return undefined;
+    return { kind: "reads-hanging", count: this.#lostHedge, ms: this.#longestMs, limitMs };
   }
 
   /** Has one of late been answered elsewhere only? */
   get isDoubted(): boolean {
-    return this.#outdone > 0;
+    return this.#lostHedge > 0;
   }
 
   /** Something was answered here for which a backend has to ask etcd. */
   proven(): Evidence | undefined {
-    const wasTold = this.#outdone >= healthLimits.hungReads;
-    this.#outdone = 0;
+    const wasTold = this.#lostHedge >= healthLimits.hungReads;
+    this.#lostHedge = 0;
     this.#longestMs = 0;
     return wasTold ? { kind: "reads-answer" } : undefined;
   }

@@ -6,7 +6,7 @@ import {
   type Facts,
   type Held,
   judge,
-  neededGoods,
+  neededSuccesses,
   nothingHeld,
   type Rules,
   verdictOf,
@@ -176,7 +176,7 @@ test("a socket that began before another one's answer arrived proves nothing by 
   const early = judge(after(ready, silent), { ...fresh("answer", 210), ms: 900 }, 1110, rules);
   for (const begunAt of [205, 215, 1100]) {
     const late = judge(early, { ...fresh("silence", begunAt), ms: 1000 }, begunAt + 1000, rules);
-    assert.equal([late.fresh, late.misses], ["answer", 0], `begun at ${begunAt}`);
+    assert.equal([late.fresh, late.consecutiveTimeouts], ["answer", 0], `begun at ${begunAt}`);
   }
   assert.is(judge(early, fresh("silence", 1120), 2120, rules).fresh, "silence");
   // A refusal is an answer of the kernel, and as new as its arrival.
@@ -284,7 +284,7 @@ test("back in rotation after good answers in a row, twice as many with each fall
   const good = readyz("ready");
   for (const needed of [4, 8, 16, 32, 64, 64]) {
     held = after(held, silent);
-    assert.is(neededGoods(held, rules), needed);
+    assert.is(neededSuccesses(held, rules), needed);
     for (let count = 1; count < needed; count += 1) {
       held = after(held, { kind: "connections-answer" }, good);
       assert.is(held.state, "suspect");
@@ -316,12 +316,12 @@ test("one bad answer between good ones begins the count anew", () => {
 test("falls that are far apart are not the same trouble", () => {
   const once = judge(ready, silent, 1000, rules);
   const back = judge({ ...once, state: "ready" }, { kind: "connections-answer" }, 1100, rules);
-  assert.is(judge(back, silent, 61_000, rules).strikes, 2);
-  assert.is(judge(back, silent, 61_001, rules).strikes, 1);
+  assert.is(judge(back, silent, 61_000, rules).ejections, 2);
+  assert.is(judge(back, silent, 61_001, rules).ejections, 1);
 });
 
 test("good answers for sixteen seconds are enough, however far apart they come", () => {
-  let held: Held = { ...nothingHeld, state: "suspect", connections: "answering", strikes: 5, struckAt: 0 };
+  let held: Held = { ...nothingHeld, state: "suspect", connections: "answering", ejections: 5, ejectedAt: 0 };
   const good: Evidence = { kind: "readyz", readiness: "ready", ms: 1, reason: "" };
   for (let at = 1_000; at < 17_000; at += 1_000) {
     held = judge(held, good, at, rules);

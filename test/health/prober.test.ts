@@ -137,13 +137,13 @@ test("when something is wrong it asks now, and when it just has, not again", () 
   played.clock.advance(600);
   answerAll(played);
   for (let count = 0; count < 100; count += 1) {
-    played.prober.hurry();
+    played.prober.probeNow();
     answerAll(played);
   }
   assert.equal(played.begun, [500], "it has asked a tenth of a second ago");
   played.clock.advance(150);
   for (let count = 0; count < 100; count += 1) {
-    played.prober.hurry();
+    played.prober.probeNow();
     answerAll(played);
   }
   assert.equal(played.begun, [500, 750]);
@@ -216,7 +216,7 @@ test("while requests wait in vain /readyz is asked at once, and has less time to
   const { clock, prober, begun } = played;
   clock.advance(800);
   answerAll(played);
-  prober.hasten();
+  prober.expediteProbe();
   assert.is(begun.length, 2, "at once");
   openLast(played);
   clock.advance(healthLimits.hastyAnswerMs - 1);
@@ -231,7 +231,7 @@ test("a probe that waits already is given up as early, once; how often it is sai
   clock.advance(600);
   openLast(played);
   clock.advance(500);
-  for (let count = 0; count < 3; count += 1) prober.hasten();
+  for (let count = 0; count < 3; count += 1) prober.expediteProbe();
   assert.is(begun.length, 1, "one at a time");
   clock.advance(249);
   assert.equal(verdicts(played), []);
@@ -249,13 +249,13 @@ test("a backend whose /readyz is slow is given its time, in haste too; and all o
   }
   slow.clock.advance(500);
   openLast(slow);
-  slow.prober.hasten();
+  slow.prober.expediteProbe();
   slow.clock.advance(1999);
   assert.not(verdicts(slow).includes("hanging"), "four times what it takes");
   slow.clock.advance(1000);
   assert.ok(verdicts(slow).includes("hanging"));
   const calm = play(ready);
-  calm.prober.hasten();
+  calm.prober.expediteProbe();
   calm.clock.advance(healthLimits.hastyMs);
   answerAll(calm);
   calm.clock.advance(1000);
@@ -415,7 +415,7 @@ test("what /readyz has answered since on another socket shows that large packets
 test("one that is stopped is not hastened", () => {
   const played = play(ready);
   played.prober.stop();
-  played.prober.hasten();
+  played.prober.expediteProbe();
   assert.is(played.begun.length, 0);
 });
 

@@ -35,23 +35,23 @@ test("what was slow minutes ago does not count", () => {
 test("one read that another backend had to answer is nothing; several in a row are evidence, with the longest wait", () => {
   const reads = new Reads();
   const waits = Array.from({ length: healthLimits.hungReads }, (_, index) => 700 - index);
-  const evidence = waits.map((ms) => reads.outdone(ms, 500));
+  const evidence = waits.map((ms) => reads.lostHedge(ms, 500));
   assert.equal(evidence, [
     ...waits.slice(1).map(() => undefined),
     { kind: "reads-hanging", count: healthLimits.hungReads, ms: 700, limitMs: 500 },
   ]);
-  assert.is(reads.outdone(600, 500)?.kind, "reads-hanging", "told again for as long as it lasts");
+  assert.is(reads.lostHedge(600, 500)?.kind, "reads-hanging", "told again for as long as it lasts");
 });
 
 test("any that comes back in between begins the row anew, and is evidence itself only after such a row", () => {
   const reads = new Reads();
   for (let round = 0; round < 10; round += 1) {
-    assert.is(reads.outdone(600, 500), undefined);
+    assert.is(reads.lostHedge(600, 500), undefined);
     assert.ok(reads.isDoubted);
     assert.is(reads.proven(), undefined);
     assert.not(reads.isDoubted);
   }
-  for (let count = 0; count < healthLimits.hungReads; count += 1) reads.outdone(600, 500);
+  for (let count = 0; count < healthLimits.hungReads; count += 1) reads.lostHedge(600, 500);
   assert.equal(reads.proven(), { kind: "reads-answer" });
   assert.is(reads.proven(), undefined);
 });

@@ -177,7 +177,7 @@ export class Path {
       learn: (evidence) => {
         backends.learn(backend, evidence);
         // Nobody waits for the next probe's time when all upstream connections are silent or lost.
-        if (isSilent(backends.held(backend))) this.probers?.hurry(backend);
+        if (isSilent(backends.held(backend))) this.probers?.probeNow(backend);
       },
       doubtLarge: () => this.probers?.doubtLarge(backend),
       known: () => knownOf(backends.held(backend)),
@@ -194,7 +194,7 @@ export class Path {
       clock,
       backends,
       pools,
-      hasten: (name) => this.probers?.hasten(name),
+      expediteProbe: (name) => this.probers?.expediteProbe(name),
       learn: (name, evidence) => backends.learn(name, evidence),
     });
   }
@@ -302,7 +302,7 @@ export class Path {
       },
       mayLoseLarge: (name) => pools.poolOf(name)?.mayLoseLarge === true,
       passesSmall: (name, since) => pools.poolOf(name)?.passesSmall(since) === true,
-      answered: (name, ms) => pools.poolOf(name)?.hurry(ms),
+      answered: (name, ms) => pools.poolOf(name)?.probeNow(ms),
     });
   }
 }

@@ -58,7 +58,7 @@ import { RequestBody } from "./request-body.ts";
 
 /** What all exchanges of one path share. */
 export type ExchangeParts = {
-  readonly probers: Pick<Probers, "hurry"> | undefined;
+  readonly probers: Pick<Probers, "probeNow"> | undefined;
   readonly buffered: Buffered;
   readonly clock: Clock;
   readonly backends: Backends;
@@ -283,7 +283,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     exchanges.remove(this, end, clock.now());
     this.#replay?.ended();
     // No verdict by itself: a webhook's error, or this stream's, looks the same. But it is worth a probe at once.
-    if (end === "backend-gone" || this.#status >= 500) probers?.hurry(this.backend);
+    if (end === "backend-gone" || this.#status >= 500) probers?.probeNow(this.backend);
     this.#watch?.cancel();
   }
 
@@ -349,7 +349,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     // Attempts that met the silence of all backends are not counted, and neither is a GOAWAY: each 401 brings one,
     // for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
-    if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forgive(1);
+    if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.discountStall(1);
     if (backends.areAllSilent || !attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
     // Its client may send it again: 503 says when, and a watch is not relisted (watch.md §5.1).
@@ -454,7 +454,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
     // Attempts that met the silence of all backends prove nothing about any of them (D14).
-    if (backends.areAllSilent) this.attempts.forgive(Number.POSITIVE_INFINITY);
+    if (backends.areAllSilent) this.attempts.discountStall(Number.POSITIVE_INFINITY);
     hedges.suspected(this, attempt);
   }
 

@@ -20,7 +20,7 @@ export type HedgeParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
   /** Requests wait in vain at this backend: it had better be asked whether it is ready, now. */
-  readonly hasten: (backend: string) => void;
+  readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
 };
 
@@ -56,7 +56,7 @@ export class Hedges {
     // Who may not read is told so without a look at what is there.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
-    if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#outdone(rest, now);
+    if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
   }
 
   #proven(backend: string): void {
@@ -65,12 +65,12 @@ export class Hedges {
   }
 
   /** Before its upstream connection's PING is missed it may lie in a hole of that upstream connection's own, which says nothing of its backend. */
-  #outdone(attempt: Attempt, now: number): void {
+  #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
     if (connections === undefined) return;
     const limitMs = connections.reads.patienceMs(connections.deadlines.suspectAfterMs);
-    this.#learn(attempt.backend, connections.reads.outdone(attempt.sinceSent(now), limitMs));
+    this.#learn(attempt.backend, connections.reads.lostHedge(attempt.sinceSent(now), limitMs));
   }
 
   #learn(backend: string, evidence: Evidence | undefined): void {
@@ -96,7 +96,7 @@ export class Hedges {
    */
   #askSlow(exchange: Exchange, attempt: Attempt): void {
     if (!exchange.context.isOwn) return;
-    this.#parts.hasten(attempt.backend);
+    this.#parts.expediteProbe(attempt.backend);
     if (exchange.attempts.hasTwo || !isFreshRead(exchange.context)) return;
     const other = this.otherFor(exchange);
     if (other === undefined || !this.#slowBudget.take()) return;

@@ -208,7 +208,7 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /** Our own loop stood still for so long: that is not its backend's. */
-  forgive(ms: number): void {
+  discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
 

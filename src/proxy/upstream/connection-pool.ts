@@ -191,7 +191,7 @@ export class ConnectionPool implements ConnectionOwner {
    * A new socket was answered after `ms`: upstream connections that were dialled into a hole, or would be dialled later, are dialled now.
    * One that takes three times as long as that socket has its SYN in the hole; a slow handshake is given its time.
    */
-  hurry(ms: number): void {
+  probeNow(ms: number): void {
     if (this.#isStopped || this.#health.hasAnswering) return;
     const { clock } = this.#options;
     for (const connection of Array.from(this.#shardOf.keys())) {

@@ -58,7 +58,7 @@ export type ConnectionUser = SideOwner & {
   /** Its request waits for longer than such reads usually take. */
   slowed(): void;
   /** Our own loop stood still for `ms`: that time is not the backend's. */
-  forgive(ms: number): void;
+  discountStall(ms: number): void;
   /** A PING is overdue. */
   suspected(): void;
   /** The PING was answered after all. */
@@ -270,12 +270,12 @@ export class Connection implements WireOwner {
   }
 
   /** For this long our own loop stood still: that counts against nobody. */
-  forgive(ms: number): void {
+  discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
     this.#heardAt = Math.min(now, this.#heardAt + ms);
     if (this.isOpening) this.#dialledAt = Math.min(now, this.#dialledAt + ms);
-    for (const attempt of this.#attempts) attempt.forgive(ms);
+    for (const attempt of this.#attempts) attempt.discountStall(ms);
   }
 
   /** Tells its attempts that it does not answer, or that it answers again (D6). */

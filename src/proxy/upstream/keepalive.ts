@@ -28,7 +28,7 @@ export type KeptAlive = {
   /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
   readonly silentSince: number | undefined;
   /** Of this much waiting nobody knows whether it was the backend's. */
-  forgive(ms: number): void;
+  discountStall(ms: number): void;
 };
 
 /** `deadAfterWhenAllSilentMs`: how long silence is borne while no backend at all answers (D14). */
@@ -111,7 +111,7 @@ export class Keepalive<Connection extends KeptAlive> {
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
     // When within this wait the loop stood still is not known: none of it counts.
-    if (isLate) for (const connection of connections()) connection.forgive(now - this.#waitsSince);
+    if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
       this.#tickAt = Math.max(this.#tickAt + times.intervalMs, now + times.intervalMs / 2);

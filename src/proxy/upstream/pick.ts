@@ -101,7 +101,7 @@ export class Candidates {
   }
 
   /** The earliest attempts in vain count no more. */
-  forgive(count: number): void {
+  discountStall(count: number): void {
     this.#tried = this.#tried.length > count ? this.#tried.slice(count) : none;
   }
 }

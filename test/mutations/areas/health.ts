@@ -25,8 +25,8 @@ export const health: readonly Defect[] = [
     "who flaps comes back as soon as ever",
     {
       file: "health/backend.ts",
-      find: "rise * 2 ** Math.min(4, Math.max(0, strikes - 1))",
-      replace: "rise * 2 ** Math.min(0, strikes)",
+      find: "rise * 2 ** Math.min(4, Math.max(0, ejections - 1))",
+      replace: "rise * 2 ** Math.min(0, ejections)",
     },
     ["health/backend", "back in rotation after good answers"],
   ),
@@ -34,8 +34,8 @@ export const health: readonly Defect[] = [
     "old falls are held against it for ever",
     {
       file: "health/backend.ts",
-      find: "held.strikes > 0 && at - held.struckAt <= rules.strikeMs",
-      replace: "held.strikes > 0",
+      find: "held.ejections > 0 && at - held.ejectedAt <= rules.strikeMs",
+      replace: "held.ejections > 0",
     },
     ["health/backend", "falls that are far apart"],
   ),

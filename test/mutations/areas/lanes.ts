@@ -95,7 +95,7 @@ export const connections: readonly Defect[] = [
     "our own stall is held against upstream connections",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "if (isLate) for (const connection of connections()) connection.forgive(now - this.#waitsSince);",
+      find: "if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);",
       replace: "",
     },
     ["proxy/upstream/keepalive", "time in which our own loop stood still"],
@@ -361,8 +361,8 @@ export const connections: readonly Defect[] = [
     "a pause of ours is charged from its beginning to the next beat",
     {
       file: "proxy/upstream/keepalive.ts",
-      find: "connection.forgive(now - this.#waitsSince)",
-      replace: "connection.forgive(lateMs)",
+      find: "connection.discountStall(now - this.#waitsSince)",
+      replace: "connection.discountStall(lateMs)",
     },
     ["flows/standstill", "paused for 5 s"],
   ),

@@ -396,10 +396,10 @@ test("a dial into a hole that has healed is begun again when a newer socket is a
   );
   assert.ok(aged.length > 0);
   path.backend("a").isMute = false;
-  connections?.hurry(1);
+  connections?.probeNow(1);
   assert.ok(aged.every((connection) => !connection.isOpening));
   const fresh = opening();
-  connections?.hurry(1);
+  connections?.probeNow(1);
   assert.equal(opening(), fresh);
   path.clock.advance(100);
   assert.is(path.backends.views[0]?.state === "dead", false);
@@ -417,7 +417,7 @@ test("a dial that we gave up ourselves says nothing of the backend", () => {
   });
   // The first of several sockets that wait is answered; it was begun before the upstream connections were dialled.
   path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
-  path.pools.poolOf("a")?.hurry(1);
+  path.pools.poolOf("a")?.probeNow(1);
   path.settle();
   assert.equal(
     told.filter((text) => text.includes("Dialled again")),
@@ -451,7 +451,7 @@ test("an upstream connection whose handshake is slow is not given up for a probe
     connections?.shards.flatMap((row) => row.connections.filter((connection) => connection.isOpening)) ?? [];
   const before = opening();
   const oldest = Math.max(...before.map((connection) => path.clock.now() - connection.dialledAt));
-  connections?.hurry(oldest / 3 + 1);
+  connections?.probeNow(oldest / 3 + 1);
   assert.equal(opening(), before);
 });
 
@@ -465,7 +465,7 @@ test("those who wait for a dial that we begin anew wait on", () => {
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.clock.advance(limits.hurriedDialMs + 200);
   path.backend("a").isMute = false;
-  path.pools.poolOf("a")?.hurry(1);
+  path.pools.poolOf("a")?.probeNow(1);
   path.settle();
   path.backend("a").last.answer(200, "x");
   path.settle();

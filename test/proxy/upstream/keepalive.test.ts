@@ -34,7 +34,7 @@ class PlayedConnection implements KeptAlive {
     });
   }
 
-  forgive(ms: number): void {
+  discountStall(ms: number): void {
     if (this.silentSince !== undefined) this.silentSince += ms;
   }
 }
