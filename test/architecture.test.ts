@@ -91,7 +91,7 @@ const io = [
   "src/proxy/net/connect.ts",
   "src/proxy/net/read-into.ts",
   "src/proxy/net/socket.ts",
-  "src/proxy/tunnel/splice.ts",
+  "src/proxy/tunnel/upgrade-handler.ts",
   "src/proxy/tunnel/passthrough.ts",
   "src/proxy/tls/certificates.ts",
   // Contexts and their options; it opens nothing.

@@ -68,7 +68,7 @@ class H1Party implements Party {
       clock: path.clock,
       journal: path.journal,
       handle: path.handle,
-      splice: () => {},
+      upgrade: () => {},
     });
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       this.turns = accept(socket, anyone());

@@ -128,7 +128,7 @@ export async function startH1(): Promise<ScriptedH1> {
       own.onExchange(exchange);
       return exchange;
     },
-    splice: (_request, socket, head) => upgrades.push({ socket, head }),
+    upgrade: (_request, socket, head) => upgrades.push({ socket, head }),
   });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);

@@ -5,8 +5,8 @@ import { Backends } from "../../src/health/backends.ts";
 import { healthLimits } from "../../src/health/limits.ts";
 import type { Ends } from "../../src/proxy/net/proxy-protocol.ts";
 import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
-import { greet } from "../../src/proxy/tunnel/greet.ts";
 import { Passthrough } from "../../src/proxy/tunnel/passthrough.ts";
+import { routeBySni } from "../../src/proxy/tunnel/sni-router.ts";
 import type { Route } from "../../src/proxy/tunnel/sni-routes.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { until } from "./h1.ts";
@@ -99,7 +99,7 @@ export async function startPassthrough(
       led.push(cluster);
       return passthrough;
     };
-    greet(socket, caller, passingOf, { clock, journal });
+    routeBySni(socket, caller, passingOf, { clock, journal });
   });
   await listen(server);
   const own: ScriptedPassthrough = {

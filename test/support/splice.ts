@@ -4,7 +4,7 @@ import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { Side } from "../../src/h2/core/side.ts";
 import { createH1 } from "../../src/proxy/downstream/h1.ts";
-import { type Dialed, Splices } from "../../src/proxy/tunnel/splice.ts";
+import { type Dialed, UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { anyone, until } from "./h1.ts";
 import { connectRaw, RawPeer } from "./raw.ts";
@@ -12,7 +12,7 @@ import { connectRaw, RawPeer } from "./raw.ts";
 export type ScriptedSplice = {
   readonly clock: ManualClock;
   readonly entries: Entry[];
-  readonly splices: Splices;
+  readonly splices: UpgradeHandler;
   /** What the next dial gives instead of a socket. */
   failure: Failure | undefined;
   /** Thrown when a tunnel opens, as a bug of ours would. */
@@ -60,7 +60,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     };
     return { socket, backend: "apiserver-1", onDead };
   };
-  const splices = new Splices({
+  const splices = new UpgradeHandler({
     onHung(_sockets, run) {
       hung.add(run);
       return () => hung.delete(run);
@@ -80,7 +80,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     handle: () => {
       throw new Error("An Upgrade became an exchange");
     },
-    splice: (...args) => splices.splice(...args),
+    upgrade: (...args) => splices.upgrade(...args),
   });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);

@@ -29,9 +29,9 @@ import { sendLocalReply } from "../request/local-reply.ts";
 import { Credentials, vouchedIn } from "../tls/credentials.ts";
 import type { Expiry } from "../tls/hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
-import { HungTunnels, type OnHung } from "../tunnel/hung-tunnels.ts";
 import { Passthrough } from "../tunnel/passthrough.ts";
-import { Splices } from "../tunnel/splice.ts";
+import { HungTunnels, type OnHung } from "../tunnel/stuck-sockets.ts";
+import { UpgradeHandler } from "../tunnel/upgrade-handler.ts";
 import { BackendSet } from "./backend-set.ts";
 import { Path } from "./path.ts";
 
@@ -46,7 +46,7 @@ export class Cluster {
   readonly label: string;
   readonly path: Path;
   readonly backends: BackendSet;
-  readonly splices: Splices;
+  readonly splices: UpgradeHandler;
   readonly passthrough: Passthrough;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
@@ -82,7 +82,7 @@ export class Cluster {
       const isWell = (): boolean => !isSilent(this.path.backends.held(backend));
       return hung.watch({ down: keyOf(down), up: keyOf(up) }, isWell, run);
     };
-    this.splices = this.#createSplices(onHung);
+    this.splices = this.#createUpgradeHandler(onHung);
     this.passthrough = this.#createPassthrough(onHung);
   }
 
@@ -154,7 +154,7 @@ export class Cluster {
     });
   }
 
-  #createSplices(onHung: OnHung): Splices {
+  #createUpgradeHandler(onHung: OnHung): UpgradeHandler {
     const { backends, pools, pending } = this.path;
     const { tcpKeepalive: keepalive } = this.#config.health;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
@@ -162,7 +162,7 @@ export class Cluster {
       return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
     };
     const tunnels = (backend: string): number => this.splices.openOn(backend);
-    return new Splices({
+    return new UpgradeHandler({
       identify: (request, client) => identify(request, client, wallClock.wall()),
       sendLocalReply,
       clock: wallClock,
@@ -181,7 +181,7 @@ export class Cluster {
       handle,
       clock,
       journal,
-      splice: (request, socket, head, client) => this.splices.splice(request, socket, head, client),
+      upgrade: (request, socket, head, client) => this.splices.upgrade(request, socket, head, client),
     });
     return { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
   }

@@ -20,7 +20,7 @@ import { type H1End, H1Side } from "./h1-side.ts";
 
 export type H1Parts = {
   readonly handle: RequestHandler;
-  readonly splice: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
+  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer, client: Client) => void;
   readonly clock: Clock;
   readonly journal: Journal;
 };
@@ -93,7 +93,7 @@ export class Turns implements H1End {
     if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
     this.#isBusy = true;
     this.#stopTimer();
-    this.contain(() => this.#parts.splice(request, this.#socket, head, this.client));
+    this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
   }
 
   /** The parser gave up, or the socket did. */

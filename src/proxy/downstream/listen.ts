@@ -22,13 +22,13 @@ import { type Keepalive, setKeepalive, wireOf } from "../net/socket.ts";
 import { shakeHands } from "../tls/handshake.ts";
 import type { HandshakeQueue } from "../tls/handshake-queue.ts";
 import type { Host, Hosts } from "../tls/hosts.ts";
-import { greet } from "../tunnel/greet.ts";
 import type { Passthrough } from "../tunnel/passthrough.ts";
+import { routeBySni } from "../tunnel/sni-router.ts";
 import type { Route } from "../tunnel/sni-routes.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import type { H1Client } from "./h1.ts";
 import type { Intake } from "./intake.ts";
-import { type Introductions, introduce } from "./introduce.ts";
+import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
 export type ListenerOptions = {
   readonly name: string;
@@ -42,7 +42,7 @@ export type ListenerOptions = {
   readonly cluster: string;
   /** Undefined: requests are served here. */
   readonly routes: readonly Route[] | undefined;
-  readonly introductions: Introductions;
+  readonly introductions: ProxyProtocolRules;
   readonly maxConnectionsPerSource: number;
   readonly trustedForwarders: Networks;
   readonly keepalive: Keepalive;
@@ -221,7 +221,7 @@ export class Listener {
     // A socket without a listener for "error" takes the process down with it (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#options.keepalive);
-    introduce(socket, this.#options.introductions, this.#parts.clock, (ends) =>
+    readProxyHeader(socket, this.#options.introductions, this.#parts.clock, (ends) =>
       this.#introduced(socket, ends),
     );
   }
@@ -236,7 +236,7 @@ export class Listener {
     socket.once("close", leave);
     const { routes, name } = this.#options;
     if (routes !== undefined)
-      return greet(
+      return routeBySni(
         socket,
         { ends, routes, listener: name },
         (cluster) => this.#gateOf(cluster).passthrough,

@@ -11,7 +11,7 @@ import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Dialed } from "./splice.ts";
+import type { Dialed } from "./upgrade-handler.ts";
 
 export type DialUpgradeParts = {
   readonly backends: Backends;

@@ -16,10 +16,10 @@ import type { PendingQueue } from "../request/pending-queue.ts";
 import type { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
-import { type Caller, type Greeting, refuseCaller } from "./greet.ts";
-import type { OnHung } from "./hung-tunnels.ts";
-import { Passage } from "./passage.ts";
+import { type Caller, type ReadHello, refuseCaller } from "./sni-router.ts";
 import type { Route } from "./sni-routes.ts";
+import type { OnHung } from "./stuck-sockets.ts";
+import { TcpRelay } from "./tcp-relay.ts";
 
 export type PassthroughParts = {
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export type PassthroughParts = {
 };
 
 /** One that is joined. */
-type Live = { readonly passage: Passage; readonly backend: string; at: number };
+type Live = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
@@ -68,9 +68,9 @@ export class Passthrough {
   /** Octets that clients were sent, and that they sent, since the start. */
   get bytes(): { readonly sent: number; readonly received: number } {
     let { sent, received } = this.#past;
-    for (const { passage } of this.#live) {
-      sent += passage.bytes.sent;
-      received += passage.bytes.received;
+    for (const { relay } of this.#live) {
+      sent += relay.bytes.sent;
+      received += relay.bytes.received;
     }
     return { sent, received };
   }
@@ -92,8 +92,8 @@ export class Passthrough {
   #leave(name: string, graceMs: number): void {
     const end = (): void => {
       this.#leaving.delete(name);
-      for (const { backend, passage } of Array.from(this.#live))
-        if (backend === name) passage.cut("backend removed");
+      for (const { backend, relay } of Array.from(this.#live))
+        if (backend === name) relay.cut("backend removed");
     };
     this.#leaving.set(name, this.#parts.clock.after(graceMs, end));
   }
@@ -102,11 +102,11 @@ export class Passthrough {
   cut(): void {
     for (const stop of this.#leaving.values()) stop();
     this.#leaving.clear();
-    for (const { passage } of Array.from(this.#live)) passage.cut("draining");
+    for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
   /** Takes a socket over whose client has said for whom it is; it tells its own faults. */
-  pass(down: Socket, greeting: Greeting, caller: Caller, route: Route): void {
+  pass(down: Socket, greeting: ReadHello, caller: Caller, route: Route): void {
     this.#pass(down, greeting, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
       this.#parts.journal.write({ kind: "internal.error", scope: "session", message });
@@ -114,7 +114,7 @@ export class Passthrough {
     });
   }
 
-  async #pass(down: Socket, { hello, octets }: Greeting, caller: Caller, route: Route): Promise<void> {
+  async #pass(down: Socket, { hello, octets }: ReadHello, caller: Caller, route: Route): Promise<void> {
     const { serverName = "", length, hasEarlyData } = hello;
     const opening = { octets, isRepeatable: octets.length === length && !hasEarlyData };
     this.#asking += 1;
@@ -179,22 +179,20 @@ export class Passthrough {
     const ended = (reason: string): void => {
       stopDead();
       stopHung();
-      const { sent, received } = passage.bytes;
+      const { sent, received } = relay.bytes;
       this.#forget(live, { sent, received });
       const durationMs = Math.round(clock.now() - openedAt);
       journal.write({ kind: "passthrough.ended", ...names, backend, reason, durationMs, sent, received });
     };
-    const passage = new Passage({ down, up, clock }, { ended });
-    const live: Live = { passage, backend, at: 0 };
+    const relay = new TcpRelay({ down, up, clock }, { ended });
+    const live: Live = { relay, backend, at: 0 };
     live.at = this.#live.push(live) - 1;
-    const stopDead = backends.onLost(backend, () => passage.cut("backend dead"));
-    const stopHung = onHung({ down, up, backend }, () =>
-      passage.cut("nothing gets through on its connection"),
-    );
+    const stopDead = backends.onLost(backend, () => relay.cut("backend dead"));
+    const stopHung = onHung({ down, up, backend }, () => relay.cut("nothing gets through on its connection"));
   }
 
   /** The last one takes its place. */
-  #forget(live: Live, { sent, received }: Passage["bytes"]): void {
+  #forget(live: Live, { sent, received }: TcpRelay["bytes"]): void {
     this.#past.sent += sent;
     this.#past.received += received;
     const last = this.#live.pop();

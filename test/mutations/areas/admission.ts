@@ -377,6 +377,6 @@ export const admission: readonly Defect[] = [
       find: 'if (this.#state === "open") this.#finish("memory is short");',
       replace: 'if (this.#state === "open") return;',
     },
-    ["proxy/tunnel/splice", "where memory is short a tunnel ends in order"],
+    ["proxy/tunnel/upgrade-handler", "where memory is short a tunnel ends in order"],
   ),
 ];

@@ -274,20 +274,20 @@ export const connections: readonly Defect[] = [
   defect(
     "a short outage of a client's network cuts its tunnel",
     {
-      file: "proxy/tunnel/hung-tunnels.ts",
+      file: "proxy/tunnel/stuck-sockets.ts",
       find: "(counts.get(watched.keys.down) ?? 0) >= limits.hungClientRetransmits",
       replace: "(counts.get(watched.keys.down) ?? 0) >= limits.hungRetransmits",
     },
-    ["proxy/tunnel/hung-tunnels", "a client's network that is away"],
+    ["proxy/tunnel/stuck-sockets", "a client's network that is away"],
   ),
   defect(
     "a tunnel is cut for the hole that all were in",
     {
-      file: "proxy/tunnel/hung-tunnels.ts",
+      file: "proxy/tunnel/stuck-sockets.ts",
       find: "watched.excused === 0 ? 0 : watched.excused + triesAfterHole",
       replace: "0",
     },
-    ["proxy/tunnel/hung-tunnels", "a hole of all is not the tunnel's"],
+    ["proxy/tunnel/stuck-sockets", "a hole of all is not the tunnel's"],
   ),
   defect(
     "one GOAWAY is taken for all",

@@ -6,16 +6,16 @@ import { type ScriptedSplice, spdy, startSplice, switched } from "../../support/
 
 const test = suite("proxy/tunnel");
 
-let splice: ScriptedSplice;
+let upgrade: ScriptedSplice;
 test.before.each(async () => {
-  splice = await startSplice();
+  upgrade = await startSplice();
 });
-test.after.each(() => splice.close());
+test.after.each(() => upgrade.close());
 
 test("octets that come early wait for the 101, on both sides", async () => {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(`${spdy}early up`);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   await backend.expect("upgrade: SPDY/3.1\r\n\r\n");
   client.send(", more");
   await new Promise((resolve) => setTimeout(resolve, 30));
@@ -32,25 +32,25 @@ for (const [target, expected] of [
   ["/api/v1/namespaces/n/pods/p/exec?watch=true", undefined],
 ] as const) {
   test(`a websocket on ${target} passes untouched, ${expected ?? "none"} of its messages counted`, async () => {
-    const client = await splice.connect();
+    const client = await upgrade.connect();
     client.send(`GET ${target} HTTP/1.1\r\nHost: api\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
-    const backend = await splice.backend();
+    const backend = await upgrade.backend();
     await backend.expect("\r\n\r\n");
     backend.send(`${upgraded}\x81\x02{}\x81`);
     await client.expect(`${upgraded}\x81\x02{}\x81`);
     backend.send("\x02{}\x89\0\x81\x02{}\x81\x05{");
     await client.expect("\x02{}\x89\0\x81\x02{}\x81\x05{");
-    splice.die();
+    upgrade.die();
     await client.ended();
-    const ended = splice.entries.find((entry) => entry.kind === "tunnel.ended");
+    const ended = upgrade.entries.find((entry) => entry.kind === "tunnel.ended");
     assert.is(ended?.kind === "tunnel.ended" ? ended.events : "not ended", expected);
   });
 }
 
 test("an answer that comes octet by octet is the same answer", async () => {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   for (const octet of `HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n${switched}x`) {
     backend.send(octet);
     await new Promise((resolve) => setImmediate(resolve));
@@ -59,9 +59,9 @@ test("an answer that comes octet by octet is the same answer", async () => {
 });
 
 async function opened(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   await backend.expect("\r\n\r\n");
   backend.send(switched);
   await client.expect(switched);
@@ -84,12 +84,12 @@ test("either half may be closed while the other goes on", async () => {
   await second.backend.expect("still here");
   second.client.socket.end();
   await second.backend.closed();
-  await until("both gone", () => splice.splices.openCount === 0);
+  await until("both gone", () => upgrade.splices.openCount === 0);
 });
 
 test("a tunnel that is silent for a day is left alone (row 21)", async () => {
   const { client, backend } = await opened();
-  splice.clock.advance(86_400_000);
+  upgrade.clock.advance(86_400_000);
   backend.send("awake");
   await client.expect("awake");
 });
@@ -112,7 +112,7 @@ test("a reset on one side is a reset on the other", async () => {
   const second = await opened();
   second.client.socket.resetAndDestroy();
   await second.backend.closed();
-  await until("both gone", () => splice.splices.openCount === 0);
+  await until("both gone", () => upgrade.splices.openCount === 0);
 });
 
 test("a refusal is relayed with its framing and its fields, and then both sockets end", async () => {
@@ -124,9 +124,9 @@ test("a refusal is relayed with its framing and its fields, and then both socket
       "transfer-encoding: chunked\r\nconnection: close\r\n\r\n2\r\nno\r\n2\r\npe\r\n0\r\nX-T: 1\r\n\r\n",
     ],
   ] as const) {
-    const client = await splice.connect();
+    const client = await upgrade.connect();
     client.send(spdy);
-    const backend = await splice.backend();
+    const backend = await upgrade.backend();
     backend.send(
       `HTTP/1.1 403 Forbidden\r\nAudit-Id: a\r\nAudit-Id: b\r\nKeep-Alive: 5\r\n${framing}\r\n\r\n`,
     );
@@ -138,18 +138,18 @@ test("a refusal is relayed with its framing and its fields, and then both socket
 });
 
 test("a refusal that ends with its connection is relayed until that end", async () => {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   backend.send("HTTP/1.1 500 Oh\r\nConnection: close\r\n\r\nall of it");
   backend.socket.end();
   assert.match(await client.ended(), /^HTTP\/1.1 500 \r\nconnection: close\r\n\r\nall of it$/);
 });
 
 test("a refusal cut short does not look whole", async () => {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   backend.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 10\r\n\r\nhalf");
   await client.expect("half");
   backend.socket.end();
@@ -158,15 +158,15 @@ test("a refusal cut short does not look whole", async () => {
 });
 
 test("a fault of ours costs its tunnel, not the process", async () => {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   await backend.expect("\r\n\r\n");
-  splice.journalFault = "bug";
+  upgrade.journalFault = "bug";
   backend.send(switched);
   await client.closed();
   await backend.closed();
-  assert.is(splice.splices.openCount, 0);
+  assert.is(upgrade.splices.openCount, 0);
 });
 
 test.run();

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { networksOf } from "../../../src/base/address.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { introduce } from "../../../src/proxy/downstream/introduce.ts";
+import { readProxyHeader } from "../../../src/proxy/downstream/proxy-protocol-listener.ts";
 import type { Ends } from "../../../src/proxy/net/proxy-protocol.ts";
 import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
@@ -18,7 +18,7 @@ const elsewhere = "10.0.0.0/8";
 async function met(mode: Mode, trusted: string, said: string): Promise<string> {
   const { near, far, close } = await openPair();
   const rules = { mode, trusted: networksOf([trusted]) };
-  const told = new Promise<Ends | Failure>((resolve) => introduce(far, rules, manualClock(), resolve));
+  const told = new Promise<Ends | Failure>((resolve) => readProxyHeader(far, rules, manualClock(), resolve));
   near.write(Buffer.from(said, "latin1"));
   const ends = await within(20_000, "an introduction", told);
   let outcome = "";

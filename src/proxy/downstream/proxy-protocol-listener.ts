@@ -9,16 +9,16 @@ import { Failure } from "../../base/failure.ts";
 import { peek, type Seen } from "../net/peek.ts";
 import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
 
-export type Introductions = {
+export type ProxyProtocolRules = {
   /** Optional: trusted peers may send a header. Required: they must, and other peers are refused. */
   readonly mode: "Disabled" | "Optional" | "Required";
   readonly trusted: Networks;
 };
 
 /** Tells once, at once where no header is looked for; or never, when the socket ends or says nothing in time. */
-export function introduce(
+export function readProxyHeader(
   socket: net.Socket,
-  { mode, trusted }: Introductions,
+  { mode, trusted }: ProxyProtocolRules,
   clock: Clock,
   tell: (ends: Ends | Failure) => void,
 ): void {

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { HungTunnels } from "../../../src/proxy/tunnel/hung-tunnels.ts";
+import { HungTunnels } from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/hung-tunnels");

@@ -17,11 +17,11 @@ import { type Route, routeFor } from "./sni-routes.ts";
 export type Caller = { readonly ends: Ends; readonly listener: string };
 
 /** A hello that is whole, and all octets that came with it. */
-export type Greeting = { readonly hello: Extract<Hello, { state: "whole" }>; readonly octets: Buffer };
+export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly octets: Buffer };
 
 /** Takes over a socket whose greeting is read. */
 export type Passing = {
-  pass(down: Socket, greeting: Greeting, caller: Caller, route: Route): void;
+  pass(down: Socket, greeting: ReadHello, caller: Caller, route: Route): void;
 };
 
 type Parts = { readonly clock: Clock; readonly journal: Journal };
@@ -32,13 +32,13 @@ const decodeError = alert(50);
 const unrecognizedName = alert(112);
 
 /** Takes over a new socket; `passingOf` gives the cluster that a route leads to. */
-export function greet(
+export function routeBySni(
   down: Socket,
   caller: Caller & { readonly routes: readonly Route[] },
   passingOf: (cluster: string) => Passing,
   parts: Parts,
 ): void {
-  peek(down, parts.clock, greetingIn, ({ hello, octets }) => {
+  peek(down, parts.clock, helloIn, ({ hello, octets }) => {
     // Not before: whoever ends without a hello is gone.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
@@ -67,7 +67,7 @@ export function refuseCaller(
 }
 
 /** All of it is taken: the backend is told it anew. The room in which it was gathered is nobody else's from then on. */
-function greetingIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly octets: Buffer }> | undefined {
+function helloIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly octets: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, octets: seen }, taken: seen.length };
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Passage } from "../../../src/proxy/tunnel/passage.ts";
+import { TcpRelay } from "../../../src/proxy/tunnel/tcp-relay.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { until } from "../../support/h1.ts";
 import { RawPeer } from "../../support/raw.ts";
@@ -12,7 +12,7 @@ const test = suite("proxy/passage");
 type Joined = {
   readonly client: RawPeer;
   readonly backend: RawPeer;
-  readonly passage: Passage;
+  readonly relay: TcpRelay;
   readonly clock: ManualClock;
   readonly ends: string[];
   /** Our own two sockets. */
@@ -33,17 +33,17 @@ async function join(): Promise<Joined> {
   const clock = manualClock();
   const ends: string[] = [];
   const [down, up] = [outer.far, inner.near];
-  const passage = new Passage({ down, up, clock }, { ended: (reason) => ends.push(reason) });
-  return { client: new RawPeer(outer.near), backend: new RawPeer(inner.far), passage, clock, ends, down, up };
+  const relay = new TcpRelay({ down, up, clock }, { ended: (reason) => ends.push(reason) });
+  return { client: new RawPeer(outer.near), backend: new RawPeer(inner.far), relay, clock, ends, down, up };
 }
 
 test("octets pass both ways, untouched and counted", async () => {
-  const { client, backend, passage } = await join();
+  const { client, backend, relay } = await join();
   client.send("question");
   await backend.expect("question");
   backend.send("a longer answer");
   await client.expect("a longer answer");
-  assert.equal(passage.bytes, { sent: 15, received: 8 });
+  assert.equal(relay.bytes, { sent: 15, received: 8 });
 });
 
 test("either half is closed while the other goes on, and the end of both is an end in order", async () => {
@@ -81,14 +81,14 @@ test("a reset is passed on as a reset", async () => {
 });
 
 test("cut, both attempts are reset at once, once", async () => {
-  const { client, backend, passage, ends } = await join();
+  const { client, backend, relay, ends } = await join();
   client.send("question");
   await backend.expect("question");
   const errors: string[] = [];
   for (const { socket } of [client, backend])
     socket.on("error", (error: Error & { code?: string }) => errors.push(error.code ?? ""));
-  passage.cut("backend dead");
-  passage.cut("draining");
+  relay.cut("backend dead");
+  relay.cut("draining");
   await Promise.all([client.closed(), backend.closed()]);
   assert.equal(ends, ["backend dead"]);
   assert.equal(errors, ["ECONNRESET", "ECONNRESET"]);

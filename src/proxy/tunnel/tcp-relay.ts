@@ -7,22 +7,22 @@ import type { Clock } from "../../base/clock.ts";
 import { breakOff } from "../net/break-off.ts";
 import { linger } from "../net/linger.ts";
 
-export type PassageParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
+export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
-export type PassageOwner = {
+export type TcpRelayOwner = {
   /** Over, told once. */
   ended(reason: string): void;
 };
 
-export class Passage {
+export class TcpRelay {
   readonly #down: Socket;
   readonly #up: Socket;
   readonly #clock: Clock;
-  readonly #owner: PassageOwner;
+  readonly #owner: TcpRelayOwner;
   #isOver = false;
 
   /** Both sockets are open, with allowHalfOpen and a listener for "error". */
-  constructor({ down, up, clock }: PassageParts, owner: PassageOwner) {
+  constructor({ down, up, clock }: TcpRelayParts, owner: TcpRelayOwner) {
     this.#down = down;
     this.#up = up;
     this.#clock = clock;

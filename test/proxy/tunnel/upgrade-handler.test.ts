@@ -7,14 +7,14 @@ import { exec, type ScriptedSplice, spdy, startSplice, switched } from "../../su
 
 const test = suite("proxy/splice");
 
-let splice: ScriptedSplice;
+let upgrade: ScriptedSplice;
 test.before.each(async () => {
-  splice = await startSplice();
+  upgrade = await startSplice();
 });
-test.after.each(() => splice.close());
+test.after.each(() => upgrade.close());
 
 test("SPDY by POST goes up with every field as it came, repeated ones apart", async () => {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(
     exec(
       "POST",
@@ -30,7 +30,7 @@ test("SPDY by POST goes up with every field as it came, repeated ones apart", as
       "X-Remote-User: someone",
     ),
   );
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   const head = await backend.expect("\r\n\r\n");
   assert.equal(head.split("\r\n"), [
     "POST /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1",
@@ -58,9 +58,9 @@ for (const [method, protocol] of [
   ["POST", "SPDY/3.1"],
 ] as const) {
   test(`${method} with Upgrade: ${protocol} becomes a tunnel`, async () => {
-    const client = await splice.connect();
+    const client = await upgrade.connect();
     client.send(exec(method, "connection: keep-alive, UPGRADE", `upgrade: ${protocol}`));
-    const backend = await splice.backend();
+    const backend = await upgrade.backend();
     await backend.expect(`upgrade: ${protocol}\r\n\r\n`);
     const answer = `HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUPGRADE: ${protocol}\r\nX-Odd: 1\r\nX-Odd: 2\r\n\r\n`;
     backend.send(answer);
@@ -73,9 +73,9 @@ for (const [method, protocol] of [
 }
 
 async function opened(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  const backend = await splice.backend();
+  const backend = await upgrade.backend();
   await backend.expect("\r\n\r\n");
   backend.send(switched);
   await client.expect(switched);
@@ -86,21 +86,23 @@ test("a backend that is proven dead ends its tunnels cleanly, with what was said
   const { client, backend } = await opened();
   backend.send("said");
   await client.expect("said");
-  splice.die();
+  upgrade.die();
   assert.is(await client.ended(), "");
   await backend.ended();
-  assert.ok(splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend dead"));
+  assert.ok(
+    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "backend dead"),
+  );
 });
 
 test("a tunnel on whose own sockets nothing gets through ends as cleanly, though its backend is well", async () => {
   const { client, backend } = await opened();
   backend.send("said");
   await client.expect("said");
-  splice.stick();
+  upgrade.stick();
   assert.is(await client.ended(), "");
   await backend.ended();
   assert.ok(
-    splice.entries.some(
+    upgrade.entries.some(
       (entry) => entry.kind === "tunnel.ended" && entry.reason === "nothing gets through on its connection",
     ),
   );
@@ -108,63 +110,63 @@ test("a tunnel on whose own sockets nothing gets through ends as cleanly, though
 
 test("where memory is short a tunnel ends in order, and one that waits for its answer is broken off (A26)", async () => {
   const { client, backend } = await opened();
-  const waiting = await splice.connect();
+  const waiting = await upgrade.connect();
   waiting.send(spdy);
-  const silent = await splice.backend();
+  const silent = await upgrade.backend();
   await silent.expect("\r\n\r\n");
-  const live = splice.splices.live;
+  const live = upgrade.splices.live;
   assert.equal(
     live.map(({ context }) => context),
-    times(2, () => ({ kind: "long-running", at: splice.clock.now(), auditId: "id" })),
+    times(2, () => ({ kind: "long-running", at: upgrade.clock.now(), auditId: "id" })),
   );
   for (const one of live) one.cut();
   assert.is(await client.ended(), "");
   await backend.ended();
   assert.is(await waiting.closed(), "");
   await silent.ended();
-  assert.equal(splice.splices.live, []);
+  assert.equal(upgrade.splices.live, []);
   assert.ok(
-    splice.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "memory is short"),
+    upgrade.entries.some((entry) => entry.kind === "tunnel.ended" && entry.reason === "memory is short"),
   );
 });
 
 test("a drain's last act cuts the tunnels that are left", async () => {
   const { client, backend } = await opened();
-  assert.is(splice.splices.openCount, 1);
-  splice.splices.cut();
+  assert.is(upgrade.splices.openCount, 1);
+  upgrade.splices.cut();
   await client.ended();
   await backend.ended();
-  assert.is(splice.splices.openCount, 0);
+  assert.is(upgrade.splices.openCount, 0);
 });
 
 test("no backend, or one that is lost before it answers, is told to the client", async () => {
-  const early = await splice.connect();
-  splice.failure = new Failure("backend-refused", "backend", "Nobody listens");
+  const early = await upgrade.connect();
+  upgrade.failure = new Failure("backend-refused", "backend", "Nobody listens");
   early.send(spdy);
   assert.match(await early.ended(), /^HTTP\/1.1 503 .*connection: close\r\n\r\nNobody listens$/s);
-  splice.failure = undefined;
+  upgrade.failure = undefined;
   for (const lose of ["end", "resetAndDestroy"] as const) {
-    const client = await splice.connect();
+    const client = await upgrade.connect();
     client.send(spdy);
-    const backend = await splice.backend();
+    const backend = await upgrade.backend();
     await backend.expect("\r\n\r\n");
     backend.socket[lose]();
     assert.match(await client.ended(), /^HTTP\/1.1 502 /);
   }
-  const client = await splice.connect();
+  const client = await upgrade.connect();
   client.send(spdy);
-  await (await splice.backend()).expect("\r\n\r\n");
-  splice.die();
+  await (await upgrade.backend()).expect("\r\n\r\n");
+  upgrade.die();
   assert.match(await client.ended(), /^HTTP\/1.1 502 /);
 });
 
 test("the journal names a refused Upgrade by its audit id, as it names every other exchange", async () => {
-  const client = await splice.connect();
-  splice.failure = new Failure("no-backend", "proxy", "Nobody is ready");
+  const client = await upgrade.connect();
+  upgrade.failure = new Failure("no-backend", "proxy", "Nobody is ready");
   client.send(spdy);
   await client.ended();
   assert.equal(
-    splice.entries.filter(({ kind }) => kind === "request.failed"),
+    upgrade.entries.filter(({ kind }) => kind === "request.failed"),
     [
       {
         kind: "request.failed",
@@ -179,9 +181,9 @@ test("the journal names a refused Upgrade by its audit id, as it names every oth
 
 test("a client that leaves before the answer takes the backend's socket with it", async () => {
   for (const leave of ["end", "destroy"] as const) {
-    const client = await splice.connect();
+    const client = await upgrade.connect();
     client.send(spdy);
-    const backend = await splice.backend();
+    const backend = await upgrade.backend();
     await backend.expect("\r\n\r\n");
     client.socket[leave]();
     await backend.ended();

@@ -19,7 +19,7 @@ import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Vouched, VouchedTrust } from "../identity/identity.ts";
 import { linger } from "../net/linger.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
-import type { OnHung } from "./hung-tunnels.ts";
+import type { OnHung } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
 
 /** A socket to a backend: HTTP/1.1, ready, with keepalive. */
@@ -30,7 +30,7 @@ export type Dialed = {
   onDead(run: () => void): () => void;
 };
 
-export type SpliceParts = {
+export type UpgradeParts = {
   readonly identify: (
     request: RequestHead,
     client: Client,
@@ -50,12 +50,12 @@ export type SpliceParts = {
 };
 
 /** All Upgrades of this process. */
-export class Splices {
-  readonly #parts: SpliceParts;
+export class UpgradeHandler {
+  readonly #parts: UpgradeParts;
   /** With the backend that each is on, and what was asked for. */
   readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly context: Sheddable["context"] }>();
 
-  constructor(parts: SpliceParts) {
+  constructor(parts: UpgradeParts) {
     this.#parts = parts;
   }
 
@@ -88,7 +88,7 @@ export class Splices {
   }
 
   /** Takes the socket over; `early` is what came behind the request. */
-  splice(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
+  upgrade(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
     const { method = "" } = request;
     const refuseNameless = (failure: Failure): void => this.#refuse(socket, { method, auditId: "" }, failure);
     const asked = readUpgrade(headOf(request, client.isTls));
