@@ -7,9 +7,9 @@ import { answerStream } from "../../src/demo/apiserver/session.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
+import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import type { SideOwner } from "../../src/h2/core/side.ts";
-import { Turn } from "../../src/h2/core/turn.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { End } from "./network.ts";
@@ -33,7 +33,7 @@ export class Backend {
   readonly name: string;
   readonly #options: BackendOptions;
   readonly #apiserver: Apiserver;
-  readonly #turn: Turn;
+  readonly #turn: FlushScheduler;
   readonly sessions = new Map<End, Session>();
   readonly #carried = new WeakMap<Session, Carried>();
   /** Nobody listens. */
@@ -44,7 +44,7 @@ export class Backend {
     this.#options = options;
     const { run, store, name } = options;
     this.#apiserver = new Apiserver({ store, clock: run.world, name });
-    this.#turn = new Turn(run.world);
+    this.#turn = new FlushScheduler(run.world);
   }
 
   get watchCount(): number {

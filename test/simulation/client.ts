@@ -1,9 +1,9 @@
 /** Simulated clients: they ask what is planned, follow watches, and check every byte that they are given. */
 import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
 import { Field } from "../../src/h2/core/field.ts";
+import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode, lost } from "../../src/h2/core/protocol-error.ts";
 import type { SideOwner } from "../../src/h2/core/side.ts";
-import { Turn } from "../../src/h2/core/turn.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { End } from "./network.ts";
@@ -17,7 +17,7 @@ export class SimulatedClient {
   readonly name: string;
   readonly #run: Run;
   readonly #dial: () => End;
-  readonly #turn: Turn;
+  readonly #turn: FlushScheduler;
   #session: Session | undefined;
   end: End | undefined;
   /** A backend has taken its token. */
@@ -31,7 +31,7 @@ export class SimulatedClient {
     this.name = name;
     this.#run = run;
     this.#dial = dial;
-    this.#turn = new Turn(run.world);
+    this.#turn = new FlushScheduler(run.world);
   }
 
   ask(plan: Plan): Asking {

@@ -6,9 +6,9 @@
  */
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
+import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import type { SideOwner } from "../../src/h2/core/side.ts";
-import { Turn } from "../../src/h2/core/turn.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Exchange } from "../../src/proxy/request/exchange.ts";
@@ -275,7 +275,7 @@ class CutScene {
   readonly random: Random;
   readonly world: World;
   readonly network: Network;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
   readonly proxy: SimulatedProxy;
   readonly figures = newFigures();
   readonly #seed: number;
@@ -293,7 +293,7 @@ class CutScene {
     this.random = new Random(seed);
     this.world = new World(this.random);
     this.network = new Network(this.world, this.random);
-    this.turn = new Turn(this.world);
+    this.turn = new FlushScheduler(this.world);
     const names = ["a", "b", "c"].slice(0, this.random.whole(1, 3));
     this.#executors = names.map((name) => new Executor(name, this));
     this.proxy = new SimulatedProxy({

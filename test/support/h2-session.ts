@@ -1,9 +1,9 @@
 /** One session under test with its peer, a clock that moves when told, and owners that write down what they hear. */
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
+import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import type { ProtocolError } from "../../src/h2/core/protocol-error.ts";
 import type { SideOwner } from "../../src/h2/core/side.ts";
-import { Turn } from "../../src/h2/core/turn.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -82,7 +82,7 @@ export class SessionRig {
       ponged: (number: number) => void this.lines.push(`ponged ${number}`),
       ended: (error: ProtocolError | undefined) => void this.lines.push(`ended ${error?.code ?? "well"}`),
     };
-    const parts = { role, clock: this.clock, turn: new Turn(this.clock), owner };
+    const parts = { role, clock: this.clock, turn: new FlushScheduler(this.clock), owner };
     this.session = new Session(maxStreams === undefined ? parts : { ...parts, maxStreams });
   }
 

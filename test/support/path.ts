@@ -7,9 +7,9 @@ import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
+import type { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import type { Side, SideOwner } from "../../src/h2/core/side.ts";
-import type { Turn } from "../../src/h2/core/turn.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Readiness } from "../../src/health/evidence.ts";
@@ -104,10 +104,10 @@ export class PlayedBackend {
   isSendingAway = false;
   /** New sockets connect, and no handshake comes through. */
   losesHandshakes = false;
-  readonly #turn: Turn;
+  readonly #turn: FlushScheduler;
   readonly #clock: ManualClock;
 
-  constructor(clock: ManualClock, turn: Turn) {
+  constructor(clock: ManualClock, turn: FlushScheduler) {
     this.#clock = clock;
     this.#turn = turn;
   }

@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
-import { Turn } from "../../h2/core/turn.ts";
+import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { Pair } from "../../pki/pki.ts";
 import { wireOf } from "../../proxy/net/socket.ts";
 import type { Apiserver } from "./apiserver.ts";
@@ -40,7 +40,7 @@ export class Host {
       SNICallback: (name, done) => done(null, name === "apiserver-loopback-client" ? own : undefined),
     });
     this.#h1 = createH1Host((ask, answer) => options.apiserver.handle(ask, answer));
-    const turn = new Turn(wallClock);
+    const turn = new FlushScheduler(wallClock);
     this.#server.on("secureConnection", (socket) => this.#accept(socket, turn));
     // A client that gives up in mid-handshake is its own affair.
     this.#server.on("tlsClientError", () => {});
@@ -61,7 +61,7 @@ export class Host {
     });
   }
 
-  #accept(socket: tls.TLSSocket, turn: Turn): void {
+  #accept(socket: tls.TLSSocket, turn: FlushScheduler): void {
     this.#sockets.add(socket);
     socket.setNoDelay(true);
     socket.on("close", () => this.#sockets.delete(socket));

@@ -5,8 +5,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
+import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { SideOwner } from "../../h2/core/side.ts";
-import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../../proxy/net/wire.ts";
@@ -20,7 +20,7 @@ const empty = Buffer.alloc(0);
 export type ApiserverSessionParts = {
   readonly handle: (ask: Ask, answer: Answer) => void;
   readonly clock: Clock;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
 };
 
 export class ApiserverSession implements WireOwner {

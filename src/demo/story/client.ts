@@ -3,9 +3,9 @@ import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Field } from "../../h2/core/field.ts";
+import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { SideOwner } from "../../h2/core/side.ts";
-import { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import { type BackendAddress, connectConnection } from "../../proxy/net/connect.ts";
@@ -40,7 +40,7 @@ export class DemoClient implements WireOwner {
     this.#session = new Session({
       role: "client",
       clock: wallClock,
-      turn: new Turn(wallClock),
+      turn: new FlushScheduler(wallClock),
       owner: {
         opened: (stream) => stream.owner,
         write: (buffers, written) => this.#wire.write(buffers, written),

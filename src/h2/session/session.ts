@@ -8,10 +8,10 @@ import { limits } from "../../base/limits.ts";
 import { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
 import type { RequestHead } from "../core/fields.ts";
+import type { FlushScheduler } from "../core/flush-scheduler.ts";
 import { h2Limits } from "../core/limits.ts";
 import { type ErrorCode, errorCode, lost, ProtocolError } from "../core/protocol-error.ts";
 import type { SideOwner } from "../core/side.ts";
-import type { Turn } from "../core/turn.ts";
 import type { FrameSink } from "../frame/frame.ts";
 import { FrameReader } from "../frame/reader.ts";
 import { FrameWriter } from "../frame/writer.ts";
@@ -43,7 +43,7 @@ export type SessionOwner = {
 export type SessionOptions = {
   readonly role: Role;
   readonly clock: Clock;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
   readonly owner: SessionOwner;
   /** Streams that the peer may have open (server role). */
   readonly maxStreams?: number;

@@ -8,7 +8,7 @@ import { inSlices } from "../../base/slices.ts";
 import { guarded } from "../../events/guarded.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
-import { Turn } from "../../h2/core/turn.ts";
+import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendView, type Held, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
 import { PatientClock } from "../../health/patience.ts";
@@ -87,7 +87,7 @@ export class Path {
   /** The same but for the time in which our own loop stood still. */
   readonly patience: PatientClock;
   readonly journal: Journal;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly exchanges = new ActiveRequests();
   readonly trust: Trust;
@@ -118,7 +118,7 @@ export class Path {
     const { journal, sharing } = options;
     const clock = guarded(options.clock, journal);
     this.patience = new PatientClock(clock);
-    const turn = new Turn(clock);
+    const turn = new FlushScheduler(clock);
     const { buffered } = options.bufferLimiter;
     const trust = new Trust(clock);
     const backends = createBackends(options, { clock, patience: this.patience }, () =>

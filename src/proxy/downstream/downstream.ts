@@ -5,8 +5,8 @@ import { limits } from "../../base/limits.ts";
 import { faulted } from "../../events/faulted.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
+import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { ProtocolError } from "../../h2/core/protocol-error.ts";
-import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Client } from "../context/client.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
@@ -14,7 +14,7 @@ import type { RequestHandler } from "../request/handler.ts";
 
 export type DownstreamParts = {
   readonly clock: Clock;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
   readonly journal: Journal;
   readonly handle: RequestHandler;
   readonly buffered: Buffered;

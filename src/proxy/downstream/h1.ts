@@ -8,14 +8,14 @@ import type { Duplex } from "node:stream";
 import { limits } from "../../base/limits.ts";
 import type { Client } from "../context/client.ts";
 import { upgradesOf } from "../h1/h1-request.ts";
-import { type H1Parts, Turns } from "./h1-turns.ts";
+import { type H1Parts, Http1Connection } from "./h1-connection.ts";
 
 /** One socket, as its listener has it. */
-export type H1Client = Pick<Turns, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
+export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
 /** Takes over sockets that speak HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
-  const turns = new WeakMap<Duplex, Turns>();
+  const turns = new WeakMap<Duplex, Http1Connection>();
   // Of the whole process: there is no other way to say it.
   http.setMaxIdleHTTPParsers(limits.h1IdleParsers);
   const server = http.createServer({
@@ -39,7 +39,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   server.on("connect", (_request, socket) => turns.get(socket)?.refuse("CONNECT is not for apiservers", 405));
   server.on("clientError", (reason, socket) => turns.get(socket)?.fail(reason));
   return (socket, client) => {
-    const own = new Turns(parts, socket, client);
+    const own = new Http1Connection(parts, socket, client);
     turns.set(socket, own);
     server.emit("connection", socket);
     return own;

@@ -9,7 +9,7 @@ import { limits } from "../../base/limits.ts";
 import { faulted } from "../../events/faulted.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
-import type { Turn } from "../../h2/core/turn.ts";
+import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { Held } from "../../health/backend.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { Reads } from "../../health/reads.ts";
@@ -28,7 +28,7 @@ export type ConnectionPoolOptions = {
   readonly clock: Clock;
   /** Stands still while our own loop does. */
   readonly patience: Pick<Clock, "now">;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;

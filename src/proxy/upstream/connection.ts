@@ -9,9 +9,9 @@ import { limits } from "../../base/limits.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
+import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { errorCode, type ProtocolError } from "../../h2/core/protocol-error.ts";
 import type { SideOwner } from "../../h2/core/side.ts";
-import type { Turn } from "../../h2/core/turn.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
@@ -40,7 +40,7 @@ export type ConnectionOptions = {
   /** One of its own among its backend's upstream connections. */
   readonly number: number;
   readonly clock: Clock;
-  readonly turn: Turn;
+  readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly owner: ConnectionOwner;
   readonly mostStreams: number;

@@ -5,8 +5,8 @@ import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { ApiserverSession } from "../../../src/demo/apiserver/session.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { Turn } from "../../../src/h2/core/turn.ts";
 import { Session } from "../../../src/h2/session/session.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
 import { Network } from "../../simulation/network.ts";
@@ -28,7 +28,7 @@ function newScene() {
     windowBytes: 50_000,
   });
   const apiserver = new Apiserver({ store: newCluster(world), clock: world, name: "one" });
-  const parts = { handle: apiserver.handle.bind(apiserver), clock: world, turn: new Turn(world) };
+  const parts = { handle: apiserver.handle.bind(apiserver), clock: world, turn: new FlushScheduler(world) };
   void new ApiserverSession(parts, (owner) => {
     theirs.owner = owner;
     return theirs;
@@ -36,7 +36,7 @@ function newScene() {
   const session: Session = new Session({
     role: "client",
     clock: world,
-    turn: new Turn(world),
+    turn: new FlushScheduler(world),
     owner: {
       opened: (stream) => stream.owner,
       write: (buffers) => ours.write(buffers),

@@ -1,9 +1,9 @@
 /** Frames: a whole session in either role, fed in pieces. Whatever comes, it ends by its own word or goes on. */
 
 import type { RequestHead } from "../../../src/h2/core/fields.ts";
+import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import type { SideOwner } from "../../../src/h2/core/side.ts";
-import { Turn } from "../../../src/h2/core/turn.ts";
 import { FrameReader } from "../../../src/h2/frame/reader.ts";
 import { Session, type SessionOwner } from "../../../src/h2/session/session.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
@@ -130,7 +130,7 @@ class Owner implements SessionOwner {
 function play(role: "server" | "client", shape: number, pieces: readonly Buffer[]): void {
   const clock = manualClock();
   const owner = new Owner(shape);
-  const session = new Session({ role, clock, turn: new Turn(clock), owner });
+  const session = new Session({ role, clock, turn: new FlushScheduler(clock), owner });
   if (role === "client")
     for (let count = 0; count < 4; count += 1) {
       const own: { stream?: Stream } = {};

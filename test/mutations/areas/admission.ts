@@ -323,11 +323,11 @@ export const admission: readonly Defect[] = [
   defect(
     "idle clients of HTTP/1.1 are nobody's to send away",
     {
-      file: "proxy/downstream/h1-turns.ts",
+      file: "proxy/downstream/h1-connection.ts",
       find: "return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;",
       replace: "return false;",
     },
-    ["proxy/downstream/h1-turns", "a client is idle between its requests"],
+    ["proxy/downstream/h1-connection", "a client is idle between its requests"],
   ),
   defect(
     "a bearer without end stays with its idle connection",
@@ -341,7 +341,7 @@ export const admission: readonly Defect[] = [
   defect(
     "an idle client's last head stays",
     {
-      file: "proxy/downstream/h1-turns.ts",
+      file: "proxy/downstream/h1-connection.ts",
       find: "    this.#side = undefined;\n    this.#awaitHead",
       replace: "    this.#awaitHead",
     },
@@ -364,11 +364,11 @@ export const admission: readonly Defect[] = [
   defect(
     "any number of octets waits behind a request",
     {
-      file: "proxy/downstream/h1-turns.ts",
+      file: "proxy/downstream/h1-connection.ts",
       find: " || bytes > limits.usualHeadBytes;",
       replace: ";\n    void bytes;",
     },
-    ["proxy/downstream/h1-turns", "behind a request that is not answered a few may wait"],
+    ["proxy/downstream/h1-connection", "behind a request that is not answered a few may wait"],
   ),
   defect(
     "tunnels outlive any shortage",

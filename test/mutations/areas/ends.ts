@@ -68,26 +68,26 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "a request that crosses the end of its socket is executed",
-    { file: "proxy/downstream/h1-turns.ts", find: " || this.#socket.writableEnded)", replace: ")" },
-    ["proxy/downstream/h1-turns", "a request that crosses the end of an idle socket"],
+    { file: "proxy/downstream/h1-connection.ts", find: " || this.#socket.writableEnded)", replace: ")" },
+    ["proxy/downstream/h1-connection", "a request that crosses the end of an idle socket"],
   ),
   defect(
     "an Upgrade that crosses the end of its socket is asked for",
     {
-      file: "proxy/downstream/h1-turns.ts",
+      file: "proxy/downstream/h1-connection.ts",
       find: "if (this.#socket.writableEnded) return this.destroy();",
       replace: "",
     },
-    ["proxy/downstream/h1-turns", "a request that crosses the end of an idle socket"],
+    ["proxy/downstream/h1-connection", "a request that crosses the end of an idle socket"],
   ),
   defect(
     "a fault of ours ends an HTTP/1.1 request without an answer",
     {
-      file: "proxy/downstream/h1-turns.ts",
+      file: "proxy/downstream/h1-connection.ts",
       find: "if (!this.cut()) this.destroy();",
       replace: "this.destroy();",
     },
-    ["proxy/downstream/h1-turns", "a fault of ours costs its client"],
+    ["proxy/downstream/h1-connection", "a fault of ours costs its client"],
   ),
   defect(
     "a peer's FIN is told when the last octet has left",

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { Turn } from "../../../src/h2/core/turn.ts";
+import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { Connection } from "../../../src/proxy/upstream/connection.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -94,7 +94,7 @@ function openConnection() {
   const clock = manualClock();
   const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
   const owner = { opened() {}, changed() {}, heard() {}, ponged() {}, faulted() {}, closed() {} };
-  const parts = { clock, turn: new Turn(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
+  const parts = { clock, turn: new FlushScheduler(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
   const names = { key: poolKey("proven", "plain"), number: 7, mostStreams: 80 };
   const connection = new Connection({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
   connection.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));

@@ -6,7 +6,7 @@ import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
 import { answerStream } from "../../../src/demo/apiserver/session.ts";
 import type { Store } from "../../../src/demo/objects/store.ts";
-import { Turn } from "../../../src/h2/core/turn.ts";
+import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { Session } from "../../../src/h2/session/session.ts";
 import type { Attempts } from "./attempts.ts";
 import { Cache, type Progress } from "./cache.ts";
@@ -35,7 +35,7 @@ export class SimulatedApiserver {
   readonly host: Host;
   readonly cache: Cache;
   readonly #parts: ApiserverParts;
-  readonly #turn: Turn;
+  readonly #turn: FlushScheduler;
   #store: Store;
   /** Custom resources whose caches are being filled, or are. */
   readonly #asked = new Set<string>();
@@ -58,7 +58,7 @@ export class SimulatedApiserver {
     this.#store = parts.store;
     // The process that is there has been asked for all of them.
     this.#filled = new Set(parts.custom);
-    this.#turn = new Turn(parts.findings.world);
+    this.#turn = new FlushScheduler(parts.findings.world);
     this.cache = new Cache(parts.store, parts.findings.world, parts.resources, parts.progress);
     this.revoked = revoked;
     this.#apiserver = this.#newProcess();

@@ -1,7 +1,7 @@
 /** One client's session to the proxy: dials when it has to, and opens streams. */
 import { Field } from "../../../src/h2/core/field.ts";
+import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import type { SideOwner } from "../../../src/h2/core/side.ts";
-import { Turn } from "../../../src/h2/core/turn.ts";
 import { Session } from "../../../src/h2/session/session.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Findings } from "./findings.ts";
@@ -20,7 +20,7 @@ export class Caller {
   readonly name: string;
   readonly findings: Findings;
   readonly #dial: () => End;
-  readonly #turn: Turn;
+  readonly #turn: FlushScheduler;
   #session: Session | undefined;
   end: End | undefined;
   #asked = 0;
@@ -29,7 +29,7 @@ export class Caller {
     this.name = name;
     this.findings = findings;
     this.#dial = dial;
-    this.#turn = new Turn(findings.world);
+    this.#turn = new FlushScheduler(findings.world);
   }
 
   /** An id that no other request has: what a backend is asked is found by it. */

@@ -25,7 +25,7 @@ export type H1Parts = {
   readonly journal: Journal;
 };
 
-type Turn = { readonly request: IncomingMessage; readonly response: ServerResponse };
+type FlushScheduler = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
 /** The parser's codes that deserve more than 400. */
 const refusalCodes = new Map<string, RefusalCode>([
@@ -33,13 +33,13 @@ const refusalCodes = new Map<string, RefusalCode>([
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
 ]);
 
-export class Turns implements H1End {
+export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
   /** Since the last answer, or the beginning; a clock reading. */
   idleSince: number;
-  readonly #waiting: Turn[] = [];
+  readonly #waiting: FlushScheduler[] = [];
   /** Whose answer is due, or was the last while its upload outlives it: of who is idle no head is kept (A26). */
   #side: H1Side | undefined;
   #hasAsked = false;
@@ -155,7 +155,7 @@ export class Turns implements H1End {
     this.contain(() => this.#begin(turn));
   }
 
-  #begin({ request, response }: Turn): void {
+  #begin({ request, response }: FlushScheduler): void {
     const asked = readHead(headOf(request, this.client.isTls));
     if (typeof asked === "string") {
       request.resume();

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 
 export type Flushable = { flush(): void };
 
-export class Turn {
+export class FlushScheduler {
   readonly #clock: Clock;
   #dirty: Flushable[] = [];
 
