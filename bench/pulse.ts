@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { wallClock } from "../src/base/clock.ts";
 import { Journal } from "../src/events/journal.ts";
 import { Field } from "../src/h2/core/field.ts";
-import type { SideOwner } from "../src/h2/core/side.ts";
+import type { StreamListener } from "../src/h2/core/stream-writer.ts";
 import { createReadyProbe } from "../src/health/probes/ready.ts";
 import { createAuthority } from "../src/pki/pki.ts";
 import { Path } from "../src/proxy/cluster/path.ts";
@@ -40,7 +40,7 @@ const watch = [
 ];
 
 /** Hears nothing, since nothing is said. */
-const silent: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
+const silent: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
 if (values.backend) await backend();
 else await measure();

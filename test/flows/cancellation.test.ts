@@ -7,7 +7,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
-import type { Side } from "../../src/h2/core/side.ts";
+import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { createH1, type H1Client } from "../../src/proxy/downstream/h1.ts";
 import { anyone } from "../support/h1.ts";
 import { data, type Frame, raw, windowUpdate, wire } from "../support/h2-frames.ts";
@@ -356,7 +356,7 @@ function running(path: PlayedPath): Asked[] {
     .filter((asked) => asked.resetCode === undefined && !isOver(asked.side));
 }
 
-function isOver(side: Side | undefined): boolean {
+function isOver(side: StreamWriter | undefined): boolean {
   return side === undefined || ("isClosed" in side && side.isClosed === true);
 }
 

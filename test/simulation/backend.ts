@@ -9,7 +9,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
-import type { SideOwner } from "../../src/h2/core/side.ts";
+import type { StreamListener } from "../../src/h2/core/stream-writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { End } from "./network.ts";
@@ -82,7 +82,7 @@ export class Backend {
     };
   }
 
-  #opened(session: Session, stream: Stream, request: RequestHead, isWhole: boolean): SideOwner {
+  #opened(session: Session, stream: Stream, request: RequestHead, isWhole: boolean): StreamListener {
     const { run } = this.#options;
     const tag = Number(request.fields.find(({ name }) => name === "x-tag")?.value);
     const plan = run.plans.get(tag);
@@ -128,7 +128,7 @@ export class Backend {
 type Circumstances = { readonly run: Run; readonly isRefused: boolean };
 
 /** Reads one request's body and gives the planned answer. */
-class Answering implements SideOwner {
+class Answering implements StreamListener {
   readonly #plan: Plan;
   readonly #stream: Stream;
   readonly #circumstances: Circumstances;

@@ -3,7 +3,7 @@ import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/j
 import { Field } from "../../src/h2/core/field.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode, lost } from "../../src/h2/core/protocol-error.ts";
-import type { SideOwner } from "../../src/h2/core/side.ts";
+import type { StreamListener } from "../../src/h2/core/stream-writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { End } from "./network.ts";
@@ -76,7 +76,7 @@ export class SimulatedClient {
     [method, path]: readonly [string, string],
     extra: readonly (readonly [string, string])[],
     isWhole: boolean,
-    owner: SideOwner,
+    owner: StreamListener,
   ): Stream {
     const fields = [
       new Field(":method", method),
@@ -121,7 +121,7 @@ export class SimulatedClient {
 }
 
 /** One planned exchange as its client sees it. */
-export class Asking implements SideOwner {
+export class Asking implements StreamListener {
   readonly plan: Plan;
   readonly client: SimulatedClient;
   readonly #run: Run;
@@ -243,7 +243,7 @@ export class Asking implements SideOwner {
 }
 
 /** One watch as its client sees it: what it was told, in order. */
-export class Watching implements SideOwner {
+export class Watching implements StreamListener {
   readonly from: number;
   readonly client: SimulatedClient;
   readonly #run: Run;

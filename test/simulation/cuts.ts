@@ -8,7 +8,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
-import type { SideOwner } from "../../src/h2/core/side.ts";
+import type { StreamListener } from "../../src/h2/core/stream-writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Exchange } from "../../src/proxy/request/exchange.ts";
@@ -96,7 +96,7 @@ class Executor {
     };
   }
 
-  #opened(stream: Stream, request: RequestHead, isWhole: boolean): SideOwner {
+  #opened(stream: Stream, request: RequestHead, isWhole: boolean): StreamListener {
     const { random, world } = this.scene;
     const attempt = request.fields.find(({ name }) => name === "x-attempt")?.value ?? "";
     const isRefused = random.chance(0.15);
@@ -228,7 +228,7 @@ class GoClient {
     this.#weather = scene.weather();
   }
 
-  open(method: string, attempt: string, isWhole: boolean, owner: SideOwner): Stream {
+  open(method: string, attempt: string, isWhole: boolean, owner: StreamListener): Stream {
     const path = "/api/v1/namespaces/n/configmaps/c";
     const fields = [
       [":method", method],

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
-import type { Side, SideOwner } from "../../src/h2/core/side.ts";
+import type { StreamListener, StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { Client } from "../../src/proxy/context/client.ts";
 import { createH1, type H1Client } from "../../src/proxy/downstream/h1.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -20,17 +20,17 @@ export function anyone(): Client {
 }
 
 /** The exchange's end of one request: says what came, and answers as told. */
-export class ScriptedExchange implements SideOwner {
+export class ScriptedExchange implements StreamListener {
   readonly fields: readonly Field[];
   readonly end: boolean;
-  readonly side: Side;
+  readonly side: StreamWriter;
   body = "";
   trailers: string[] = [];
   isEnded = false;
   resetCode: number | undefined;
   sentCount = 0;
 
-  constructor(fields: readonly Field[], end: boolean, side: Side) {
+  constructor(fields: readonly Field[], end: boolean, side: StreamWriter) {
     this.fields = fields;
     this.end = end;
     this.side = side;

@@ -3,7 +3,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import type { ProtocolError } from "../../src/h2/core/protocol-error.ts";
-import type { SideOwner } from "../../src/h2/core/side.ts";
+import type { StreamListener } from "../../src/h2/core/stream-writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -15,7 +15,7 @@ export function fieldsOf(fields: Fields): Field[] {
 }
 
 /** An owner that writes down what it hears, a line each, and grants what it is told to. */
-export class Ear implements SideOwner {
+export class Ear implements StreamListener {
   readonly lines: string[] = [];
   readonly pieces: Buffer[] = [];
   request: RequestHead | undefined;

@@ -9,7 +9,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import type { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
-import type { Side, SideOwner } from "../../src/h2/core/side.ts";
+import type { StreamListener, StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import type { Stream } from "../../src/h2/session/stream.ts";
 import type { Readiness } from "../../src/health/evidence.ts";
@@ -24,8 +24,8 @@ import { type ManualClock, manualClock } from "./clock.ts";
 import { checkExchanges } from "./exchange-invariants.ts";
 
 /** What one end has heard on a stream, and what it can say. */
-export class Ear implements SideOwner {
-  side: (Side & { grant(count: number): void }) | undefined;
+export class Ear implements StreamListener {
+  side: (StreamWriter & { grant(count: number): void }) | undefined;
   readonly heads: Field[][] = [];
   readonly chunks: Buffer[] = [];
   /** Octets are granted back as they come; false plays a reader that stalls. */
@@ -145,7 +145,13 @@ export class PlayedBackend {
     return wires.near(owner);
   }
 
-  #opened(session: Session, wires: Cable, stream: Stream, request: RequestHead, end: boolean): SideOwner {
+  #opened(
+    session: Session,
+    wires: Cable,
+    stream: Stream,
+    request: RequestHead,
+    end: boolean,
+  ): StreamListener {
     const ear = Object.assign(new Ear(), {
       request,
       fail: () => stream.reset(errorCode.INTERNAL_ERROR),

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
-import type { Side } from "../../src/h2/core/side.ts";
+import type { StreamWriter } from "../../src/h2/core/stream-writer.ts";
 import { createH1 } from "../../src/proxy/downstream/h1.ts";
 import { type Dialed, UpgradeHandler } from "../../src/proxy/tunnel/upgrade-handler.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -119,7 +119,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
   return own;
 }
 
-function respond(side: Side, _method: string, failure: Failure): void {
+function respond(side: StreamWriter, _method: string, failure: Failure): void {
   const status = failure.origin === "client" ? "400" : failure.code === "backend-refused" ? "503" : "502";
   const body = Buffer.from(failure.message);
   side.sendHeaders([new Field(":status", status), new Field("content-length", String(body.length))], false);

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import type { SideOwner } from "../../h2/core/side.ts";
+import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../../proxy/net/wire.ts";
@@ -69,7 +69,7 @@ export function answerStream(
   { method, path, fields }: RequestHead,
   end: boolean,
   handle: ApiserverSessionParts["handle"],
-): SideOwner {
+): StreamListener {
   const chunks: Buffer[] = [];
   let size = 0;
   const answer = new StreamAnswer(stream);

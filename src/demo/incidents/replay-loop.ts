@@ -1,7 +1,7 @@
 /** 001: a DELETED event with an old version, and a reflector that replays history from there, again and again. */
 import { mapOf, textOf } from "../objects/json.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
-import type { Scene, Side } from "./scene.ts";
+import type { Scene, StreamWriter } from "./scene.ts";
 import type { Wishes } from "./setting.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
@@ -56,19 +56,19 @@ export async function play(scene: Scene): Promise<Outcome> {
 /** A reflector that took that version for its own. */
 class Loop {
   readonly #scene: Scene;
-  readonly #side: Side;
+  readonly #side: StreamWriter;
   readonly #from: string;
   /** How often it was told the same again. */
   count = 0;
 
-  private constructor(scene: Scene, side: Side, from: string) {
+  private constructor(scene: Scene, side: StreamWriter, from: string) {
     this.#scene = scene;
     this.#side = side;
     this.#from = from;
   }
 
   /** Its first watch, which is as it should be until that event comes. */
-  static async begin(scene: Scene, side: Side, from: string): Promise<Loop> {
+  static async begin(scene: Scene, side: StreamWriter, from: string): Promise<Loop> {
     await scene.visitor(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);
   }

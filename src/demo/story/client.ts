@@ -5,7 +5,7 @@ import type { Journal } from "../../events/journal.ts";
 import { Field } from "../../h2/core/field.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
-import type { SideOwner } from "../../h2/core/side.ts";
+import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import { type BackendAddress, connectConnection } from "../../proxy/net/connect.ts";
@@ -153,7 +153,7 @@ type Listener = {
   reset(code: number): void;
 };
 
-function ownerOf(listener: Listener, grant: (count: number) => void): SideOwner {
+function ownerOf(listener: Listener, grant: (count: number) => void): StreamListener {
   return {
     headers(fields, end) {
       const [first] = fields;

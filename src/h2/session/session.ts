@@ -11,7 +11,7 @@ import type { RequestHead } from "../core/fields.ts";
 import type { FlushScheduler } from "../core/flush-scheduler.ts";
 import { h2Limits } from "../core/limits.ts";
 import { type ErrorCode, errorCode, lost, ProtocolError } from "../core/protocol-error.ts";
-import type { SideOwner } from "../core/side.ts";
+import type { StreamListener } from "../core/stream-writer.ts";
 import type { FrameSink } from "../frame/frame.ts";
 import { FrameReader } from "../frame/reader.ts";
 import { FrameWriter } from "../frame/writer.ts";
@@ -24,7 +24,7 @@ import { largestWindow } from "./window.ts";
 /** What a session tells whoever holds its socket. */
 export type SessionOwner = {
   /** Server role: a request arrived. Returns who hears of its stream from now on; `end`: no body follows. */
-  opened(stream: Stream, request: RequestHead, end: boolean): SideOwner;
+  opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
   /**
    * Buffers to write, in order. False asks for DATA to wait until `drained`. `written`, if there is one, is to be called
    * when nobody reads those buffers any more; they are used again from then on.
@@ -155,7 +155,7 @@ export class Session implements FrameSink {
   }
 
   /** Opens a stream and sends its head (client role); the caller has asked `isOpen`. */
-  open(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {
+  open(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
     return this.#streams.start(fields, end, owner);
   }
 

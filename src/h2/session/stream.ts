@@ -6,7 +6,7 @@
 import type { Field } from "../core/field.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
-import type { Side, SideOwner } from "../core/side.ts";
+import type { StreamListener, StreamWriter } from "../core/stream-writer.ts";
 import { frameBytes } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
@@ -47,10 +47,10 @@ const quantumBytes = 4 * frameBytes;
 /** The queue of all that have none: most streams never wait, and are many. Never pushed to. */
 const noPieces: Piece[] = [];
 
-export class Stream implements Side {
+export class Stream implements StreamWriter {
   readonly id: number;
   readonly #host: StreamHost;
-  owner: SideOwner;
+  owner: StreamListener;
   state: StreamState = "idle";
   sendWindow: number;
   readonly #receiveBytes: number;
@@ -79,7 +79,7 @@ export class Stream implements Side {
   constructor(
     id: number,
     host: StreamHost,
-    owner: SideOwner,
+    owner: StreamListener,
     windows: { readonly send: number; readonly receive: number },
   ) {
     this.id = id;

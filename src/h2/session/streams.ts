@@ -9,7 +9,7 @@ import type { Field } from "../core/field.ts";
 import { type RequestHead, readRequest } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
-import type { SideOwner } from "../core/side.ts";
+import type { StreamListener } from "../core/stream-writer.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
@@ -24,7 +24,7 @@ import { defaultWindow, ReceiveWindow, widened } from "./window.ts";
 export type Role = "server" | "client";
 
 export type StreamsOwner = {
-  opened(stream: Stream, request: RequestHead, end: boolean): SideOwner;
+  opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
   changed(): void;
   /** A stream's owner threw; the stream is reset. */
   fault(error: unknown): void;
@@ -34,7 +34,7 @@ export type StreamsOwner = {
 const lastStreamId = 0x7fff_ffff;
 /** A peer that is told of a reset stops within a round trip: more than this many are not under way at once. */
 const rememberedResets = 256;
-const nobody: SideOwner = { headers() {}, data() {}, reset() {}, sent() {} };
+const nobody: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
 function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
   return new ProtocolError(code, "session", what);
@@ -102,7 +102,7 @@ export class Streams implements StreamHost {
   }
 
   /** Client role: opens a stream and sends its head. */
-  start(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {
+  start(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
     const stream = this.#create(this.#nextId, owner);
     this.#nextId += 2;
     stream.sendHeaders(fields, end);
@@ -256,7 +256,7 @@ export class Streams implements StreamHost {
 
   // --- steps of the above ---
 
-  #create(id: number, owner: SideOwner): Stream {
+  #create(id: number, owner: StreamListener): Stream {
     const stream = new Stream(id, this, owner, {
       send: this.peer.initialWindow,
       receive: limits.streamWindowBytes,
@@ -342,7 +342,7 @@ export class Streams implements StreamHost {
   }
 
   /** An owner that throws keeps nobody else from being told: the others would hang for ever. */
-  #tellReset(owner: SideOwner, code: number): void {
+  #tellReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
     } catch (error) {

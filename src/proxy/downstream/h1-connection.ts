@@ -16,7 +16,7 @@ import { breakOff } from "../net/break-off.ts";
 import { linger } from "../net/linger.ts";
 import { stopParsing } from "../net/stop-parsing.ts";
 import type { RequestHandler } from "../request/handler.ts";
-import { type H1End, H1Side } from "./h1-side.ts";
+import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
 export type H1Parts = {
   readonly handle: RequestHandler;
@@ -41,7 +41,7 @@ export class Http1Connection implements H1End {
   idleSince: number;
   readonly #waiting: FlushScheduler[] = [];
   /** Whose answer is due, or was the last while its upload outlives it: of who is idle no head is kept (A26). */
-  #side: H1Side | undefined;
+  #side: Http1StreamWriter | undefined;
   #hasAsked = false;
   #isBusy = false;
   #isRefused = false;
@@ -163,7 +163,7 @@ export class Http1Connection implements H1End {
       return;
     }
     if (this.#isDraining) response.shouldKeepAlive = false;
-    const side = new H1Side(request, response, this);
+    const side = new Http1StreamWriter(request, response, this);
     this.#side = side;
     this.#hasAsked = true;
     const owner = this.#parts.handle(asked.head, !asked.hasBody, side, this.client);

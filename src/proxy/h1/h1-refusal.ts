@@ -3,7 +3,7 @@
  * Kubernetes `Status` objects, so that kubectl shows the sentence instead of "unknown".
  */
 import { role } from "../../h2/core/field.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { statusJson } from "../../kube/status.ts";
 
 /** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
@@ -32,7 +32,7 @@ export function refusal(code: RefusalCode, message: string): Buffer {
 }
 
 /** What `answer` writes to a side, as a whole HTTP/1.1 answer that ends its connection. */
-export function rawAnswer(answer: (side: Side) => void): Buffer {
+export function rawAnswer(answer: (side: StreamWriter) => void): Buffer {
   const pieces: Buffer[] = [];
   answer({
     sendHeaders(fields) {

@@ -16,7 +16,7 @@ import { resourceKey, type WatchContext } from "../../watch/session/watch-contex
 import type { Client } from "../context/client.ts";
 import type { Vouched } from "../identity/identity.ts";
 import type { Bearer } from "../identity/trust.ts";
-import { BodyCopy } from "./lock-side.ts";
+import { BodyCopy } from "./lock-tap.ts";
 
 export type Asker = {
   readonly caller: Caller;

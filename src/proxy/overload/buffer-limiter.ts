@@ -8,12 +8,12 @@ import { Buffered } from "../../h2/core/buffered.ts";
 import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
 
 /** One cluster's, with the journal in which its ends are told. */
-type Side = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
+type StreamWriter = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
 export class BufferLimiter {
   readonly buffered: Buffered;
   readonly #clock: Clock;
-  readonly #sides = new Set<Side>();
+  readonly #sides = new Set<StreamWriter>();
   #isUnderWay = false;
 
   constructor(clock: Clock, limitBytes: number) {
@@ -23,7 +23,7 @@ export class BufferLimiter {
   }
 
   /** Returns its undoing. */
-  add(side: Side): () => void {
+  add(side: StreamWriter): () => void {
     this.#sides.add(side);
     return () => this.#sides.delete(side);
   }

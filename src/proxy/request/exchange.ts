@@ -27,7 +27,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
-import type { Side, SideOwner } from "../../h2/core/side.ts";
+import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Probers } from "../../health/probers.ts";
 import type { Origin } from "../../kube/api-origin.ts";
@@ -87,7 +87,7 @@ export type ExchangeParts = {
 /** One request, as the handler has read it. */
 export type ExchangeRequest = {
   readonly context: RequestContext;
-  readonly down: Side;
+  readonly down: StreamWriter;
   readonly credential: Credential;
   readonly info: RequestInfo;
   /** Backends that are asked only if no other can be. */
@@ -108,10 +108,10 @@ const noWait = (): void => {};
 
 const noneAnswers = new Failure("no-backend", "proxy", "No backend answers");
 
-export class Exchange implements SideOwner, AttemptOwner, WatchHost {
+export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #parts: ExchangeParts;
   readonly context: RequestContext;
-  readonly down: Side;
+  readonly down: StreamWriter;
   /** Invariant: it has a first attempt exactly in `asking`, `relaying` and `finishing`; the session of a watch has its own. */
   readonly attempts: Attempts;
   readonly #credential: Credential;
@@ -414,7 +414,7 @@ export class Exchange implements SideOwner, AttemptOwner, WatchHost {
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
   }
 
-  attemptOpened(_leg: Attempt, up: Side): void {
+  attemptOpened(_leg: Attempt, up: StreamWriter): void {
     this.#body?.sendTo(up);
   }
 

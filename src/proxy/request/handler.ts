@@ -8,7 +8,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
-import type { Side, SideOwner } from "../../h2/core/side.ts";
+import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origins } from "../../kube/api-origin.ts";
 import { classify, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
 import type { CacheTracker } from "../../watch/progress/cache-progress.ts";
@@ -25,8 +25,8 @@ import { identify } from "../context/identify.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
 import type { Vouched } from "../identity/identity.ts";
 import type { Credential } from "../identity/trust.ts";
-import { ListSide } from "../observe/list-side.ts";
-import { type BodyCopy, copied, heard } from "../observe/lock-side.ts";
+import { ListTap } from "../observe/list-tap.ts";
+import { type BodyCopy, copied, heard } from "../observe/lock-tap.ts";
 import type { Talk } from "../observe/talk.ts";
 import type { Asking, Recall, TimeTravel } from "../observe/time-travel.ts";
 import type { ActiveRequests } from "./active-requests.ts";
@@ -44,7 +44,12 @@ export type HandlerParts = ExchangeParts & {
 };
 
 /** `end`: no body follows the head. */
-export type RequestHandler = (request: RequestHead, end: boolean, side: Side, client: Client) => SideOwner;
+export type RequestHandler = (
+  request: RequestHead,
+  end: boolean,
+  side: StreamWriter,
+  client: Client,
+) => StreamListener;
 
 export function createHandler(parts: HandlerParts): RequestHandler {
   return (request, end, side, client) => {
@@ -91,9 +96,13 @@ export function createHandler(parts: HandlerParts): RequestHandler {
 }
 
 /** Of a list whose version is to be read in passing. */
-function readSide(side: Side, recall: Recall | undefined, asked: WatchContext | undefined): Side {
+function readSide(
+  side: StreamWriter,
+  recall: Recall | undefined,
+  asked: WatchContext | undefined,
+): StreamWriter {
   const isRead = recall !== undefined && asked === undefined;
-  return isRead ? new ListSide(side, (version) => recall.shown(version)) : side;
+  return isRead ? new ListTap(side, (version) => recall.shown(version)) : side;
 }
 
 /** A bearer beside a certificate is not sent, and proves nothing. */

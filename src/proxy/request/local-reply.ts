@@ -5,7 +5,7 @@
  */
 import type { Failure, FailureCode } from "../../base/failure.ts";
 import { Field } from "../../h2/core/field.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { statusJson } from "../../kube/status.ts";
 
 type Reply = { readonly status: number; readonly reason: string };
@@ -33,7 +33,7 @@ const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overlo
  * Writes the whole answer. Retry-After goes only with what may be sent again: client-go repeats any method on a 5xx
  * that carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
-export function sendLocalReply(side: Side, method: string, failure: Failure): number {
+export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status } = replies[failure.code];
   const mayRetry = untouched.has(failure.code);
   const body = Buffer.from(statusBody(failure, mayRetry));

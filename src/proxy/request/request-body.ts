@@ -7,7 +7,7 @@ import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { Held } from "../../h2/core/held.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 
 const nothing = Buffer.alloc(0);
 
@@ -50,7 +50,7 @@ export class RequestBody {
   }
 
   /** Sends what is kept; what comes later follows it. */
-  sendTo(up: Side): void {
+  sendTo(up: StreamWriter): void {
     const isLast = this.isOver && this.#trailers === undefined;
     const { length } = this.#held;
     if (length > 0 || isLast) up.sendData(length > 0 ? this.#held.peek() : nothing, 0, length, isLast);

@@ -10,7 +10,7 @@ import { Failure, failureFrom } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { classify } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
 import { writeUpgrade } from "../h1/h1-head.ts";
@@ -43,7 +43,7 @@ export type UpgradeParts = {
     | Failure;
   /** Asks another backend by itself while nothing has been sent; `trust`: under which credential of ours. */
   readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Dialed | Failure>;
-  readonly sendLocalReply: (side: Side, method: string, failure: Failure) => void;
+  readonly sendLocalReply: (side: StreamWriter, method: string, failure: Failure) => void;
   readonly onHung: OnHung;
   readonly clock: Clock;
   readonly journal: Journal;

@@ -5,7 +5,7 @@
 import type { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
@@ -20,7 +20,7 @@ export type AttemptOwner = {
   /** Which upstream connections the request may use by now. */
   poolKey(): PoolKey;
   /** Its head has gone up: the body may follow. */
-  attemptOpened?(attempt: Attempt, up: Side): void;
+  attemptOpened?(attempt: Attempt, up: StreamWriter): void;
   /** No upstream connection could be had. Nothing was sent. */
   attemptRefused(attempt: Attempt, failure: Failure): void;
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;

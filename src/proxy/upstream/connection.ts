@@ -11,7 +11,7 @@ import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { errorCode, type ProtocolError } from "../../h2/core/protocol-error.ts";
-import type { SideOwner } from "../../h2/core/side.ts";
+import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
@@ -50,7 +50,7 @@ export type ConnectionOptions = {
 };
 
 /** An attempt whose stream the upstream connection carries: what the upstream connection learns of its backend concerns the attempt as well. */
-export type ConnectionUser = SideOwner & {
+export type ConnectionUser = StreamListener & {
   /** How long ago its request was sent, in ms. */
   sinceSent(now: number): number;
   /** A PING sent at this clock reading was answered, the latest of all. */
@@ -67,7 +67,7 @@ export type ConnectionUser = SideOwner & {
   leaving(): void;
 };
 
-function isConnectionUser(owner: SideOwner): owner is ConnectionUser {
+function isConnectionUser(owner: StreamListener): owner is ConnectionUser {
   return "sinceSent" in owner;
 }
 
@@ -166,7 +166,7 @@ export class Connection implements WireOwner {
     return this.#options.rttMs();
   }
 
-  open(fields: readonly Field[], end: boolean, owner: SideOwner): Stream {
+  open(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
     this.#isAwaited = true;
     return this.#session.open(fields, end, owner);
   }

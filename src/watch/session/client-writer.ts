@@ -3,17 +3,17 @@
  * it, and each octet once: those that were granted before they could leave, or whose leg is gone, grant nothing more.
  */
 import type { Clock } from "../../base/clock.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { watchLimits } from "../progress/limits.ts";
 
 export class ClientWriter {
-  readonly #down: Side;
+  readonly #down: StreamWriter;
   readonly #clock: Clock;
   #prepaid = 0;
   /** Since when something waits without a break; -1 when nothing does. */
   #waitsSince = -1;
 
-  constructor(down: Side, clock: Clock) {
+  constructor(down: StreamWriter, clock: Clock) {
     this.#down = down;
     this.#clock = clock;
   }

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { lost } from "../../h2/core/protocol-error.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origin } from "../../kube/api-origin.ts";
 import {
   type Acceptance,
@@ -81,7 +81,7 @@ export type WatchMigrations = {
 /** What a watch may do to the exchange that it is. */
 export type WatchHost = {
   readonly context: RequestContext;
-  readonly down: Side;
+  readonly down: StreamWriter;
   poolKey(): PoolKey;
   /** A backend answered a resume with this status. */
   learnt(status: number): void;

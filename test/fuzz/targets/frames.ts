@@ -3,7 +3,7 @@
 import type { RequestHead } from "../../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
-import type { SideOwner } from "../../../src/h2/core/side.ts";
+import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
 import { FrameReader } from "../../../src/h2/frame/reader.ts";
 import { Session, type SessionOwner } from "../../../src/h2/session/session.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
@@ -70,7 +70,7 @@ function meddle(session: Session, stream: Stream | undefined, number: number): v
 }
 
 /** Hears of a stream, and grants what comes; of every fourth it does not. */
-function sideOf(stream: () => Stream | undefined): SideOwner {
+function sideOf(stream: () => Stream | undefined): StreamListener {
   return {
     headers() {},
     data(_bytes, start, end) {
@@ -93,7 +93,7 @@ class Owner implements SessionOwner {
     this.#shape = shape;
   }
 
-  opened(stream: Stream, _request: RequestHead, end: boolean): SideOwner {
+  opened(stream: Stream, _request: RequestHead, end: boolean): StreamListener {
     this.last = stream;
     if (stream.id % 8 === 1) stream.sendHeaders(answer, true);
     if (stream.id % 8 === 3) {

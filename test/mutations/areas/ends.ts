@@ -60,11 +60,11 @@ export const ends: readonly Defect[] = [
   defect(
     "a reset before any answer ends an HTTP/1.1 socket without a word",
     {
-      file: "proxy/downstream/h1-side.ts",
+      file: "proxy/downstream/h1-stream-writer.ts",
       find: 'if (this.#state === "waiting") return this.#answerReset(code);',
       replace: "",
     },
-    ["proxy/downstream/h1-side", "any other one with a Status"],
+    ["proxy/downstream/h1-stream-writer", "any other one with a Status"],
   ),
   defect(
     "a request that crosses the end of its socket is executed",

@@ -3,14 +3,14 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import type { Side } from "../../../src/h2/core/side.ts";
+import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
 import { RequestBody } from "../../../src/proxy/request/request-body.ts";
 
 const test = suite("proxy/request-body");
 
-function recorder(): { side: Side; said: string[] } {
+function recorder(): { side: StreamWriter; said: string[] } {
   const said: string[] = [];
-  const side: Side = {
+  const side: StreamWriter = {
     sendHeaders: (fields, end) => said.push(`${fields[0]?.name} ${end}`),
     sendData: (bytes, start, end, isLast) => said.push(`${bytes.toString("latin1", start, end)} ${isLast}`),
     reset() {},

@@ -1,7 +1,7 @@
 /** One client's session to the proxy: dials when it has to, and opens streams. */
 import { Field } from "../../../src/h2/core/field.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
-import type { SideOwner } from "../../../src/h2/core/side.ts";
+import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
 import { Session } from "../../../src/h2/session/session.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Findings } from "./findings.ts";
@@ -38,7 +38,7 @@ export class Caller {
     return `${this.name}.${this.#asked}`;
   }
 
-  ask({ method, path, accept, auditId, body }: Asked, owner: SideOwner): Stream {
+  ask({ method, path, accept, auditId, body }: Asked, owner: StreamListener): Stream {
     const fields = [
       new Field(":method", method),
       new Field(":scheme", "https"),

@@ -1,6 +1,6 @@
 /** One plain request: its answer is whole or it is none. */
 import type { Field } from "../../../src/h2/core/field.ts";
-import type { SideOwner } from "../../../src/h2/core/side.ts";
+import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Asked, Caller } from "./caller.ts";
 
@@ -14,7 +14,7 @@ export type Answer = {
   readonly ms: number;
 };
 
-export class PlainCall implements SideOwner {
+export class PlainCall implements StreamListener {
   readonly #caller: Caller;
   readonly #over: (answer: Answer) => void;
   readonly #stream: Stream;

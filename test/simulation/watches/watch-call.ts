@@ -1,7 +1,7 @@
 /** One watch request as its client sees it: head, events, and how it ended. Every event is judged as it comes. */
 import type { Field } from "../../../src/h2/core/field.ts";
 import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
-import type { SideOwner } from "../../../src/h2/core/side.ts";
+import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Caller } from "./caller.ts";
 import { EventReader, protobufStream, type WatchEvent } from "./events.ts";
@@ -44,7 +44,7 @@ export type Company = {
   judgeEvent(call: WatchCall, version: number): void;
 };
 
-export class WatchCall implements SideOwner {
+export class WatchCall implements StreamListener {
   readonly order: WatchOrder;
   readonly auditId: string;
   readonly caller: Caller;

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Side } from "../../../src/h2/core/side.ts";
+import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
 import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
@@ -11,7 +11,7 @@ const test = suite("client-writer");
 function played(): { writer: ClientWriter; clock: ManualClock; side: { queuedBytes: number } } {
   const clock = manualClock();
   const side = { queuedBytes: 0 };
-  const down: Side = {
+  const down: StreamWriter = {
     sendHeaders() {},
     sendData(_bytes, start, end) {
       side.queuedBytes += end - start;

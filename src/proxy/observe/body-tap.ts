@@ -1,11 +1,11 @@
 /** A side before another one that passes everything on: for those that hear or read something of it on the way. */
 import type { Field } from "../../h2/core/field.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 
-export class PassingSide implements Side {
-  readonly #down: Side;
+export class BodyTap implements StreamWriter {
+  readonly #down: StreamWriter;
 
-  constructor(down: Side) {
+  constructor(down: StreamWriter) {
     this.#down = down;
   }
 

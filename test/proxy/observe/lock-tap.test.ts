@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { BodyCopy, copied, heard as hearing } from "../../../src/proxy/observe/lock-side.ts";
+import { BodyCopy, copied, heard as hearing } from "../../../src/proxy/observe/lock-tap.ts";
 
 const test = suite("proxy/lock-side");
 

@@ -1,14 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import type { Side } from "../../../src/h2/core/side.ts";
-import { ListSide } from "../../../src/proxy/observe/list-side.ts";
+import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
+import { ListTap } from "../../../src/proxy/observe/list-tap.ts";
 
 const test = suite("proxy/list-side");
 
 test("a list passes as it is, and its version is told once", () => {
   const said: unknown[] = [];
-  const down: Side = {
+  const down: StreamWriter = {
     sendHeaders: (fields, end) => void said.push(fields.map(({ value }) => value).join(), end),
     sendData: (bytes, start, end, endStream) =>
       void said.push(bytes.toString("latin1", start, end), endStream),
@@ -17,7 +17,7 @@ test("a list passes as it is, and its version is told once", () => {
     queuedBytes: 5,
   };
   const told: string[] = [];
-  const side = new ListSide(down, (version) => void told.push(version));
+  const side = new ListTap(down, (version) => void told.push(version));
   side.sendHeaders([new Field(":status", "103")], false);
   side.sendHeaders([new Field(":status", "200"), new Field("content-type", "application/json")], false);
   const text = '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}';

@@ -1,16 +1,16 @@
 /** The way of a list to its client, on which its version is read in passing; nothing is changed. */
 import type { Field } from "../../h2/core/field.ts";
-import type { Side } from "../../h2/core/side.ts";
+import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { ListVersion } from "../../kube/list-version.ts";
-import { PassingSide } from "./passing-side.ts";
+import { BodyTap } from "./body-tap.ts";
 
-export class ListSide extends PassingSide {
+export class ListTap extends BodyTap {
   readonly #tell: (version: string) => void;
   /** Undefined before the answer, and when its version is told. */
   #reading: ListVersion | undefined;
 
   /** `tell` hears the version of an answer, if it can be read, and "" never. */
-  constructor(down: Side, tell: (version: string) => void) {
+  constructor(down: StreamWriter, tell: (version: string) => void) {
     super(down);
     this.#tell = tell;
   }

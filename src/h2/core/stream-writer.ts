@@ -6,7 +6,7 @@
 import type { Field } from "./field.ts";
 
 /** One side of an exchange, as the other side drives it. */
-export type Side = {
+export type StreamWriter = {
   /**
    * A head, an interim head (1xx) or trailers, which the side knows by their order and `:status`.
    * `end` says that nothing follows.
@@ -25,7 +25,7 @@ export type Side = {
 };
 
 /** What a side tells the exchange that owns it. */
-export type SideOwner = {
+export type StreamListener = {
   /** A response head, an interim head or trailers; on the request side only trailers come this way. */
   headers(fields: Field[], end: boolean): void;
   /** The bytes are lent for the call. */

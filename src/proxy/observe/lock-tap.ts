@@ -5,8 +5,8 @@
 
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
-import type { Side, SideOwner } from "../../h2/core/side.ts";
-import { PassingSide } from "./passing-side.ts";
+import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
+import { BodyTap } from "./body-tap.ts";
 
 /** One request's body, as far as it is small, and what is to be done with it once the answer is 2xx. */
 export class BodyCopy {
@@ -40,21 +40,21 @@ export class BodyCopy {
 }
 
 /** The exchange as its client is to feed it. */
-export function copied(owner: SideOwner, copy: BodyCopy | undefined): SideOwner {
+export function copied(owner: StreamListener, copy: BodyCopy | undefined): StreamListener {
   return copy === undefined ? owner : new CopiedBody(owner, copy);
 }
 
 /** The client as the exchange is to answer it. */
-export function heard(down: Side, copy: BodyCopy | undefined): Side {
-  return copy === undefined ? down : new HeardSide(down, copy);
+export function heard(down: StreamWriter, copy: BodyCopy | undefined): StreamWriter {
+  return copy === undefined ? down : new LockTap(down, copy);
 }
 
 /** What the client sends, copied in passing. */
-class CopiedBody implements SideOwner {
-  readonly #owner: SideOwner;
+class CopiedBody implements StreamListener {
+  readonly #owner: StreamListener;
   readonly #copy: BodyCopy;
 
-  constructor(owner: SideOwner, copy: BodyCopy) {
+  constructor(owner: StreamListener, copy: BodyCopy) {
     this.#owner = owner;
     this.#copy = copy;
   }
@@ -78,10 +78,10 @@ class CopiedBody implements SideOwner {
 }
 
 /** What the client is told, of which the status is heard. */
-class HeardSide extends PassingSide {
+class LockTap extends BodyTap {
   readonly #copy: BodyCopy;
 
-  constructor(down: Side, copy: BodyCopy) {
+  constructor(down: StreamWriter, copy: BodyCopy) {
     super(down);
     this.#copy = copy;
   }

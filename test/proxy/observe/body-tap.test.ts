@@ -1,14 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import type { Side } from "../../../src/h2/core/side.ts";
-import { PassingSide } from "../../../src/proxy/observe/passing-side.ts";
+import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
+import { BodyTap } from "../../../src/proxy/observe/body-tap.ts";
 
 const test = suite("proxy/passing-side");
 
 test("whatever one is told the other is", () => {
   const told: unknown[] = [];
-  const down: Side = {
+  const down: StreamWriter = {
     sendHeaders: (fields, end) => told.push([fields[0]?.value, end]),
     sendData: (bytes, start, end, endStream) => told.push([bytes.toString("latin1", start, end), endStream]),
     reset: (code) => told.push(["reset", code]),
@@ -16,7 +16,7 @@ test("whatever one is told the other is", () => {
     closeAfter: () => told.push(["closeAfter"]),
     queuedBytes: 7,
   };
-  const side = new PassingSide(down);
+  const side = new BodyTap(down);
   side.sendHeaders([new Field(":status", "200")], false);
   side.sendData(Buffer.from("abc"), 1, 3, true);
   side.reset(8);

@@ -8,7 +8,7 @@ import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { role } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
-import type { Side, SideOwner } from "../../h2/core/side.ts";
+import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import { readTrailers } from "../h1/h1-request.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
 
@@ -32,11 +32,11 @@ const phrases = new Map([
   [103, "Early Hints"],
 ]);
 
-export class H1Side implements Side {
+export class Http1StreamWriter implements StreamWriter {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #socket: H1End;
-  #owner: SideOwner | undefined;
+  #owner: StreamListener | undefined;
   #state: State = "waiting";
   /** Octets of the request's body that the owner has and has not granted yet. */
   #held = 0;
@@ -51,7 +51,7 @@ export class H1Side implements Side {
   }
 
   /** What the request's body and its end are told to. `hasBody` false: the head was all. */
-  attach(owner: SideOwner, hasBody: boolean): void {
+  attach(owner: StreamListener, hasBody: boolean): void {
     if (this.#state === "gone") return;
     this.#owner = owner;
     this.#isReceived = !hasBody;
