@@ -1,6 +1,6 @@
 /** A client's certificate, as the listener sees it after the handshake. */
 import { X509Certificate } from "node:crypto";
-import type { Shown } from "../../src/proxy/identity/identity.ts";
+import type { PeerCertificate } from "../../src/proxy/identity/identity.ts";
 import { testPki } from "./pki.ts";
 
 export type Holder = {
@@ -10,7 +10,7 @@ export type Holder = {
 };
 
 /** Issued by the test authority, and found to be. */
-export async function shownBy(holder: Holder): Promise<Shown> {
+export async function shownBy(holder: Holder): Promise<PeerCertificate> {
   const { authority } = await testPki();
   const { certificate } = authority.issue({ ...holder, usage: "client" });
   const { raw, fingerprint256, validToDate } = new X509Certificate(certificate);

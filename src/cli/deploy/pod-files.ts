@@ -11,7 +11,7 @@ import { readText } from "../../base/read-text.ts";
 import { watchFiles } from "../../base/watch-files.ts";
 import { quote } from "../../config/problem.ts";
 import { createAuthority } from "../../pki/pki.ts";
-import { loadCa } from "../../proxy/tls/authority.ts";
+import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { certificatesIn, checkPair } from "../../proxy/tls/serving-pair.ts";
 import { makeDirectory } from "./new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";

@@ -10,7 +10,7 @@ import { readList } from "../../discovery/discover.ts";
 import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
 import { levelOf } from "../../incidents/expiry.ts";
-import { loadCa } from "../../proxy/tls/authority.ts";
+import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { loadCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
 import { type Answer, askBackend } from "./ask-backend.ts";

@@ -15,9 +15,9 @@ import { Discovery } from "../../discovery/discovery.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import type { Trusted } from "../net/distrust.ts";
-import { Authority } from "../tls/authority.ts";
+import { CaBundle } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/hosts.ts";
-import { proveAuthority } from "../tls/proof.ts";
+import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 
 export type BackendSetParts = {
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export type BackendSetParts = {
 };
 
 /** Without an authority every backend is plain http on loopback. */
-type Settings = { readonly config: ConfigForCluster; readonly authority: Authority | undefined };
+type Settings = { readonly config: ConfigForCluster; readonly authority: CaBundle | undefined };
 
 export class BackendSet {
   readonly #parts: BackendSetParts;
@@ -103,7 +103,7 @@ export class BackendSet {
   }
 
   /** The same file goes on being watched; what stands in it now must do. */
-  async #authorityFor(config: ConfigForCluster): Promise<Authority | undefined | Failure> {
+  async #authorityFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, authority } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
     if (last?.caFile !== next?.caFile || last?.reloadIntervalMs !== next?.reloadIntervalMs)
@@ -227,15 +227,15 @@ function authorityOf(
   { cluster: { tls } }: ConfigForCluster,
   { clock, journal, prefix }: BackendSetParts,
   of: { readonly set: () => BackendSet | undefined },
-): Authority | undefined | Failure {
+): CaBundle | undefined | Failure {
   if (tls === undefined) return undefined;
-  return Authority.load({
+  return CaBundle.load({
     name: prefix + authorityName,
     file: tls.caFile,
     reloadIntervalMs: tls.reloadIntervalMs,
     clock,
     journal,
-    prove: (ca) => proveAuthority(ca, of.set()?.ready ?? [], clock),
+    prove: (ca) => proveCaBundle(ca, of.set()?.ready ?? [], clock),
     onSwap: () => of.set()?.gather(),
   });
 }

@@ -12,8 +12,8 @@ import type { Journal } from "../../events/journal.ts";
 import type { Client } from "../context/client.ts";
 import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
 import { headOf, readHead } from "../h1/h1-request.ts";
-import { breakOff } from "../net/break-off.ts";
-import { linger } from "../net/linger.ts";
+import { abort } from "../net/abort.ts";
+import { closeAfterFlush } from "../net/close-after-flush.ts";
 import { stopParsing } from "../net/stop-parsing.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
@@ -110,7 +110,7 @@ export class Http1Connection implements H1End {
     if (isAnswered || !this.#socket.writable) return this.#abandon(message);
     this.#write(message);
     this.#socket.end(refusal(code, message));
-    linger(this.#socket, this.#parts.clock);
+    closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
   /** Ends a request that has no answer: its client is told that the outcome is not known. False if there is none. */
@@ -122,7 +122,7 @@ export class Http1Connection implements H1End {
 
   destroy(): void {
     this.#lose();
-    breakOff(this.#socket);
+    abort(this.#socket);
   }
 
   /** Idle: ends now. Busy, or so new that its first request is on its way: with the answer that is due. */
@@ -131,7 +131,7 @@ export class Http1Connection implements H1End {
     if (this.#isBusy || !this.#hasAsked) return;
     this.#stopTimer();
     this.#socket.end();
-    linger(this.#socket, this.#parts.clock);
+    closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
   /** A fault of ours while doing something for this client costs this client only. */

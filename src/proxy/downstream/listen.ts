@@ -14,8 +14,8 @@ import { keyOf, Sources } from "../admission/sources.ts";
 import { Client } from "../context/client.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { type Identity, leavesAt } from "../identity/identity.ts";
+import { closeAfterFlush } from "../net/close-after-flush.ts";
 import { descriptorOf } from "../net/descriptors.ts";
-import { linger } from "../net/linger.ts";
 import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "../net/socket.ts";
@@ -255,7 +255,7 @@ export class Listener {
   /** Its octets are read no more: one that stays would keep its descriptor for as long as it likes. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
-    linger(socket, this.#parts.clock);
+    closeAfterFlush(socket, this.#parts.clock);
   }
 
   #turnAway(socket: net.Socket, client: string, reason: string): void {

@@ -53,7 +53,7 @@ export type Vouched = Common & {
 export type VouchedTrust = "front-proxy" | "impersonate";
 
 /** A client's certificate after the handshake. */
-export type Shown = {
+export type PeerCertificate = {
   readonly der: Uint8Array;
   /** SHA-256 of `der` in lower-case hexadecimal digits, without colons. */
   readonly fingerprint: string;
@@ -80,7 +80,7 @@ const usualNames: HeaderNames = {
 };
 
 /** Who has shown this certificate. */
-export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Identity {
+export function identityOf(shown: PeerCertificate | undefined, policy: IdentityPolicy): Identity {
   const rules = policy.clientCerts === "Reject" ? passAll : rulesUnder(policy);
   const { strips } = rules;
   if (shown === undefined) return { kind: "none", strips };
@@ -89,7 +89,7 @@ export function identityOf(shown: Shown | undefined, policy: IdentityPolicy): Id
 }
 
 /** Who a certificate is of, where that counts. */
-function asked(shown: Shown, policy: Asserting): Told {
+function asked(shown: PeerCertificate, policy: Asserting): Told {
   const { notAfter, problem } = shown;
   if (problem !== undefined) return refused("unauthenticated", `Bad client certificate: ${problem}`, true);
   if (policy.clientCerts === "ActAsImpersonator")
@@ -99,7 +99,7 @@ function asked(shown: Shown, policy: Asserting): Told {
 
 /** Who the certificate says that it is of. */
 function named(
-  { der, fingerprint, notAfter }: Shown,
+  { der, fingerprint, notAfter }: PeerCertificate,
   policy: Exclude<Asserting, { readonly clientCerts: "ActAsImpersonator" }>,
 ): Told {
   const subject = subjectOf(der);

@@ -8,7 +8,7 @@ import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { Authority, lastEndOf, readPem, unusable } from "./authority.ts";
+import { CaBundle, lastEndOf, readPem, unusable } from "./ca-bundle.ts";
 import { type Reloading, ReloadingFile } from "./reloading-file.ts";
 import { serverContext } from "./server-context.ts";
 import { checkPair, type ServingPair } from "./serving-pair.ts";
@@ -69,7 +69,7 @@ class ReloadingCertificate implements ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #files: ReloadingFile<Loaded>;
   /** Whose word counts on clients: judged apart, so that a bad one does not keep a new certificate out. */
-  #authority: Authority | undefined;
+  #authority: CaBundle | undefined;
 
   constructor(options: CertificateOptions) {
     this.#options = options;
@@ -128,7 +128,7 @@ class ReloadingCertificate implements ServingCertificate {
     }
     const parts = { name: `${name} client CA`, file, reloadIntervalMs, clock, journal };
     const onSwap = (): void => void this.reload();
-    const authority = Authority.load({ ...parts, prove: async () => undefined, onSwap });
+    const authority = CaBundle.load({ ...parts, prove: async () => undefined, onSwap });
     if (authority instanceof Failure) return authority;
     this.#authority = authority;
     return authority.ca;

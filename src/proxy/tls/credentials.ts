@@ -11,8 +11,8 @@ import type { VouchedTrust } from "../identity/identity.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import { loadCertificate, type ServingCertificate } from "./certificates.ts";
-import { provePair } from "./proof.ts";
 import type { ServingPair } from "./serving-pair.ts";
+import { provePair } from "./upstream-acceptance.ts";
 
 export type CredentialsParts = {
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { type Identity, identityOf } from "../identity/identity.ts";
-import { shownOn } from "../identity/shown.ts";
+import { peerCertificateOn } from "../identity/peer-certificate.ts";
 import type { Host, Hosts } from "./hosts.ts";
 import { serverTlsOptions } from "./server-context.ts";
 
@@ -51,6 +51,6 @@ export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: 
     isDone = true;
     stopTimer();
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
-    ear.done({ socket: secure, alpn, host, identity: identityOf(shownOn(secure), host.policy) });
+    ear.done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
   });
 }

@@ -8,7 +8,7 @@ import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { type Hello, readHello } from "../net/client-hello.ts";
-import { linger } from "../net/linger.ts";
+import { closeAfterFlush } from "../net/close-after-flush.ts";
 import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { type Route, routeFor } from "./sni-routes.ts";
@@ -63,7 +63,7 @@ export function refuseCaller(
   journal.write({ kind: "passthrough.refused", client, listener, code, origin, message });
   if (answer === undefined) down.end();
   else down.end(answer);
-  linger(down, clock);
+  closeAfterFlush(down, clock);
 }
 
 /** All of it is taken: the backend is told it anew. The room in which it was gathered is nobody else's from then on. */

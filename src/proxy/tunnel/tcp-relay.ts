@@ -4,8 +4,8 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { breakOff } from "../net/break-off.ts";
-import { linger } from "../net/linger.ts";
+import { abort } from "../net/abort.ts";
+import { closeAfterFlush } from "../net/close-after-flush.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
@@ -44,8 +44,8 @@ export class TcpRelay {
    */
   cut(reason: string): void {
     if (this.#isOver) return;
-    breakOff(this.#up);
-    breakOff(this.#down);
+    abort(this.#up);
+    abort(this.#down);
     this.#end(reason);
   }
 
@@ -55,7 +55,7 @@ export class TcpRelay {
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
     // All that the backend had to say has come: a client that reads slowly is waited for.
-    else if (gone === this.#up && gone.readableEnded) linger(other, this.#clock);
+    else if (gone === this.#up && gone.readableEnded) closeAfterFlush(other, this.#clock);
     else this.cut(reason);
   }
 

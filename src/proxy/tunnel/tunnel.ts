@@ -10,7 +10,7 @@ import { limits } from "../../base/limits.ts";
 import { type BodyEnd, bodyEnd } from "../h1/h1-body.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer } from "../h1/h1-head.ts";
 import { Messages } from "../h1/messages.ts";
-import { breakOff } from "../net/break-off.ts";
+import { abort } from "../net/abort.ts";
 
 export type TunnelParts = {
   readonly down: Socket;
@@ -220,8 +220,8 @@ export class Tunnel {
   /** What was said is not whole, and must not look so. */
   #breakOff(reason: string): void {
     this.#state = "over";
-    breakOff(this.#up);
-    breakOff(this.#down);
+    abort(this.#up);
+    abort(this.#down);
     this.#owner.ended(reason);
   }
 }

@@ -17,7 +17,7 @@ import { writeUpgrade } from "../h1/h1-head.ts";
 import { rawAnswer } from "../h1/h1-refusal.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Vouched, VouchedTrust } from "../identity/identity.ts";
-import { linger } from "../net/linger.ts";
+import { closeAfterFlush } from "../net/close-after-flush.ts";
 import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { OnHung } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./tunnel.ts";
@@ -147,7 +147,7 @@ export class UpgradeHandler {
           reason,
           ...(events === undefined ? {} : { events }),
         });
-        linger(down, clock);
+        closeAfterFlush(down, clock);
       },
     });
     const kind = parts.isWatch ? "watch" : "long-running";
@@ -163,7 +163,7 @@ export class UpgradeHandler {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
     if (socket.writable) socket.end(rawAnswer((side) => this.#parts.sendLocalReply(side, method, failure)));
-    linger(socket, this.#parts.clock);
+    closeAfterFlush(socket, this.#parts.clock);
   }
 }
 

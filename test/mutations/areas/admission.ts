@@ -315,7 +315,7 @@ export const admission: readonly Defect[] = [
     "plain HTTP on the TLS port stays",
     {
       file: "proxy/downstream/listen.ts",
-      find: "socket.end(plainHttpOnTls());\n    linger(socket, this.#parts.clock);",
+      find: "socket.end(plainHttpOnTls());\n    closeAfterFlush(socket, this.#parts.clock);",
       replace: "socket.end(plainHttpOnTls());",
     },
     ["attacks/whole/idle", "plain HTTP to the TLS port and stays"],

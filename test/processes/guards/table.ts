@@ -314,11 +314,11 @@ export const guards: readonly Guard[] = [
     row: "A50",
     without: "a new CA counts unproven",
     removal: {
-      file: "proxy/tls/authority.ts",
+      file: "proxy/tls/ca-bundle.ts",
       find: "const failure = outlived(ca, clock.wall()) ?? (await prove(ca));",
       replace: "const failure = outlived(ca, clock.wall()); await prove(ca);",
     },
-    test: "test/proxy/tls/authority.test.ts",
+    test: "test/proxy/tls/ca-bundle.test.ts",
     fails: "a CA that no backend's certificate leads to waits until one does",
   },
   {

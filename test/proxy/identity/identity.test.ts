@@ -9,7 +9,7 @@ import {
   identityOf,
   leavesAt,
   nobody,
-  type Shown,
+  type PeerCertificate,
 } from "../../../src/proxy/identity/identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
@@ -139,7 +139,8 @@ test("a certificate that does not hold leaves the bearer to count; one without a
 });
 
 test("a name that no header field can carry is refused, never mended", async () => {
-  const shown = (name: string, groups: readonly string[] = []): Promise<Shown> => shownBy({ name, groups });
+  const shown = (name: string, groups: readonly string[] = []): Promise<PeerCertificate> =>
+    shownBy({ name, groups });
   for (const odd of ["a\nx-remote-group: system:masters", "a\0", " admin", "admin ", "\u007f"]) {
     assert.equal(said(identityOf(await shown(odd), frontProxy)), ["unauthenticated", "true"]);
     assert.equal(said(identityOf(await shown("a", ["b", odd]), frontProxy)), ["unauthenticated", "true"]);

@@ -11,7 +11,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
-import { loadCa } from "../../../src/proxy/tls/authority.ts";
+import { loadCa } from "../../../src/proxy/tls/ca-bundle.ts";
 import {
   type CertificateOptions,
   loadCertificate,

@@ -8,7 +8,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
-import { Authority } from "../../../src/proxy/tls/authority.ts";
+import { CaBundle } from "../../../src/proxy/tls/ca-bundle.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 
@@ -31,7 +31,7 @@ test.after.each(() => {
 });
 
 type Watched = {
-  readonly kept: Authority;
+  readonly kept: CaBundle;
   readonly told: string[];
   readonly clock: ManualClock;
   /** What backends say of another one. */
@@ -48,7 +48,7 @@ function watched(): Watched {
     if (entry.kind === "certificate.loaded") told.push(`loaded ${entry.name}`);
     if (entry.kind === "certificate.refused") told.push(entry.problem.replaceAll(`${directory}/`, ""));
   });
-  const kept = Authority.load({
+  const kept = CaBundle.load({
     name: "backend-ca",
     file,
     reloadIntervalMs: 1000,

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
  * Destroys a socket so that its peer cannot take the end for an orderly one. A plain FIN would do that where only the
  * end of the connection ends a body; TLS has its own mark, close_notify, which destroy() does not send.
  */
-export function breakOff(socket: Socket): void {
+export function abort(socket: Socket): void {
   if ("encrypted" in socket || socket.remoteFamily === undefined) socket.destroy();
   else socket.resetAndDestroy();
 }

@@ -6,8 +6,8 @@ import type { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
 import type { BackendAddress } from "../../../src/proxy/net/connect.ts";
-import { proveAuthority, provePair } from "../../../src/proxy/tls/proof.ts";
 import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
+import { proveCaBundle, provePair } from "../../../src/proxy/tls/upstream-acceptance.ts";
 import { manualClock } from "../../support/clock.ts";
 import { frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
 import { testPki } from "../../support/pki.ts";
@@ -36,7 +36,7 @@ function at(port: number, name = "judge"): BackendAddress {
 }
 
 function trusted(ca: string, ready: readonly BackendAddress[]): Promise<Failure | undefined> {
-  return within(20_000, "a word", proveAuthority(ca, ready, wallClock));
+  return within(20_000, "a word", proveCaBundle(ca, ready, wallClock));
 }
 
 function taken(pair: Pair, ready: readonly BackendAddress[]): Promise<Failure | undefined> {
@@ -85,7 +85,7 @@ test("a backend that keeps silent says nothing against it either, after a while"
   await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
   const { port } = mute.address() as net.AddressInfo;
   const clock = manualClock();
-  const word = proveAuthority(other.certificate, [at(port)], clock);
+  const word = proveCaBundle(other.certificate, [at(port)], clock);
   await new Promise((resolve) => setTimeout(resolve, 50));
   clock.advance(limits.proofMs);
   assert.is(await within(20_000, "a word", word), undefined);

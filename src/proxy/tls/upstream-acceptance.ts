@@ -14,7 +14,7 @@ import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 type Word = { readonly backend: string; readonly objection: string | undefined };
 
 /** Undefined when a backend's certificate leads to one of them, or when no backend says anything. */
-export async function proveAuthority(
+export async function proveCaBundle(
   ca: string,
   ready: readonly BackendAddress[],
   clock: Clock,

@@ -9,7 +9,7 @@ import { readText } from "../../base/read-text.ts";
 import { type Reloading, ReloadingFile } from "./reloading-file.ts";
 import { certificatesIn, outOfDate } from "./serving-pair.ts";
 
-export type AuthorityOptions = Reloading & {
+export type CaBundleOptions = Reloading & {
   readonly file: string;
   /** Why these, PEM, would not do; undefined: nothing speaks against them. */
   readonly prove: (ca: string) => Promise<Failure | undefined>;
@@ -17,12 +17,12 @@ export type AuthorityOptions = Reloading & {
   readonly onSwap: () => void;
 };
 
-export class Authority {
+export class CaBundle {
   readonly name: string;
   readonly #first: string;
   readonly #file: ReloadingFile<string>;
 
-  private constructor(options: AuthorityOptions, first: string) {
+  private constructor(options: CaBundleOptions, first: string) {
     const { name, file, onSwap } = options;
     this.name = name;
     this.#first = first;
@@ -32,9 +32,9 @@ export class Authority {
   }
 
   /** The first load: there is nothing else to go by, so whatever can be read counts. Watched once it is started. */
-  static load(options: AuthorityOptions): Authority | Failure {
+  static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
-    return ca instanceof Failure ? ca : new Authority(options, ca);
+    return ca instanceof Failure ? ca : new CaBundle(options, ca);
   }
 
   /** PEM. */
@@ -65,7 +65,7 @@ export class Authority {
 const isSame = (one: string, other: string): boolean => one === other;
 
 async function loadOther(
-  { file, clock, prove }: AuthorityOptions,
+  { file, clock, prove }: CaBundleOptions,
   was: string | undefined,
 ): Promise<string | Failure> {
   const ca = loadCa(file);

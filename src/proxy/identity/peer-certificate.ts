@@ -1,10 +1,10 @@
 /** What a TLS socket of ours knows of its client after the handshake. */
 import type { X509Certificate } from "node:crypto";
 import type tls from "node:tls";
-import type { Shown } from "./identity.ts";
+import type { PeerCertificate } from "./identity.ts";
 
 /** Undefined: the client has shown no certificate. */
-export function shownOn(socket: tls.TLSSocket): Shown | undefined {
+export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
   // No listener that asks for certificates resumes sessions; should one ever, nobody is identified by it (A47).

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { breakOff } from "../../../src/proxy/net/break-off.ts";
+import { abort } from "../../../src/proxy/net/abort.ts";
 import { connectRaw } from "../../support/raw.ts";
 
 const test = suite("proxy/break-off");
@@ -9,8 +9,8 @@ const test = suite("proxy/break-off");
 test("a socket that is broken off ends in a reset, and twice is once", async () => {
   const server = createServer((socket) => {
     socket.on("data", () => {
-      breakOff(socket);
-      breakOff(socket);
+      abort(socket);
+      abort(socket);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

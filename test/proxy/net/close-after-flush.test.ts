@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { linger } from "../../../src/proxy/net/linger.ts";
+import { closeAfterFlush } from "../../../src/proxy/net/close-after-flush.ts";
 import { manualClock } from "../../support/clock.ts";
 import { until } from "../../support/h1.ts";
 import { connectRaw } from "../../support/raw.ts";
@@ -14,7 +14,7 @@ test("last words arrive although the peer goes on talking, and then the socket g
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on("error", () => {});
     socket.end("last words");
-    linger(socket, clock);
+    closeAfterFlush(socket, clock);
     accepted = socket;
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

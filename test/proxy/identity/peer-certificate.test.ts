@@ -4,8 +4,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
-import type { Shown } from "../../../src/proxy/identity/identity.ts";
-import { shownOn } from "../../../src/proxy/identity/shown.ts";
+import type { PeerCertificate } from "../../../src/proxy/identity/identity.ts";
+import { peerCertificateOn } from "../../../src/proxy/identity/peer-certificate.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
@@ -14,7 +14,10 @@ const test = suite("proxy/shown");
 const { authority, serving } = await testPki();
 
 /** What a server of ours knows of a client that shows this pair. */
-async function shown(pair: Pair | undefined, ca = authority.certificate): Promise<Shown | undefined> {
+async function shown(
+  pair: Pair | undefined,
+  ca = authority.certificate,
+): Promise<PeerCertificate | undefined> {
   const [near, far] = duplexPair();
   const secureContext = tls.createSecureContext({ cert: serving.certificate, key: serving.key, ca });
   const server = new tls.TLSSocket(near, {
@@ -26,7 +29,7 @@ async function shown(pair: Pair | undefined, ca = authority.certificate): Promis
   const own = pair === undefined ? {} : { cert: pair.certificate, key: pair.key };
   const client = tls.connect({ socket: far, rejectUnauthorized: false, ...own });
   await within(20_000, "the handshake", new Promise((resolve) => server.once("secure", resolve)));
-  const outcome = shownOn(server);
+  const outcome = peerCertificateOn(server);
   client.destroy();
   server.destroy();
   return outcome;
@@ -63,10 +66,10 @@ test("a socket that cannot say whether it was verified was not", () => {
       isSessionReused: () => false,
       _handle: handle,
     };
-    assert.is(shownOn(socket as never)?.problem, "it could not be verified");
+    assert.is(peerCertificateOn(socket as never)?.problem, "it could not be verified");
   }
   const resumed = { getPeerX509Certificate: () => certificate, isSessionReused: () => true, _handle: {} };
-  assert.is(shownOn(resumed as never)?.problem, "the TLS session was resumed");
+  assert.is(peerCertificateOn(resumed as never)?.problem, "the TLS session was resumed");
 });
 
 test.run();
