@@ -6,8 +6,8 @@ import { type Readiness, readinessOf } from "./admin/server/probes.ts";
 import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
+import { Interval } from "./base/interval.ts";
 import { limits } from "./base/limits.ts";
-import { Looks } from "./base/looks.ts";
 import type { Config } from "./config/config.ts";
 import { changedParts, heldOf } from "./config/restart-required.ts";
 import { guarded } from "./events/guarded.ts";
@@ -79,7 +79,7 @@ class Watchkeeper implements Running {
   readonly #overload: HeapPressure;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
-  readonly #looks: readonly Looks[];
+  readonly #looks: readonly Interval[];
   #door: Door | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
@@ -109,9 +109,9 @@ class Watchkeeper implements Running {
     );
     const pages = new HeapRelease(clock, collect);
     this.#looks = [
-      new Looks(clock, slabLookMs, shrinkRoom),
-      new Looks(clock, limits.heapLookMs, () => this.#overload.beat()),
-      new Looks(clock, limits.heapLookMs, () => pages.beat()),
+      new Interval(clock, slabLookMs, shrinkRoom),
+      new Interval(clock, limits.heapLookMs, () => this.#overload.beat()),
+      new Interval(clock, limits.heapLookMs, () => pages.beat()),
     ];
     for (const looks of this.#looks) looks.start();
     this.#stopOverload = monitorHeap((heap) => {

@@ -21,7 +21,7 @@ import { reasonOf } from "./reason.ts";
 export type BackendsParts = {
   readonly clock: Clock;
   /** Stands still while our own loop does; default: `clock`. */
-  readonly patience?: Pick<Clock, "now">;
+  readonly stallAwareClock?: Pick<Clock, "now">;
   readonly journal: Journal;
   readonly rules?: Rules;
   /** For how long nothing that lives is ended while no backend at all answers, in ms (D14); default: 0. */
@@ -42,7 +42,7 @@ type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
 export class Backends {
   readonly #clock: Clock;
-  readonly #patience: Pick<Clock, "now">;
+  readonly #stallAwareClock: Pick<Clock, "now">;
   /** Since when each has been in its state: readings of `patience`. */
   readonly #since = new Map<string, number>();
   readonly #journal: Journal;
@@ -67,10 +67,10 @@ export class Backends {
   onAnswer: () => void = () => {};
 
   constructor(names: readonly string[], parts: BackendsParts) {
-    const { clock, patience = clock, journal, rules = unprobed, deadAfterWhenAllSilentMs = 0 } = parts;
+    const { clock, stallAwareClock = clock, journal, rules = unprobed, deadAfterWhenAllSilentMs = 0 } = parts;
     this.#deadAfterWhenAllSilentMs = deadAfterWhenAllSilentMs;
     this.#clock = clock;
-    this.#patience = patience;
+    this.#stallAwareClock = stallAwareClock;
     this.#journal = journal;
     this.#rules = rules;
     this.reconcile(names);
@@ -87,7 +87,7 @@ export class Backends {
 
   /** Has no backend answered for less than `deadAfterWhenAllSilentMs`? Then what lives is kept, and requests wait (D14). */
   get areAllSilent(): boolean {
-    return this.#patience.now() < this.silentUntil;
+    return this.#stallAwareClock.now() < this.silentUntil;
   }
 
   /** Until when that is so at the latest: a reading of `patience`; 0 while a backend answers. */
@@ -102,7 +102,7 @@ export class Backends {
 
   /** For how long it has been in its state, but for time in which our own loop stood still, in ms. */
   stateMs(name: string): number {
-    const now = this.#patience.now();
+    const now = this.#stallAwareClock.now();
     return now - (this.#since.get(name) ?? now);
   }
 
@@ -146,7 +146,7 @@ export class Backends {
   #seeSilence(): void {
     const wereSilent = this.#silentSince !== undefined;
     const areSilent = areAllSilent(Array.from(this.#held.values()));
-    if (areSilent) this.#silentSince ??= this.#patience.now();
+    if (areSilent) this.#silentSince ??= this.#stallAwareClock.now();
     else this.#silentSince = undefined;
     if (!wereSilent || areSilent) return;
     this.#silenceOverAt = this.#clock.now();
@@ -155,7 +155,7 @@ export class Backends {
 
   #add(name: string): void {
     this.#held.set(name, nothingHeld);
-    this.#since.set(name, this.#patience.now());
+    this.#since.set(name, this.#stallAwareClock.now());
     this.#journal.write({ kind: "backend.added", backend: name });
   }
 
@@ -194,7 +194,7 @@ export class Backends {
     const from = this.#views.find((view) => view.name === name)?.state ?? "unknown";
     this.#suspectMs.set(name, this.suspectMs(name));
     const after = { name, state, since: this.#clock.now() };
-    this.#since.set(name, this.#patience.now());
+    this.#since.set(name, this.#stallAwareClock.now());
     this.#views = this.#views.map((view) => (view.name === name ? after : view));
     this.#journal.write({
       kind: "backend.changed",

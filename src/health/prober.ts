@@ -8,8 +8,8 @@ import type { Met } from "../base/failure.ts";
 import { type Held, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
-import { patiently } from "./patience.ts";
 import { Rtt } from "./rtt.ts";
+import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
 /** What a probe tells, in this order; after `dialed` with anything but an answer nothing more. */
 export type ProbeEar = {
@@ -136,7 +136,7 @@ export class Prober {
     run.stopLargeWait();
     const limitMs = Math.max(run.dialMs / 2, 4 * this.#times.quantile(0.99));
     const leftMs = Math.max(0, since + limitMs - clock.now());
-    run.stopLargeWait = patiently(clock, leftMs, () => {
+    run.stopLargeWait = stallAwareTimeout(clock, leftMs, () => {
       const ms = clock.now() - since;
       const isOvertaken = since < this.#answeredAt;
       if (this.#running.has(run) && !isOvertaken && mayLoseLarge())
@@ -150,13 +150,17 @@ export class Prober {
     const { clock } = this.#parts;
     const usualMs = this.#handshakes.quantile(0.99);
     const answerableAt = clock.now() + usualMs;
-    run.stopHandshakeWait = patiently(clock, Math.max(healthLimits.doubtedHandshakeMs, 2 * usualMs), () => {
-      const tried = [run, ...Array.from({ length: healthLimits.handshakesAgain }, () => this.#begin(true))];
-      const limitMs = Math.max(healthLimits.lostHandshakeMs, 4 * usualMs);
-      run.stopHandshakeWait = patiently(clock, limitMs, () =>
-        this.#judgeHandshakes(tried, limitMs, answerableAt),
-      );
-    });
+    run.stopHandshakeWait = stallAwareTimeout(
+      clock,
+      Math.max(healthLimits.doubtedHandshakeMs, 2 * usualMs),
+      () => {
+        const tried = [run, ...Array.from({ length: healthLimits.handshakesAgain }, () => this.#begin(true))];
+        const limitMs = Math.max(healthLimits.lostHandshakeMs, 4 * usualMs);
+        run.stopHandshakeWait = stallAwareTimeout(clock, limitMs, () =>
+          this.#judgeHandshakes(tried, limitMs, answerableAt),
+        );
+      },
+    );
   }
 
   /** A process that stands still takes no handshake either, but since the first should have been answered it answered a PING. */
@@ -214,7 +218,7 @@ export class Prober {
       isAgain,
     };
     this.#running.add(run);
-    run.stopWait = patiently(clock, dialMs, () =>
+    run.stopWait = stallAwareTimeout(clock, dialMs, () =>
       this.#dialed(run, "silence", `no socket in ${this.#ageOf(run)} ms`),
     );
     run.stopProbe = probe({
@@ -256,7 +260,7 @@ export class Prober {
     if (run.askedAt === undefined) return;
     run.stopWait();
     const leftMs = Math.max(0, run.askedAt + this.#answerMs(run) - clock.now());
-    run.stopWait = patiently(clock, leftMs, () =>
+    run.stopWait = stallAwareTimeout(clock, leftMs, () =>
       this.#answered(run, "hanging", `no answer in ${this.#ageOf(run)} ms`),
     );
   }

@@ -3,8 +3,8 @@
  * and when one that was told of is replaced. It reads what others know and opens nothing.
  */
 import { type Clock, timestampOf } from "../base/clock.ts";
+import { Interval } from "../base/interval.ts";
 import { limits } from "../base/limits.ts";
-import { Looks } from "../base/looks.ts";
 import type { Journal } from "../events/journal.ts";
 import { type ExpiryLevel, levelOf, thresholdOf } from "./expiry.ts";
 
@@ -22,11 +22,11 @@ export class ExpiryWatch {
   readonly #parts: ExpiryWatchParts;
   /** Those that were told to end; as few as there are certificates. */
   readonly #told = new Map<string, Told>();
-  readonly #looks: Looks;
+  readonly #looks: Interval;
 
   constructor(parts: ExpiryWatchParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, limits.expiryLookMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, limits.expiryLookMs, () => this.#look());
   }
 
   start(): void {

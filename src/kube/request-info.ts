@@ -4,8 +4,9 @@
  * Pure: method and target in, the apiserver's RequestInfo out, read by its own rules (k8s.io/apiserver,
  * requestinfo.go) from the very octets that it will read. Next: identify.
  */
+
+import { detach } from "../base/detach.ts";
 import { limits } from "../base/limits.ts";
-import { ownText } from "../base/own-text.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
@@ -48,7 +49,7 @@ export function classify(method: string, target: string): RequestInfo {
   // A broken escape is answered with 400, whatever else the path says.
   if (path === undefined) return nonResource(method, "");
   // Names are remembered here and there: not with the whole of a long target each.
-  const parts = target.length > limits.targetChars ? partsOf(path).map(ownText) : partsOf(path);
+  const parts = target.length > limits.targetChars ? partsOf(path).map(detach) : partsOf(path);
   const versionAt = parts[0] === "apis" ? 2 : 1;
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
   if (!isResource) return nonResource(method, path);

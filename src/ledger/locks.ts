@@ -1,7 +1,8 @@
 /** Who holds the leader locks: all that were renewed through us, bounded; the one renewed least lately is forgotten first. */
+
+import { clipped } from "../base/detach.ts";
 import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";
-import { clipped } from "../base/own-text.ts";
 import type { Caller } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 import { type Judgement, kindOf, Lock, type LockName, type Renewer } from "./lock.ts";

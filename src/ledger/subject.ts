@@ -2,8 +2,9 @@
  * Who asks, as far as a request says so itself. Nothing is verified: a JWT's claims are whatever its maker wrote, and are
  * shown as such; the apiserver decides what is true. No part of a credential is kept but those claims.
  */
+
+import { clipped } from "../base/detach.ts";
 import { limits } from "../base/limits.ts";
-import { clipped } from "../base/own-text.ts";
 
 /** `jwt`: claims of a token that nobody here has checked; `vouched`: an identity that the proxy itself has verified. */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";

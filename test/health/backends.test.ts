@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
-import { PatientClock } from "../../src/health/patience.ts";
+import { StallAwareClock } from "../../src/health/stall-aware-clock.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/backends");
@@ -180,11 +180,11 @@ test("a socket that met silence and that another has overtaken is not told of", 
 
 test("a stall of ours is no part of a silence of all, nor of how long a backend has been in its state (F11)", () => {
   const clock = manualClock();
-  const patience = new PatientClock(clock);
+  const patience = new StallAwareClock(clock);
   patience.start();
   const backends = new Backends(["a"], {
     clock,
-    patience,
+    stallAwareClock: patience,
     journal: new Journal(clock),
     rules,
     deadAfterWhenAllSilentMs: 10_000,

@@ -8,7 +8,7 @@ import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { healthLimits } from "../limits.ts";
-import { patiently } from "../patience.ts";
+import { stallAwareTimeout } from "../stall-aware-clock.ts";
 
 export const loopbackName = "apiserver-loopback-client";
 
@@ -68,7 +68,7 @@ export class Expiries {
   #look(backend: string): void {
     const socket = this.#parts.openLoopback(backend);
     if (socket === undefined) return;
-    const stop = patiently(this.#parts.clock, limits.dialMs, () => socket.destroy());
+    const stop = stallAwareTimeout(this.#parts.clock, limits.dialMs, () => socket.destroy());
     socket.on("error", () => {});
     socket.on("close", stop);
     socket.on("secureConnect", () => {

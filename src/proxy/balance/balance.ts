@@ -4,8 +4,8 @@
  * rebalance.ts; nobody does while a backend is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
+import { Interval } from "../../base/interval.ts";
 import { limits } from "../../base/limits.ts";
-import { Looks } from "../../base/looks.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
@@ -29,13 +29,13 @@ export class Balance {
   readonly #parts: BalanceParts;
   /** Clients that may be moved, in parts of one: of 20, one each 5 s. */
   #allowance = 0;
-  readonly #looks: Looks;
+  readonly #looks: Interval;
   /** Ends the walk that is under way. */
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, limits.balanceMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, limits.balanceMs, () => this.#look());
   }
 
   start(): void {

@@ -198,7 +198,7 @@ export class Cluster {
 
   /** Resolves when a backend is ready, or with false after `limits.settleMs`. */
   settled(): Promise<boolean> {
-    return settle(() => this.path.backends.views, wallClock, limits.settleMs);
+    return waitUntilReady(() => this.path.backends.views, wallClock, limits.settleMs);
   }
 
   /**
@@ -288,7 +288,7 @@ function prefixOf(label: string): string {
 const lookMs = 20;
 
 /** Resolves when that is so, or with whether one is ready after `withinMs`. */
-export function settle(
+export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,
   withinMs: number,

@@ -38,10 +38,10 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   parts.close();
   parts.goAway();
   const deadline = clock.now() + times.timeoutMs;
-  const farewell = new Farewell(exchanges, Math.ceil(times.timeoutMs / 2 / lookMs));
+  const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(times.timeoutMs / 2 / lookMs));
   const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
   while (isBusy() && clock.now() < deadline && !hurry.aborted) {
-    await farewell.look(clock);
+    await drainSchedule.look(clock);
     await pause(clock, lookMs, hurry);
   }
   const cut = exchanges.size + parts.upgrades();
@@ -56,7 +56,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
  * Ends watches evenly over the looks that it is given, so that their clients do not come back all at once elsewhere
  * (F17). Each look counts anew: a client that has not read the GOAWAY yet may still open one.
  */
-class Farewell {
+class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;
   readonly #told = new WeakSet<Exchange>();
   #looks: number;

@@ -11,9 +11,9 @@ import type { Buffered } from "../../h2/core/buffered.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import { type BackendView, type Held, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
-import { PatientClock } from "../../health/patience.ts";
 import type { ProbeCounts } from "../../health/prober.ts";
 import { Probers, type ProbersParts } from "../../health/probers.ts";
+import { StallAwareClock } from "../../health/stall-aware-clock.ts";
 import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
 import { Histories } from "../../watch/detectors/histories.ts";
@@ -85,7 +85,7 @@ const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
 export class Path {
   readonly clock: Clock;
   /** The same but for the time in which our own loop stood still. */
-  readonly patience: PatientClock;
+  readonly stallAwareClock: StallAwareClock;
   readonly journal: Journal;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
@@ -117,11 +117,11 @@ export class Path {
   constructor(options: PathOptions) {
     const { journal, sharing } = options;
     const clock = guarded(options.clock, journal);
-    this.patience = new PatientClock(clock);
+    this.stallAwareClock = new StallAwareClock(clock);
     const turn = new FlushScheduler(clock);
     const { buffered } = options.bufferLimiter;
     const trust = new Trust(clock);
-    const backends = createBackends(options, { clock, patience: this.patience }, () =>
+    const backends = createBackends(options, { clock, stallAwareClock: this.stallAwareClock }, () =>
       this.pending.release(),
     );
     const slowStart = new SlowStart(clock);
@@ -136,10 +136,10 @@ export class Path {
     this.buffered = buffered;
     this.#leaveRelief = options.bufferLimiter.add(this);
     this.trust = trust;
-    this.admission = new Admission(this.patience);
+    this.admission = new Admission(this.stallAwareClock);
     this.backends = backends;
     this.pools = pools;
-    this.pending = new PendingQueue(this.patience);
+    this.pending = new PendingQueue(this.stallAwareClock);
     this.hedges = this.#createHedges();
     this.alwaysRequestBookmarks = options.alwaysRequestBookmarks ?? true;
     this.#slowStart = slowStart;
@@ -168,7 +168,7 @@ export class Path {
     return new ConnectionPool({
       ...connections,
       backend,
-      patience: this.patience,
+      stallAwareClock: this.stallAwareClock,
       clock,
       turn,
       buffered,
@@ -204,7 +204,7 @@ export class Path {
     return [
       ...(hasSentinels ? [this.sentinels] : []),
       ...(this.#histories === undefined ? [] : [this.#histories]),
-      this.patience,
+      this.stallAwareClock,
       new HungWatchDetector(clock, exchanges),
       new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
       new LaggingCacheDetector({
@@ -307,7 +307,7 @@ export class Path {
   }
 }
 
-type Clocks = { readonly clock: Clock; readonly patience: Clock };
+type Clocks = { readonly clock: Clock; readonly stallAwareClock: Clock };
 
 function createBackends(options: PathOptions, clocks: Clocks, onAnswer: () => void): Backends {
   const { journal, probes, ping } = options;

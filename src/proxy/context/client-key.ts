@@ -1,7 +1,7 @@
 /** What identifies a client across sockets, tokens and restarts, as far as a request shows it. */
 
+import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import { clipped } from "../../base/own-text.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Client } from "./client.ts";
 

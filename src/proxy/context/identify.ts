@@ -6,9 +6,9 @@
  * (identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: choose.
  */
 import { randomBytes } from "node:crypto";
+import { clipped } from "../../base/detach.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { clipped } from "../../base/own-text.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { dropsOf, type FieldRule, type Identity, type Vouched } from "../identity/identity.ts";

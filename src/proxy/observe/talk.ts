@@ -1,7 +1,7 @@
 /** Who talks to the backends, and who holds the locks: what requests show of both, told to the ledger as they pass. */
 import type { Clock } from "../../base/clock.ts";
+import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import { clipped } from "../../base/own-text.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type Field, type Role, role } from "../../h2/core/field.ts";
 import { firstValue } from "../../kube/query.ts";

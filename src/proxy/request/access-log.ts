@@ -3,8 +3,8 @@
  * asked what of whom, what it came to, and why it ended. No body, no query and no credential is in it.
  */
 
+import { clipped, detach } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import { clipped, ownText } from "../../base/own-text.ts";
 import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
@@ -67,5 +67,5 @@ function entryOf(
 function pathOf(fields: Exchange["context"]["fields"]): string {
   const target = fields.find(({ name }) => name === ":path")?.value ?? "";
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
-  return target.length > limits.apiTextChars ? ownText(path) : path;
+  return target.length > limits.apiTextChars ? detach(path) : path;
 }

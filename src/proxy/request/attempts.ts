@@ -103,7 +103,7 @@ export class Attempts extends Candidates {
   }
 
   /** Whoever has refused comes first: nobody has done better in time. */
-  settle(): void {
+  waitUntilReady(): void {
     if (this.#first?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
   }
 

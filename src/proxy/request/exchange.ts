@@ -393,7 +393,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   sent(count: number): void {
     this.#sentBytes += count;
     if (this.tally !== undefined) this.tally.bytes += count;
-    const granted = this.#watch?.settle(count) ?? count;
+    const granted = this.#watch?.waitUntilReady(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
     if (attempt?.up === undefined) return;
     if (granted > 0) attempt.up.grant(granted);
@@ -572,7 +572,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (rest !== undefined && rest.refusal === undefined) {
       attempt.keepRefusal(new Refusal(fields, end, this.#parts.buffered));
       this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => {
-        this.attempts.settle();
+        this.attempts.waitUntilReady();
         this.#relayRefusal();
       });
       return true;

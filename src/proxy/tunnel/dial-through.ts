@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { patiently } from "../../health/patience.ts";
+import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Candidates } from "../upstream/pick.ts";
 
 /** A backend's socket, paused; what it has said already is still to be read. */
@@ -62,11 +62,11 @@ class Race {
   start(): void {
     const late = (): void => {
       const names = this.#candidates.tried.join(", ");
-      this.#settle(
+      this.#waitUntilReady(
         new Failure("backend-lost", "backend", `No answer in ${limits.handshakeMs} ms from ${names}`),
       );
     };
-    this.#stopWait = patiently(this.#parts.clock, limits.handshakeMs, late);
+    this.#stopWait = stallAwareTimeout(this.#parts.clock, limits.handshakeMs, late);
     this.#attempt();
   }
 
@@ -75,14 +75,14 @@ class Race {
     if (backend === undefined || backend instanceof Failure) {
       // Whoever has not answered yet may still do so.
       const failure = this.#failure ?? backend;
-      if (this.#running.length === 0 && failure !== undefined) this.#settle(failure);
+      if (this.#running.length === 0 && failure !== undefined) this.#waitUntilReady(failure);
       return;
     }
     // Until it answers: a hedge goes to another one.
     this.#candidates.inVain(backend);
     this.#run(backend);
     this.#stopDoubt();
-    this.#stopDoubt = patiently(this.#parts.clock, this.#parts.doubtMs(backend), () => {
+    this.#stopDoubt = stallAwareTimeout(this.#parts.clock, this.#parts.doubtMs(backend), () => {
       if (this.#parts.mayHedge()) this.#attempt();
     });
   }
@@ -98,7 +98,7 @@ class Race {
       socket.pause();
       if (chunk !== undefined) socket.unshift(chunk);
       this.#running = this.#running.filter((one) => one !== socket);
-      this.#settle({ socket, backend });
+      this.#waitUntilReady({ socket, backend });
     };
     const failed = (reason?: unknown): void => {
       if (this.#isOver || !this.#running.includes(socket)) return;
@@ -114,7 +114,7 @@ class Race {
     else socket.once("connect", () => answered());
   }
 
-  #settle(outcome: Reached | Failure): void {
+  #waitUntilReady(outcome: Reached | Failure): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopDoubt();

@@ -27,7 +27,7 @@ export type ConnectionPoolOptions = {
   readonly backend: string;
   readonly clock: Clock;
   /** Stands still while our own loop does. */
-  readonly patience: Pick<Clock, "now">;
+  readonly stallAwareClock: Pick<Clock, "now">;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly journal: Journal;
@@ -142,7 +142,7 @@ export class ConnectionPool implements ConnectionOwner {
       );
       return;
     }
-    shard.waiting.set(waiter, this.#options.patience.now());
+    shard.waiting.set(waiter, this.#options.stallAwareClock.now());
     this.#dial(shard);
     if (this.#options.known().isUntrusted && !shard.connections.some((connection) => connection.isOpening))
       refuse(shard, this.#untrusted(), this.#options.clock);
@@ -382,7 +382,7 @@ export class ConnectionPool implements ConnectionOwner {
     const now = this.#options.clock.now();
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     for (const shard of this.#shards.values()) {
-      this.#attend(shard, this.#options.patience.now());
+      this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);
       // The dial of a successor may have failed, or its budget was spent.

@@ -9,7 +9,7 @@
  * lists anew; all others go on elsewhere. If no backend has the old history any more, the new one is taken for right.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Looks } from "../../base/looks.ts";
+import { Interval } from "../../base/interval.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
@@ -53,7 +53,7 @@ type Proof = {
 
 export class Histories {
   readonly #parts: HistoriesParts;
-  readonly #looks: Looks;
+  readonly #looks: Interval;
   /** When each backend is asked next. */
   readonly #dueAt = new Map<string, number>();
   /** Resources that may not be listed, or not read, by the identity that was tried, and until when others are tried first. */
@@ -66,7 +66,7 @@ export class Histories {
 
   constructor(parts: HistoriesParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, watchLimits.historyLookMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, watchLimits.historyLookMs, () => this.#look());
     parts.migrations.anomalies.onUnlike = (resource, ours, theirs, version) =>
       this.#unlike(resource, ours, theirs, version);
   }

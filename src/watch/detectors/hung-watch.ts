@@ -3,7 +3,7 @@
  * misses its bookmarks while its connection answers (D7, watch.md §6.3).
  */
 import type { Clock } from "../../base/clock.ts";
-import { Looks } from "../../base/looks.ts";
+import { Interval } from "../../base/interval.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
@@ -20,12 +20,12 @@ function look({ watch, isEnded }: Exchange): void {
 }
 
 export class HungWatchDetector {
-  readonly #looks: Looks;
+  readonly #looks: Interval;
   /** Ends the walk that was begun last. */
   #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: ActiveRequests) {
-    this.#looks = new Looks(clock, watchLimits.hungLookMs, () => {
+    this.#looks = new Interval(clock, watchLimits.hungLookMs, () => {
       this.#endWalk();
       this.#endWalk = inSlices(clock, exchanges.live, look);
     });

@@ -6,8 +6,8 @@
  * verdict: requests are sent there as before, so that a false alarm costs nothing (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
+import { Interval } from "../../base/interval.ts";
 import { limits } from "../../base/limits.ts";
-import { Looks } from "../../base/looks.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
@@ -29,7 +29,7 @@ type Hedged = Cache & { readonly since: number };
 
 export class LaggingCacheDetector {
   readonly #parts: LaggingCacheParts;
-  readonly #looks: Looks;
+  readonly #looks: Interval;
   /** Those whose watches have a second stream, and since when. */
   readonly #hedged = new Map<string, Hedged>();
   /** Those that lagged for a moment, and until when they are left alone. */
@@ -40,7 +40,7 @@ export class LaggingCacheDetector {
 
   constructor(parts: LaggingCacheParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, watchLimits.lagLookMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, watchLimits.lagLookMs, () => this.#look());
   }
 
   start(): void {

@@ -6,7 +6,7 @@
  * leg waits.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Looks } from "../../base/looks.ts";
+import { Interval } from "../../base/interval.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { CacheTracker } from "../progress/cache-progress.ts";
@@ -39,12 +39,12 @@ export type Sentinel = { readonly resource: string; readonly watch: WatchSession
 
 export class Sentinels {
   readonly #parts: SentinelsParts;
-  readonly #looks: Looks;
+  readonly #looks: Interval;
   readonly #posts = new Map<string, Post>();
 
   constructor(parts: SentinelsParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, watchLimits.sentinelLookMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, watchLimits.sentinelLookMs, () => this.#look());
   }
 
   start(): void {

@@ -3,7 +3,7 @@
  * others deliver does. Its watches of that resource are moved, and no new request for it is sent there.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Looks } from "../../base/looks.ts";
+import { Interval } from "../../base/interval.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Migrations } from "../migration/migrations.ts";
@@ -22,13 +22,13 @@ export type StalledCacheParts = {
 
 export class StalledCacheDetector {
   readonly #parts: StalledCacheParts;
-  readonly #looks: Looks;
+  readonly #looks: Interval;
   /** Those whose watches are being asked. */
   readonly #asked = new Set<CacheProgress>();
 
   constructor(parts: StalledCacheParts) {
     this.#parts = parts;
-    this.#looks = new Looks(parts.clock, watchLimits.stallLookMs, () => this.#look());
+    this.#looks = new Interval(parts.clock, watchLimits.stallLookMs, () => this.#look());
   }
 
   start(): void {

@@ -25,7 +25,7 @@ import { WatchesByResource } from "./watches-by-resource.ts";
 export type MigrationsParts = {
   readonly clock: Clock;
   /** Stands still while our own loop does. */
-  readonly patience: Clock;
+  readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly journal: Journal;
@@ -38,7 +38,7 @@ const nobody: readonly string[] = [];
 
 export class Migrations {
   readonly clock: Clock;
-  readonly patience: Clock;
+  readonly stallAwareClock: Clock;
   /** How far each backend's caches have come: watches show it, and none is moved to a stalled one. */
   readonly caches: CacheTracker;
   /** What single watches show to be wrong. */
@@ -70,7 +70,7 @@ export class Migrations {
   constructor(parts: MigrationsParts) {
     this.#parts = parts;
     this.clock = parts.clock;
-    this.patience = parts.patience;
+    this.stallAwareClock = parts.stallAwareClock;
     this.caches = parts.caches;
     this.targets = new TargetPicker(parts);
     this.anomalies = new AnomalyLog(parts.clock, parts.journal);

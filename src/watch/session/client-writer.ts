@@ -33,7 +33,7 @@ export class ClientWriter {
   }
 
   /** `count` octets have left; returns how many are to be granted. */
-  settle(count: number): number {
+  waitUntilReady(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);
     this.#prepaid -= paid;

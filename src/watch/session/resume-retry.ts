@@ -8,7 +8,7 @@ const nobody: readonly string[] = [];
 export class ResumeRetry {
   readonly #clock: Clock;
   /** What the search is measured by: it stands still while our own loop does, in which no backend could be asked. */
-  readonly #patience: Clock;
+  readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** The backend that is to be left, or was lost. */
   from = "";
@@ -25,9 +25,9 @@ export class ResumeRetry {
   #notServing: readonly string[] = nobody;
   #stopWaiting: (() => void) | undefined;
 
-  constructor(clock: Clock, patience: Clock) {
+  constructor(clock: Clock, stallAwareClock: Clock) {
     this.#clock = clock;
-    this.#patience = patience;
+    this.#stallAwareClock = stallAwareClock;
   }
 
   begin(reason: AskReason, from: string): void {
@@ -48,18 +48,18 @@ export class ResumeRetry {
    * ask the others again: that they are forgotten takes something new, or time.
    */
   get tried(): readonly string[] {
-    return this.#patience.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : nobody;
+    return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : nobody;
   }
 
   inVain(backend: string): void {
     this.#tried = [...this.tried, backend];
-    this.#triedAt = this.#patience.now();
+    this.#triedAt = this.#stallAwareClock.now();
   }
 
   /** May somebody be asked once more? Counts it if so. */
   mayTry(): boolean {
     this.#attempts ??= new Attempts();
-    return this.#attempts.mayTry(this.#patience.now());
+    return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
   /**
@@ -96,7 +96,7 @@ export class ResumeRetry {
 
   /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
   get leftMs(): number {
-    return this.#attempts?.leftMs(this.#patience.now()) ?? watchLimits.resumeMs;
+    return this.#attempts?.leftMs(this.#stallAwareClock.now()) ?? watchLimits.resumeMs;
   }
 
   /** Is its time over, even if nobody could be asked? */
@@ -112,7 +112,7 @@ export class ResumeRetry {
   /** `refusal`: its word, when that is the answer to the client's own request. Then the search begins with it. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new Attempts();
-    this.#attempts.expire(this.#patience.now());
+    this.#attempts.expire(this.#stallAwareClock.now());
     if (refusal === undefined) return;
     this.#refusal = refusal;
     this.begin("expired", backend);
@@ -141,11 +141,11 @@ export class ResumeRetry {
 
   /** A second leg was refused: for so long no other is asked for. */
   declined(ms: number): void {
-    this.#declinedUntil = this.#patience.now() + ms;
+    this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
 
   get isDeclined(): boolean {
-    return this.#patience.now() < this.#declinedUntil;
+    return this.#stallAwareClock.now() < this.#declinedUntil;
   }
 
   /** A backend took the watch. */
@@ -154,7 +154,7 @@ export class ResumeRetry {
     this.#notServing = nobody;
     this.#declinedUntil = 0;
     this.#unsentCount = 0;
-    this.#attempts?.resumed(this.#patience.now());
+    this.#attempts?.resumed(this.#stallAwareClock.now());
   }
 
   progressed(): void {
@@ -177,7 +177,7 @@ export class ResumeRetry {
 
   after(ms: number, run: () => void): void {
     this.waitFor(
-      this.#patience.after(ms, () => {
+      this.#stallAwareClock.after(ms, () => {
         this.#stopWaiting = undefined;
         run();
       }),

@@ -1,7 +1,7 @@
 /** What a watch asks its next backend for, and the head that it is answered with. */
 
+import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import { clipped } from "../../base/own-text.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import { isRepeating as isRepeatingOf, type Origin } from "../../kube/api-origin.ts";
 import { firstValue } from "../../kube/query.ts";

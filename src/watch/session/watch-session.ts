@@ -59,7 +59,7 @@ export type WatchTargets = {
 export type WatchMigrations = {
   readonly clock: Clock;
   /** Stands still while our own event loop does. */
-  readonly patience: Clock;
+  readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
   readonly targets: WatchTargets;
   readonly watches: {
@@ -119,7 +119,7 @@ export class WatchSession implements AttemptOwner {
     this.#parts = parts;
     this.progress = new Progress({ ...asked, ...asked.request });
     this.#writer = new ClientWriter(host.down, clock);
-    this.#retry = new ResumeRetry(clock, migrations.patience);
+    this.#retry = new ResumeRetry(clock, migrations.stallAwareClock);
     const shared = { clock, progress: this.progress, writer: this.#writer, retry: this.#retry, asked };
     const { anomalies } = migrations;
     this.merge = new UpstreamMerge({ ...shared, anomalies, context: host.context, session: this });
@@ -203,8 +203,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /** `count` octets have left for the client; returns how many of them are to be granted. */
-  settle(count: number): number {
-    return this.#writer.settle(count);
+  waitUntilReady(count: number): number {
+    return this.#writer.waitUntilReady(count);
   }
 
   /** We are going ourselves: its client is to go on elsewhere. */

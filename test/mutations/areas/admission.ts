@@ -61,7 +61,7 @@ export const admission: readonly Defect[] = [
     "a stall of ours counts against those who wait for an upstream connection",
     {
       file: "proxy/upstream/connection-pool.ts",
-      find: "this.#attend(shard, this.#options.patience.now());",
+      find: "this.#attend(shard, this.#options.stallAwareClock.now());",
       replace: "this.#attend(shard, now);",
     },
     ["proxy/upstream/shard", "a stall of ours refuses none"],
@@ -70,7 +70,7 @@ export const admission: readonly Defect[] = [
     "a stall of ours counts against those who are held",
     {
       file: "proxy/cluster/path.ts",
-      find: "new PendingQueue(this.patience)",
+      find: "new PendingQueue(this.stallAwareClock)",
       replace: "new PendingQueue(clock)",
     },
     ["proxy/request/pending-queue", "released in vain after it"],
@@ -79,8 +79,8 @@ export const admission: readonly Defect[] = [
     "a stall of ours counts against a watch that lost its backend",
     {
       file: "proxy/cluster/path.ts",
-      find: "new PatientClock(clock)",
-      replace: "Object.assign(new PatientClock(clock), clock)",
+      find: "new StallAwareClock(clock)",
+      replace: "Object.assign(new StallAwareClock(clock), clock)",
     },
     ["flows/watching-patience", "a stall of ours is not counted"],
   ),
@@ -299,8 +299,8 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "a name keeps the 64 KiB around it",
-    { file: "base/own-text.ts", find: "return Buffer.from(text).toString();", replace: "return text;" },
-    ["base/own-text", "a text of its own does not"],
+    { file: "base/detach.ts", find: "return Buffer.from(text).toString();", replace: "return text;" },
+    ["base/detach", "a text of its own does not"],
   ),
   defect(
     "forwarders make a field as long as they like",

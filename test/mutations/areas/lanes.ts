@@ -203,7 +203,7 @@ export const connections: readonly Defect[] = [
     "a stall of ours is part of a silence of all backends",
     {
       file: "health/backends.ts",
-      find: "return this.#patience.now() < this.silentUntil;",
+      find: "return this.#stallAwareClock.now() < this.silentUntil;",
       replace: "return this.#clock.now() < this.silentUntil;",
     },
     ["health/backends", "no part of a silence of all"],

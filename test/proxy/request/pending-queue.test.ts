@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { PatientClock } from "../../../src/health/patience.ts";
+import { StallAwareClock } from "../../../src/health/stall-aware-clock.ts";
 import { PendingQueue } from "../../../src/proxy/request/pending-queue.ts";
 import { manualClock } from "../../support/clock.ts";
 import { PlayedPath } from "../../support/path.ts";
@@ -10,7 +10,7 @@ const test = suite("proxy/hold");
 
 function holding() {
   const clock = manualClock();
-  const patience = new PatientClock(clock);
+  const patience = new StallAwareClock(clock);
   patience.start();
   return { clock, hold: new PendingQueue(patience), heard: [] as string[] };
 }

@@ -1,7 +1,7 @@
 /** One look after another, as far apart, from `start` to `stop`; both may be called again. */
 import type { Clock } from "./clock.ts";
 
-export class Looks {
+export class Interval {
   readonly #clock: Clock;
   readonly #everyMs: number;
   readonly #look: () => void;

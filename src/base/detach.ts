@@ -4,11 +4,11 @@
  */
 
 /** The same text, pointing into no other. */
-export function ownText(text: string): string {
+export function detach(text: string): string {
   return Buffer.from(text).toString();
 }
 
 /** At most so many characters of it, pointing into no other if that is not all. */
 export function clipped(text: string, most: number): string {
-  return text.length <= most ? text : ownText(text.slice(0, most));
+  return text.length <= most ? text : detach(text.slice(0, most));
 }

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
-import { PatientClock, patiently } from "../../src/health/patience.ts";
+import { StallAwareClock, stallAwareTimeout } from "../../src/health/stall-aware-clock.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("health/patience");
@@ -9,7 +9,7 @@ const test = suite("health/patience");
 test("it is over when the time is, and once", () => {
   const clock = manualClock();
   let count = 0;
-  patiently(clock, 900, () => (count += 1));
+  stallAwareTimeout(clock, 900, () => (count += 1));
   clock.advance(899);
   assert.is(count, 0);
   clock.advance(10_000);
@@ -19,7 +19,7 @@ test("it is over when the time is, and once", () => {
 test("time in which our own loop stood still does not count (F11)", () => {
   const clock = manualClock();
   let overAt = 0;
-  patiently(clock, 900, () => (overAt = clock.now()));
+  stallAwareTimeout(clock, 900, () => (overAt = clock.now()));
   clock.advance(300);
   clock.stall(2000);
   clock.advance(5000);
@@ -36,7 +36,7 @@ test("what a rounding leaves is not waited for, for ever", () => {
   };
   for (let at = 1; at <= 1_000; at += 1) {
     clock.advance(at / 7);
-    patiently({ ...clock, after }, 900 + at / 11, () => (count += 1));
+    stallAwareTimeout({ ...clock, after }, 900 + at / 11, () => (count += 1));
     clock.advance(2_000);
   }
   assert.is(count, 1_000);
@@ -44,13 +44,13 @@ test("what a rounding leaves is not waited for, for ever", () => {
 
 test("it can be undone", () => {
   const clock = manualClock();
-  patiently(clock, 900, () => assert.unreachable())();
+  stallAwareTimeout(clock, 900, () => assert.unreachable())();
   clock.advance(2000);
 });
 
 test("a patient clock stands still while our own loop does, and never goes back", () => {
   const clock = manualClock();
-  const patient = new PatientClock(clock);
+  const patient = new StallAwareClock(clock);
   patient.start();
   clock.advance(1000);
   assert.is(patient.now(), 1000);
@@ -72,7 +72,7 @@ test("a patient clock stands still while our own loop does, and never goes back"
 
 test("it waits for time in which the loop ran", () => {
   const clock = manualClock();
-  const patient = new PatientClock(clock);
+  const patient = new StallAwareClock(clock);
   let overAt = 0;
   patient.after(900, () => (overAt = clock.now()));
   clock.advance(300);
@@ -92,7 +92,7 @@ test("once stopped it leaves no timer behind, and sees no stall", () => {
       stop();
     };
   };
-  const patient = new PatientClock({ ...clock, after });
+  const patient = new StallAwareClock({ ...clock, after });
   patient.start();
   patient.start();
   patient.stop();

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { BackendState, BackendView } from "../../../src/health/backend.ts";
-import { settle } from "../../../src/proxy/cluster/cluster.ts";
+import { waitUntilReady } from "../../../src/proxy/cluster/cluster.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
@@ -14,7 +14,7 @@ function played(...states: BackendState[]) {
     now.states.map((state, index) => ({ name: `cp-${index}`, state, since: 0 }));
   let outcome: boolean | undefined;
   const work = async (): Promise<void> => {
-    outcome = await settle(views, clock, 1000);
+    outcome = await waitUntilReady(views, clock, 1000);
   };
   const done = work();
   return { clock, now, done, outcome: () => outcome };

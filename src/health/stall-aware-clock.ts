@@ -10,7 +10,7 @@ const nothingMs = 0.001;
  * Runs once after `ms` in which the loop ran, in slices: one that ends late counts as its length. Before it runs, what
  * arrived meanwhile is read. Returns its undoing.
  */
-export function patiently(clock: Clock, ms: number, run: () => void): () => void {
+export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;
   let leftMs = ms;
   let stop: (() => void) | undefined;
@@ -37,7 +37,7 @@ export function patiently(clock: Clock, ms: number, run: () => void): () => void
  * A clock that stands still while our own loop does: waits that are measured by it, or made with its `after`, count only
  * time in which the loop ran, so that a stall of ours ends none of them (F11). `wall` and `soon` are the real clock's.
  */
-export class PatientClock implements Clock {
+export class StallAwareClock implements Clock {
   readonly #clock: Clock;
   #stalledMs = 0;
   #dueAt = Number.POSITIVE_INFINITY;
@@ -82,7 +82,7 @@ export class PatientClock implements Clock {
   }
 
   after(ms: number, run: () => void): () => void {
-    return patiently(this.#clock, ms, run);
+    return stallAwareTimeout(this.#clock, ms, run);
   }
 
   soon(run: () => void): void {

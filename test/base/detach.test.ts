@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { clipped, ownText } from "../../src/base/own-text.ts";
+import { clipped, detach } from "../../src/base/detach.ts";
 
 const test = suite("own-text");
 
@@ -24,12 +24,12 @@ function keptBytes(made: (text: string) => string): number {
 
 test("a piece keeps all of the text that it is of, a text of its own does not", () => {
   assert.ok(keptBytes((text) => text.slice(0, 20)) > 30e6, "or nobody needs this file");
-  assert.ok(keptBytes((text) => ownText(text.slice(0, 20))) < 2e6);
+  assert.ok(keptBytes((text) => detach(text.slice(0, 20))) < 2e6);
   assert.ok(keptBytes((text) => clipped(text, 20)) < 2e6);
 });
 
 test("it is the same text; what is short enough is not even copied", () => {
-  assert.is(ownText("über"), "über");
+  assert.is(detach("über"), "über");
   assert.is(clipped("über", 4), "über");
   assert.is(clipped("über", 3), "übe");
 });

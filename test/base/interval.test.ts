@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Looks } from "../../src/base/looks.ts";
+import { Interval } from "../../src/base/interval.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("looks");
@@ -8,7 +8,7 @@ const test = suite("looks");
 test("it looks again and again until it is stopped, and may be started anew", () => {
   const clock = manualClock();
   const seen: number[] = [];
-  const looks = new Looks(clock, 1000, () => seen.push(clock.now()));
+  const looks = new Interval(clock, 1000, () => seen.push(clock.now()));
   const begun = clock.now();
   looks.start();
   looks.start();
@@ -26,7 +26,7 @@ test("it looks again and again until it is stopped, and may be started anew", ()
 test("a look may stop it", () => {
   const clock = manualClock();
   let count = 0;
-  const looks = new Looks(clock, 1000, () => {
+  const looks = new Interval(clock, 1000, () => {
     count += 1;
     looks.stop();
   });
@@ -38,7 +38,7 @@ test("a look may stop it", () => {
 test("a look that fails is not the last one", () => {
   const clock = manualClock();
   let count = 0;
-  const looks = new Looks(clock, 1000, () => {
+  const looks = new Interval(clock, 1000, () => {
     count += 1;
     throw new Error("a fault of ours");
   });
