@@ -2,8 +2,9 @@
  * Wires the parts. The only place where they all meet (the simulation is their other wiring): a Config goes in, a
  * running proxy comes out, or why there is none.
  */
+
+import { AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
-import { Windows } from "./admin/windows.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
 import { Interval } from "./base/interval.ts";
@@ -13,9 +14,14 @@ import { changedParts, heldOf } from "./config/restart-required.ts";
 import { guarded } from "./events/guarded.ts";
 import type { Journal } from "./events/journal.ts";
 import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
+import {
+  type ApiSecurity,
+  apiCertificates,
+  apiSecurityOf,
+  closeApiSecurity,
+} from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
-import { closeDoor, type Door, doorCertificates, doorOf } from "./proxy/cluster/door.ts";
 import { drain } from "./proxy/cluster/drain.ts";
 import { Operations, type Reread } from "./proxy/cluster/operations.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
@@ -75,12 +81,12 @@ class Watchkeeper implements Running {
   readonly #around: Surroundings;
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
-  readonly #windows: Windows;
+  readonly #servers: AdminServers;
   readonly #overload: HeapPressure;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #looks: readonly Interval[];
-  #door: Door | undefined;
+  #security: ApiSecurity | undefined;
   #isDraining = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall() };
 
@@ -88,7 +94,7 @@ class Watchkeeper implements Running {
     this.#config = config;
     this.#around = around;
     this.#clusters = clusters;
-    this.#windows = new Windows(around.journal);
+    this.#servers = new AdminServers(around.journal);
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
     const gateOf = (cluster: string): Gate => clusters.gateOf(cluster);
@@ -125,11 +131,11 @@ class Watchkeeper implements Running {
   }
 
   get adminAddress(): string {
-    return this.#windows.adminAddress;
+    return this.#servers.adminAddress;
   }
 
   get apiAddress(): string {
-    return this.#windows.apiAddress;
+    return this.#servers.apiAddress;
   }
 
   get exchanges(): LiveRequests {
@@ -153,7 +159,7 @@ class Watchkeeper implements Running {
     inherited?.closeRest();
     if (failure !== undefined) {
       this.#cut();
-      await this.#windows.close();
+      await this.#servers.close();
     }
     return failure;
   }
@@ -187,7 +193,7 @@ class Watchkeeper implements Running {
   }
 
   get descriptors(): ReadonlyMap<string, number> {
-    const admin = this.#windows.descriptor;
+    const admin = this.#servers.descriptor;
     return new Map([
       ...this.#listeners.descriptors,
       ...(admin === undefined ? [] : [[adminName, admin] as const]),
@@ -197,7 +203,7 @@ class Watchkeeper implements Running {
   async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
     this.#isDraining = true;
     // The port is the successor's now: whoever asks there asks about that one.
-    if (isHandedOver) await this.#windows.close();
+    if (isHandedOver) await this.#servers.close();
     const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
     const parts = {
       clock: wallClock,
@@ -210,14 +216,14 @@ class Watchkeeper implements Running {
       cut: () => this.#cut(),
     };
     await drain(parts, times, hurry);
-    if (!isHandedOver) await this.#windows.close();
+    if (!isHandedOver) await this.#servers.close();
   }
 
   #cut(): void {
     this.#stopOverload();
     for (const looks of this.#looks) looks.stop();
-    this.#windows.stop();
-    if (this.#door !== undefined) closeDoor(this.#door);
+    this.#servers.stop();
+    if (this.#security !== undefined) closeApiSecurity(this.#security);
     this.#clusters.stop();
     this.#listeners.cut();
     this.#clusters.close();
@@ -227,10 +233,10 @@ class Watchkeeper implements Running {
     const { journal, inherited, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
-    const door = await doorOf(this.#config.admin, { journal, clusterOf });
-    this.#door = door;
-    clusters.onGone = (cluster) => this.#windows.gone(cluster);
-    return this.#windows.open({
+    const security = await apiSecurityOf(this.#config.admin, { journal, clusterOf });
+    this.#security = security;
+    clusters.onGone = (cluster) => this.#servers.gone(cluster);
+    return this.#servers.open({
       name: this.#config.name,
       addresses: this.#config.admin,
       current: () => this.#config,
@@ -244,10 +250,10 @@ class Watchkeeper implements Running {
       certificates: () => [
         ...this.#listeners.certificates,
         ...clusters.all.flatMap(({ certificates }) => certificates),
-        ...doorCertificates(door),
+        ...apiCertificates(security),
       ],
       droppedLogLines,
-      door,
+      security,
       operations: new Operations({
         journal,
         paths: () => clusters.all.map(({ path }) => path),

@@ -114,16 +114,16 @@ export const operator: readonly Defect[] = [
   defect(
     "a loop that stands still is well",
     {
-      file: "admin/server/patient.ts",
+      file: "admin/server/cached-probes.ts",
       find: "const isStill = stoodMs >= adminLimits.standstillMs;",
       replace: "const isStill = stoodMs < 0;",
     },
-    ["admin/server/patient", "stands still, until it answers"],
+    ["admin/server/cached-probes", "stands still, until it answers"],
   ),
   defect(
     "what the loop has said unasked is forgotten",
-    { file: "admin/server/patient.ts", find: "this.#known[probe] = checks;", replace: "void checks;" },
-    ["admin/server/patient", "what the loop has said unasked"],
+    { file: "admin/server/cached-probes.ts", find: "this.#known[probe] = checks;", replace: "void checks;" },
+    ["admin/server/cached-probes", "what the loop has said unasked"],
   ),
   defect(
     "a socket at the port of probes may ask without end",
@@ -132,7 +132,7 @@ export const operator: readonly Defect[] = [
       find: "if (count >= adminLimits.adminWaiting) {",
       replace: "if (count < 0) {",
     },
-    ["admin/server/guests", "loses the socket"],
+    ["admin/server/connection-limits", "loses the socket"],
   ),
   defect(
     "a page of the API is made in one loop turn",

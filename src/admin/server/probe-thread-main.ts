@@ -1,11 +1,11 @@
-/** The thread behind lookout.ts: has the port, and asks the proxy's own thread. Says when it is open, or why it is not. */
+/** The thread behind probe-thread.ts: has the port, and asks the proxy's own thread. Says when it is open, or why it is not. */
 import { parentPort, workerData } from "node:worker_threads";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { Journal } from "../../events/journal.ts";
 import type { Asker, Check, ProbeName } from "./answers.ts";
-import type { FromThread, LookoutOrder, ToThread } from "./lookout.ts";
-import { Patient } from "./patient.ts";
+import { CachedProbes } from "./cached-probes.ts";
+import type { FromThread, ProbeThreadOrder, ToThread } from "./probe-thread.ts";
 import { startAdmin } from "./server.ts";
 
 type Question = Extract<FromThread, { kind: "asked" }>["question"];
@@ -48,11 +48,11 @@ function say(message: FromThread): void {
   parentPort?.postMessage(message, []);
 }
 
-const order: LookoutOrder = workerData;
+const order: ProbeThreadOrder = workerData;
 const journal = new Journal(wallClock);
 journal.subscribe((entry) => say({ kind: "told", entry }));
 const loop = new Loop();
-const asker = new Patient({ clock: wallClock, journal, loop, first: order.first });
+const asker = new CachedProbes({ clock: wallClock, journal, loop, first: order.first });
 const admin = await startAdmin({ ...order, journal, asker });
 parentPort?.on("message", (message: ToThread) => {
   if (message.kind === "known") asker.learn(message.probe, message.checks);

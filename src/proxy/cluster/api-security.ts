@@ -9,13 +9,13 @@ import type { Expiry } from "../tls/hosts.ts";
 import { serverTlsOptions } from "../tls/server-context.ts";
 import type { Cluster } from "./cluster.ts";
 
-export type DoorParts = {
+export type ApiSecurityParts = {
   readonly journal: Journal;
   /** By its name; undefined for one that a reload has taken away: then nobody is asked. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
-export type Door = {
+export type ApiSecurity = {
   /** Undefined: plain HTTP. Its certificate may not be good yet. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
@@ -29,7 +29,10 @@ export type Door = {
 const name = "admin";
 
 /** A bad certificate costs the API alone, until there is a good one: it is a window, and not worth an outage. */
-export async function doorOf(config: AdminConfig, { journal, clusterOf }: DoorParts): Promise<Door> {
+export async function apiSecurityOf(
+  config: AdminConfig,
+  { journal, clusterOf }: ApiSecurityParts,
+): Promise<ApiSecurity> {
   const { authorization, tls: files } = config;
   const kept = files && (await keepCertificate({ ...files, name, clock: wallClock, journal }));
   return {
@@ -50,12 +53,12 @@ export async function doorOf(config: AdminConfig, { journal, clusterOf }: DoorPa
 }
 
 /** Of purpose "serving". */
-export function doorCertificates({ tls: own }: Door): readonly Expiry[] {
+export function apiCertificates({ tls: own }: ApiSecurity): readonly Expiry[] {
   if (own === undefined || !own.certificate.isGood()) return [];
   return [{ purpose: "serving", name, notAfterMs: own.certificate.notAfter() }];
 }
 
-export function closeDoor({ tls: own, reviewer }: Door): void {
+export function closeApiSecurity({ tls: own, reviewer }: ApiSecurity): void {
   own?.certificate.stop();
   reviewer?.stop();
 }

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import type { Asker, Check } from "../../../src/admin/server/answers.ts";
-import { Patient } from "../../../src/admin/server/patient.ts";
+import { CachedProbes } from "../../../src/admin/server/cached-probes.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -24,7 +24,7 @@ function scene(soon?: (run: () => void) => void) {
     checks: () => new Promise((resolve) => owed.push(resolve)),
     scrape: () => new Promise((resolve) => scrapes.push(resolve)),
   };
-  const patient = new Patient({
+  const patient = new CachedProbes({
     clock: { ...clock, soon: soon ?? clock.soon },
     journal,
     loop,

@@ -7,7 +7,7 @@ import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import type { AdminConfig } from "../../../src/config/admin.ts";
 import { Journal } from "../../../src/events/journal.ts";
-import { closeDoor, doorCertificates, doorOf } from "../../../src/proxy/cluster/door.ts";
+import { apiCertificates, apiSecurityOf, closeApiSecurity } from "../../../src/proxy/cluster/api-security.ts";
 import { testPki } from "../../support/pki.ts";
 
 const test = suite("proxy/door");
@@ -25,10 +25,10 @@ const open: AdminConfig = {
 };
 
 test("an API without either has a door that stands open", async () => {
-  const door = await doorOf(open, { journal: new Journal(wallClock), clusterOf: () => undefined });
+  const door = await apiSecurityOf(open, { journal: new Journal(wallClock), clusterOf: () => undefined });
   assert.equal(door, { tls: undefined, reviewer: undefined, audiences: [] });
-  assert.equal(doorCertificates(door), []);
-  closeDoor(door);
+  assert.equal(apiCertificates(door), []);
+  closeApiSecurity(door);
 });
 
 test("its certificate is listed once it is good, and a bad one is told and waited for", async () => {
@@ -38,27 +38,30 @@ test("its certificate is listed once it is good, and a bad one is told and waite
   const told: string[] = [];
   journal.subscribe(({ kind }) => told.push(kind));
   const config = { ...open, tls: { certFile, keyFile, reloadIntervalMs: 100 } };
-  const door = await doorOf(config, { journal, clusterOf: () => undefined });
-  assert.equal([told, doorCertificates(door)], [["certificate.refused"], []]);
+  const door = await apiSecurityOf(config, { journal, clusterOf: () => undefined });
+  assert.equal([told, apiCertificates(door)], [["certificate.refused"], []]);
   writeFileSync(certFile, serving.certificate);
   writeFileSync(keyFile, serving.key);
   await door.tls?.certificate.reload();
   assert.equal(
-    doorCertificates(door).map(({ purpose, name }) => [purpose, name]),
+    apiCertificates(door).map(({ purpose, name }) => [purpose, name]),
     [["serving", "admin"]],
   );
-  closeDoor(door);
+  closeApiSecurity(door);
 });
 
 test("a cluster that a reload has taken away is asked no more", async () => {
   const authorization = { cluster: "eu", kubeconfigFile: undefined, audiences: ["watchkeeper"] };
   const asked: string[] = [];
   const clusterOf = (name: string): undefined => void asked.push(name);
-  const door = await doorOf({ ...open, authorization }, { journal: new Journal(wallClock), clusterOf });
+  const door = await apiSecurityOf(
+    { ...open, authorization },
+    { journal: new Journal(wallClock), clusterOf },
+  );
   const outcome = await door.reviewer?.ask({ kind: "TokenReview", path: "/x", body: {} });
   assert.instance(outcome, Failure);
   assert.equal([asked, door.audiences], [["eu"], ["watchkeeper"]]);
-  closeDoor(door);
+  closeApiSecurity(door);
 });
 
 test.run();

@@ -9,7 +9,7 @@ import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/expiry-watch.ts";
 import { Incidents } from "../incidents/incidents.ts";
-import type { Door } from "../proxy/cluster/door.ts";
+import type { ApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
 import type { Path } from "../proxy/cluster/path.ts";
 import { createApi } from "./api/api.ts";
@@ -31,7 +31,7 @@ import { ProcessMonitor, statsOf } from "./metrics/stats.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
 import { guardOf } from "./server/guard.ts";
-import { Lookout } from "./server/lookout.ts";
+import { ProbeThread } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
 import type { Admin } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
@@ -51,7 +51,7 @@ export type WindowsParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** A listening socket that was passed in for metrics. */
   readonly inherited: number | undefined;
   /** What stands before the API. */
-  readonly door: Door;
+  readonly security: ApiSecurity;
   /** What an operator may do over the API. */
   readonly operations: Operations;
   /** May new clients be sent here? */
@@ -61,7 +61,7 @@ export type WindowsParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
 /** That it answers is all: whether its loop turns is found by who asks it. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
-export class Windows {
+export class AdminServers {
   readonly #clock: Clock = wallClock;
   readonly #journal: Journal;
   readonly #incidents: Incidents;
@@ -104,7 +104,7 @@ export class Windows {
     const answers = new Answers({ journal, clock, live: alive, ready, metrics: () => metrics.text() });
     const { contentType } = metrics;
     const port = { ...addresses.metricsAddress, inherited, journal, clock, answers, contentType };
-    const admin = await Lookout.start(port);
+    const admin = await ProbeThread.start(port);
     if (admin instanceof Failure) return admin;
     this.#admin = admin;
     const { certificates } = parts;
@@ -114,7 +114,7 @@ export class Windows {
     const routes = this.#routes(parts, metrics, page);
     const posts = operationPosts(parts.operations, addresses.readOnly);
     const events = new EventStreams(this.#ring, this.#clock);
-    const { tls, reviewer, audiences } = parts.door;
+    const { tls, reviewer, audiences } = parts.security;
     const authorization = reviewer && new Authorization({ clock: this.#clock, journal, reviewer, audiences });
     const guard = authorization && guardOf(authorization, page);
     this.#api = new ApiPort(

@@ -1,5 +1,5 @@
 /**
- * The lookout: the port of metrics and probes has a thread of its own, so that whoever acts on its answers (a kubelet
+ * The probe thread: the port of metrics and probes has a thread of its own, so that whoever acts on its answers (a kubelet
  * restarts what does not answer within a second) has them however busy the path is. This end starts the thread, answers
  * its questions, tells it unasked what has changed, and puts another one in its place should it die.
  */
@@ -12,7 +12,7 @@ import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
 import type { Admin } from "./server.ts";
 
 /** What the thread is started with. */
-export type LookoutOrder = {
+export type ProbeThreadOrder = {
   readonly host: string;
   readonly port: number;
   readonly inherited: number | undefined;
@@ -32,7 +32,7 @@ export type ToThread =
   /** Unasked, when it has changed: so a loop that is busy later has said all that it knew. */
   | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] };
 
-export type LookoutParts = {
+export type ProbeThreadParts = {
   readonly host: string;
   readonly port: number;
   /** A listening socket that was passed in, to be used if it is bound there. */
@@ -46,15 +46,15 @@ export type LookoutParts = {
 };
 
 /** Beside this file, with its extension: .ts in the repository, .js as published. */
-const threadFile = import.meta.filename.replace(/lookout(\.\w+)$/, "lookout-thread$1");
+const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
 /** Its own: the process' flags are not for it. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.lookoutHeapMiB,
   maxYoungGenerationSizeMb: adminLimits.lookoutHeapMiB / 16,
 };
 
-export class Lookout implements Admin {
-  readonly #parts: LookoutParts;
+export class ProbeThread implements Admin {
+  readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
   /** Where it is, or will be again. */
@@ -66,7 +66,7 @@ export class Lookout implements Admin {
   #isStopped = false;
   #cancel = (): void => {};
 
-  private constructor(parts: LookoutParts) {
+  private constructor(parts: ProbeThreadParts) {
     this.#parts = parts;
     this.#unsubscribe = parts.answers.onChange((probe, checks) => {
       if (this.#worker !== undefined) send(this.#worker, { kind: "known", probe, checks });
@@ -74,11 +74,11 @@ export class Lookout implements Admin {
   }
 
   /** Listens until it is stopped, or says why it cannot. */
-  static async start(parts: LookoutParts): Promise<Lookout | Failure> {
-    const lookout = new Lookout(parts);
-    const failure = await lookout.#open(parts.port, parts.inherited);
-    if (failure === undefined) return lookout;
-    await lookout.stop();
+  static async start(parts: ProbeThreadParts): Promise<ProbeThread | Failure> {
+    const probeThread = new ProbeThread(parts);
+    const failure = await probeThread.#open(parts.port, parts.inherited);
+    if (failure === undefined) return probeThread;
+    await probeThread.stop();
     return failure;
   }
 
@@ -122,7 +122,7 @@ export class Lookout implements Admin {
   /** No thread can be had: none that the system gives, or no file to read it from. */
   #begin(port: number, inherited: number | undefined): Worker | Failure {
     const { host, answers, contentType, thread = threadFile } = this.#parts;
-    const order: LookoutOrder = { host, port, inherited, first: answers.standing(), contentType };
+    const order: ProbeThreadOrder = { host, port, inherited, first: answers.standing(), contentType };
     try {
       this.#worker = new Worker(thread, { workerData: order, execArgv: [], resourceLimits });
       return this.#worker;

@@ -6,7 +6,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
-import { Lookout } from "../../../src/admin/server/lookout.ts";
+import { ProbeThread } from "../../../src/admin/server/probe-thread.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
 import { type Clock, wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
@@ -15,7 +15,7 @@ import { within } from "../../support/within.ts";
 
 const test = suite("admin/lookout");
 
-const opened: Lookout[] = [];
+const opened: ProbeThread[] = [];
 test.after.each(async () => {
   for (const lookout of opened.splice(0)) await within(20_000, "the thread's end", lookout.stop());
 });
@@ -43,7 +43,7 @@ async function start(change: Change = {}) {
   const metrics = (): Promise<string> => Promise.resolve("a 1\n");
   const answers = new Answers({ journal, clock, live, ready: () => [], metrics, ...others });
   const parts = { host: "127.0.0.1", port, inherited: undefined, journal, clock, answers, contentType };
-  const lookout = await Lookout.start({ ...parts, ...others });
+  const lookout = await ProbeThread.start({ ...parts, ...others });
   if (lookout instanceof Failure) return lookout;
   opened.push(lookout);
   return { lookout, journal, heard, retries: () => retries, port: Number(lookout.address.split(":").at(-1)) };

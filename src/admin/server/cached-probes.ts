@@ -8,7 +8,7 @@ import type { Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Asker, Check, ProbeName, Standing } from "./answers.ts";
 
-export type PatientParts = {
+export type CachedProbesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Answers when the loop turns. */
@@ -17,15 +17,15 @@ export type PatientParts = {
   readonly first: Standing;
 };
 
-export class Patient implements Asker {
-  readonly #parts: PatientParts;
+export class CachedProbes implements Asker {
+  readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
   /** Questions under way: each is put once, however many ask, so that a loop that wakes up finds three at most. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isStill = false;
 
-  constructor(parts: PatientParts) {
+  constructor(parts: CachedProbesParts) {
     this.#parts = parts;
     this.#known = { ...parts.first };
   }

@@ -2,7 +2,7 @@
 import { Worker } from "node:worker_threads";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { FromThread, LookoutOrder, ToThread } from "../../../src/admin/server/lookout.ts";
+import type { FromThread, ProbeThreadOrder, ToThread } from "../../../src/admin/server/probe-thread.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/lookout-thread");
@@ -14,8 +14,8 @@ test.after.each(async () => {
 
 function start(host = "127.0.0.1") {
   const first = { livez: [{ name: "ping", ok: true }], readyz: [] };
-  const order: LookoutOrder = { host, port: 0, inherited: undefined, first, contentType: "text/x" };
-  const file = new URL("../../../src/admin/server/lookout-thread.ts", import.meta.url);
+  const order: ProbeThreadOrder = { host, port: 0, inherited: undefined, first, contentType: "text/x" };
+  const file = new URL("../../../src/admin/server/probe-thread-main.ts", import.meta.url);
   const worker = new Worker(file, { workerData: order, execArgv: [] });
   workers.push(worker);
   const heard: FromThread[] = [];
