@@ -46,10 +46,10 @@ import type { Loops, Replay } from "../observe/loops.ts";
 import type { Recall } from "../observe/time-travel.ts";
 import type { Attempt, AttemptOwner } from "../upstream/attempt.ts";
 import { growWindow } from "../upstream/grow-window.ts";
+import { HeldResponse, isRefusal, isShort, isShutdown } from "../upstream/held-response.ts";
 import { pickOther } from "../upstream/pick.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import { isRefusal, isShort, isShutdown, Refusal } from "../upstream/refusal.ts";
 import { Attempts } from "./attempts.ts";
 import { sendLocalReply } from "./local-reply.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered } from "./lost-attempt.ts";
@@ -570,7 +570,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && rest.refusal === undefined) {
-      attempt.keepRefusal(new Refusal(fields, end, this.#parts.buffered));
+      attempt.keepRefusal(new HeldResponse(fields, end, this.#parts.buffered));
       this.#stopWaiting = this.#parts.clock.after(limits.refusalHeldMs, () => {
         this.attempts.waitUntilReady();
         this.#relayRefusal();
@@ -597,7 +597,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** If the backend is lost in the middle of a short refusal, another one can be asked, since the client has seen nothing. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
-    attempt.keepRefusal(new Refusal(fields, false, this.#parts.buffered));
+    attempt.keepRefusal(new HeldResponse(fields, false, this.#parts.buffered));
     return true;
   }
 

@@ -4,22 +4,22 @@
  */
 
 import { limits } from "../../base/limits.ts";
+import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
-import { Held } from "../../h2/core/held.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 
 const nothing = Buffer.alloc(0);
 
 export class RequestBody {
-  readonly #held: Held;
+  readonly #held: AccountedBuffer;
   #trailers: readonly Field[] | undefined;
   #isRepeatable = true;
   /** The client has sent all of it. */
   isOver = false;
 
   constructor(buffered: Buffered) {
-    this.#held = new Held(buffered);
+    this.#held = new AccountedBuffer(buffered);
   }
 
   /** Octets that are kept. */

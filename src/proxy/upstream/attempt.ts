@@ -9,9 +9,9 @@ import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
+import type { HeldResponse } from "./held-response.ts";
 import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
-import type { Refusal } from "./refusal.ts";
 import type { Waiter } from "./shard.ts";
 
 /** What an attempt tells the exchange that it belongs to. */
@@ -65,7 +65,7 @@ export class Attempt implements ConnectionUser, Waiter {
    */
   #head: Field[] | undefined;
   #headAt = 0;
-  #refusal: Refusal | undefined;
+  #refusal: HeldResponse | undefined;
 
   constructor(backend: string, owner: AttemptOwner) {
     this.backend = backend;
@@ -128,15 +128,15 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /** An answer that is held, since another one may be better. */
-  get refusal(): Refusal | undefined {
+  get refusal(): HeldResponse | undefined {
     return this.#refusal;
   }
 
-  keepRefusal(refusal: Refusal): void {
+  keepRefusal(refusal: HeldResponse): void {
     this.#refusal = refusal;
   }
 
-  takeRefusal(): Refusal | undefined {
+  takeRefusal(): HeldResponse | undefined {
     const refusal = this.#refusal;
     this.#refusal = undefined;
     return refusal;

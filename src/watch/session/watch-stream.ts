@@ -3,8 +3,8 @@
  * came together; half an event is held back until it is whole, so that a backend may die at any byte.
  */
 
+import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
-import { Held } from "../../h2/core/held.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
@@ -34,7 +34,7 @@ const unread = new Reading("", true);
 export class WatchStream {
   readonly attempt: Attempt;
   readonly #taker: EventTaker;
-  readonly #held: Held;
+  readonly #held: AccountedBuffer;
   readonly #buffered: Buffered;
   /** Of a sentinel's second leg: what the first has not shown. Most watches never have one. */
   #ahead: Ahead | undefined;
@@ -54,7 +54,7 @@ export class WatchStream {
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
     this.attempt = attempt;
     this.#taker = taker;
-    this.#held = new Held(buffered);
+    this.#held = new AccountedBuffer(buffered);
     this.#buffered = buffered;
   }
 

@@ -2,12 +2,12 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Attempts } from "../../../src/proxy/request/attempts.ts";
-import { Refusal } from "../../../src/proxy/upstream/refusal.ts";
+import { HeldResponse } from "../../../src/proxy/upstream/held-response.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/legs");
 
-const refusal = (): Refusal => new Refusal([], true, new Buffered(1_000));
+const refusal = (): HeldResponse => new HeldResponse([], true, new Buffered(1_000));
 
 test("of two that are asked the one that answers goes on, and the other is let go", () => {
   const attempts = new Attempts(attemptOwner({}));

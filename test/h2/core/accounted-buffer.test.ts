@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { AccountedBuffer } from "../../../src/h2/core/accounted-buffer.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
-import { Held } from "../../../src/h2/core/held.ts";
 
 const test = suite("proxy/held");
 
 test("what comes octet by octet is held in order, counted, and given back once", () => {
   const buffered = new Buffered(1000);
-  const held = new Held(buffered);
+  const held = new AccountedBuffer(buffered);
   const chunk = Buffer.from("abcdefgh");
   for (let at = 0; at < chunk.length; at += 1) held.add(chunk, at, at + 1);
   chunk.fill(0);

@@ -2,14 +2,14 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { isRefusal, isShutdown, Refusal } from "../../../src/proxy/upstream/refusal.ts";
+import { HeldResponse, isRefusal, isShutdown } from "../../../src/proxy/upstream/held-response.ts";
 
 const test = suite("proxy/refusal");
 
 const head = [new Field(":status", "503")];
 
 /** What it says when it is taken after all. */
-function told(refusal: Refusal): string[] {
+function told(refusal: HeldResponse): string[] {
   const heard: string[] = [];
   refusal.tell({
     headers: (fields, end) => heard.push(`${fields[0]?.value} ${end}`),
@@ -19,9 +19,9 @@ function told(refusal: Refusal): string[] {
 }
 
 test("a refusal is told as it came: its head, what there is of its body, its end", () => {
-  assert.equal(told(new Refusal(head, true, new Buffered(1000))), ["503 true"]);
+  assert.equal(told(new HeldResponse(head, true, new Buffered(1000))), ["503 true"]);
   const buffered = new Buffered(1000);
-  const refusal = new Refusal(head, false, buffered);
+  const refusal = new HeldResponse(head, false, buffered);
   refusal.keep(Buffer.from("not "), 0, 4, false);
   refusal.keep(Buffer.from("now"), 0, 3, false);
   assert.equal([refusal.heldBytes, buffered.bytes], [7, 7]);
@@ -30,18 +30,18 @@ test("a refusal is told as it came: its head, what there is of its body, its end
 });
 
 test("an end without octets and trailers are told too", () => {
-  const ended = new Refusal(head, false, new Buffered(1000));
+  const ended = new HeldResponse(head, false, new Buffered(1000));
   ended.keep(Buffer.from("x"), 0, 1, false);
   ended.keep(Buffer.alloc(0), 0, 0, true);
   assert.equal(told(ended), ["503 false", "x true"]);
-  const trailed = new Refusal(head, false, new Buffered(1000));
+  const trailed = new HeldResponse(head, false, new Buffered(1000));
   trailed.endWith([new Field("x-sum", "7")]);
   assert.equal(told(trailed), ["503 false", "7 true"]);
 });
 
 test("what is forgotten is held no longer", () => {
   const buffered = new Buffered(1000);
-  const refusal = new Refusal(head, false, buffered);
+  const refusal = new HeldResponse(head, false, buffered);
   refusal.keep(Buffer.from("x"), 0, 1, true);
   refusal.forget();
   assert.is(buffered.bytes, 0);

@@ -6,7 +6,7 @@ import type { Buffered } from "./buffered.ts";
 
 const none: Buffer = Buffer.alloc(0);
 
-export class Held {
+export class AccountedBuffer {
   readonly #buffered: Buffered;
   #bytes: Buffer = none;
   #length = 0;

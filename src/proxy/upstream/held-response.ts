@@ -5,20 +5,20 @@
  */
 
 import { limits } from "../../base/limits.ts";
+import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
-import { Held } from "../../h2/core/held.ts";
 
-export class Refusal {
+export class HeldResponse {
   readonly head: Field[];
-  readonly #body: Held;
+  readonly #body: AccountedBuffer;
   #trailers: Field[] | undefined;
   #isWhole: boolean;
 
   constructor(head: Field[], end: boolean, buffered: Buffered) {
     this.head = head;
     this.#isWhole = end;
-    this.#body = new Held(buffered);
+    this.#body = new AccountedBuffer(buffered);
   }
 
   get isWhole(): boolean {
