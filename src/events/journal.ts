@@ -1,9 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 import { wordsOf } from "../base/failure.ts";
-import type { Happening } from "./happening.ts";
+import type { ProxyEvent } from "./proxy-event.ts";
 
 /** One thing that happened, and in which cluster: left out while there is but one, and of what belongs to none. */
-export type Entry = Happening & { readonly cluster?: string };
+export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type Reader = (entry: Entry, at: number) => void;
 

@@ -24,7 +24,7 @@ export const connectionStates = ["none", "answering", "silent", "going", "left",
 export type ConnectionState = (typeof connectionStates)[number];
 
 /** The whole of what is known of one backend. Times are clock readings. */
-export type Held = {
+export type BackendFacts = {
   readonly state: BackendState;
   /** All together: none yet, at least one answers, none does, all were sent away, and ended after that, all are lost. */
   readonly connections: ConnectionState;
@@ -76,7 +76,7 @@ export type Rules = {
   readonly needsProof: boolean;
 };
 
-export const nothingHeld: Held = {
+export const noFacts: BackendFacts = {
   state: "unknown",
   connections: "none",
   fresh: "none",
@@ -101,18 +101,18 @@ export const nothingHeld: Held = {
 
 /** What matters for the verdict. */
 export type Facts = Pick<
-  Held,
+  BackendFacts,
   "connections" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
 >;
 
 type Row = {
   readonly connections?: readonly ConnectionState[];
-  readonly fresh?: readonly Held["fresh"][];
+  readonly fresh?: readonly BackendFacts["fresh"][];
   readonly isUntrusted?: boolean;
   readonly isDrained?: boolean;
   readonly isForked?: boolean;
   readonly readiness?: readonly Readiness[];
-  readonly reads?: Held["reads"];
+  readonly reads?: BackendFacts["reads"];
   readonly verdict: BackendState;
 };
 
@@ -159,7 +159,7 @@ function fits(row: Row, facts: Facts): boolean {
 }
 
 /** Pure: what is held after one more piece of evidence, at the clock reading `at`. */
-export function judge(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
+export function judge(held: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   const latest = learnt(held, evidence, at, rules);
   const facts = !isAnswering(held) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
   const verdict = verdictOf(facts, rules.needsProof);
@@ -172,7 +172,7 @@ export function judge(held: Held, evidence: Evidence, at: number, rules: Rules):
 }
 
 /** The facts call it ready: is it yet? */
-function risen(facts: Held, evidence: Evidence, at: number, rules: Rules): Held {
+function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
   // With the facts that call it ready every answer of /readyz is a good one.
@@ -185,32 +185,32 @@ function risen(facts: Held, evidence: Evidence, at: number, rules: Rules): Held 
 }
 
 /** 4, 8, 16, 32, 64: at four probes a second the last takes 16 s. */
-export function neededSuccesses({ ejections }: Held, { rise }: Rules): number {
+export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
 
 /** True if it is to be probed several times a second: its upstream connections are silent, no socket reaches it, or it is on its way up. */
-export function isUrgent(held: Held): boolean {
+export function isUrgent(held: BackendFacts): boolean {
   return isSilent(held) || isUnreached(held) || (held.state === "suspect" && !needsAnother(held));
 }
 
 /** True if it has no upstream connection, and fresh sockets are not answered: only the next probe finds it back. */
-function isUnreached({ connections, fresh }: Held): boolean {
+function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
 
 /** True if an upstream connection or a fresh socket is answered. */
-function isAnswering(held: Held): boolean {
+function isAnswering(held: BackendFacts): boolean {
   return held.fresh === "answer" || (held.connections !== "none" && !isSilent(held));
 }
 
 /** None of its upstream connections says anything. */
-export function isSilent({ connections }: Held): boolean {
+export function isSilent({ connections }: BackendFacts): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
 /** None of its upstream connections says anything, and no fresh socket has been answered since. */
-export function isMute(held: Held): boolean {
+export function isMute(held: BackendFacts): boolean {
   return isSilent(held) && held.fresh !== "answer";
 }
 
@@ -219,9 +219,10 @@ export function isMute(held: Held): boolean {
  * cause (D14). One that was never reached neither answers nor counts as silent: nothing lives on it. Of one without
  * connections its probes say it: what lives may stand on one that was removed, or removed and added again.
  */
-export function areAllSilent(all: readonly Held[]): boolean {
-  const isUnused = ({ connections, fresh }: Held): boolean => connections === "none" && fresh !== "answer";
-  const isCutOff = (held: Held): boolean =>
+export function areAllSilent(all: readonly BackendFacts[]): boolean {
+  const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
+    connections === "none" && fresh !== "answer";
+  const isCutOff = (held: BackendFacts): boolean =>
     (isMute(held) || isUnreached(held)) &&
     held.answeredAt >= 0 &&
     held.fresh !== "refusal" &&
@@ -230,7 +231,7 @@ export function areAllSilent(all: readonly Held[]): boolean {
 }
 
 /** Suspect for a reason that holds now: what waits for it had better ask elsewhere. One on its way up is not. */
-export function needsAnother(held: Held): boolean {
+export function needsAnother(held: BackendFacts): boolean {
   return held.state === "suspect" && verdictOf(held) !== "ready";
 }
 
@@ -238,12 +239,12 @@ export function needsAnother(held: Held): boolean {
  * Dead, and fresh sockets meet nothing at all: what is under way on sockets without a PING is over. One that refuses has
  * a living kernel, which tells of a dead process by itself; in a graceful stop an exec may outlive every upstream connection.
  */
-export function isSilentlyDead(held: Held): boolean {
+export function isSilentlyDead(held: BackendFacts): boolean {
   return held.state === "dead" && held.fresh === "silence";
 }
 
 /** What is held after the evidence, but for the verdict. */
-function learnt(held: Held, evidence: Evidence, at: number, rules: Rules): Held {
+function learnt(held: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   return isOfConnections(evidence) ? ofConnections(held, evidence, at) : ofAnswers(held, evidence, at, rules);
 }
 
@@ -253,7 +254,7 @@ function isOfConnections(evidence: Evidence): evidence is OfConnections {
   return evidence.kind.startsWith("connection");
 }
 
-function ofConnections(held: Held, evidence: OfConnections, at: number): Held {
+function ofConnections(held: BackendFacts, evidence: OfConnections, at: number): BackendFacts {
   switch (evidence.kind) {
     case "connection-opened":
       return {
@@ -279,13 +280,18 @@ function ofConnections(held: Held, evidence: OfConnections, at: number): Held {
 }
 
 /** That new sockets met silence is over. What /readyz itself says, or does not, is not. */
-function opened(held: Held): Held {
+function opened(held: BackendFacts): BackendFacts {
   const readiness = held.consecutiveTimeouts > 1 && held.readiness === "hanging" ? "unknown" : held.readiness;
   return { ...held, readiness, consecutiveTimeouts: 0 };
 }
 
 /** What it answers to probes and requests, or does not. */
-function ofAnswers(held: Held, evidence: Exclude<Evidence, OfConnections>, at: number, rules: Rules): Held {
+function ofAnswers(
+  held: BackendFacts,
+  evidence: Exclude<Evidence, OfConnections>,
+  at: number,
+  rules: Rules,
+): BackendFacts {
   switch (evidence.kind) {
     case "fresh":
       return met(held, evidence, at);
@@ -312,7 +318,7 @@ function ofAnswers(held: Held, evidence: Exclude<Evidence, OfConnections>, at: n
 }
 
 /** /readyz has answered, or has not. */
-function asked(held: Held, readiness: ReadyAnswer, at: number, { forbiddenMs }: Rules): Held {
+function asked(held: BackendFacts, readiness: ReadyAnswer, at: number, { forbiddenMs }: Rules): BackendFacts {
   if (readiness === "unknown" || readiness === "hanging") return { ...held, readiness };
   if (readiness !== "forbidden") return { ...held, readiness, toldAt: at, forbiddenSince: -1 };
   const since = held.forbiddenSince < 0 ? at : held.forbiddenSince;
@@ -324,13 +330,13 @@ function asked(held: Held, readiness: ReadyAnswer, at: number, { forbiddenMs }: 
 }
 
 /** Nothing is read there meanwhile: only another try can tell, and /readyz may know of etcd by then. */
-function read(held: Held, at: number, { hungMs }: Rules): Held {
+function read(held: BackendFacts, at: number, { hungMs }: Rules): BackendFacts {
   const isGood = held.readiness === "ready" || held.readiness === "unknown";
   return isGood && at - held.hungAt >= hungMs ? { ...held, reads: "answering" } : held;
 }
 
 /** What hung is explained by that silence. A doubt begins once: what fresh sockets have met since is kept when silent upstream connections are lost. */
-function doubted(held: Held, connections: "silent" | "lost", at: number): Held {
+function doubted(held: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = held.connections === "going" || held.connections === "left";
   const now = connections === "lost" && isLeaving ? "left" : connections;
   const doubt = { ...held, connections: now, reads: "answering" } as const;
@@ -344,12 +350,12 @@ type Fresh = { readonly met: Met; readonly begunAt: number };
  * an answer arrived, and met silence, was lost in a hole that is over. A refusal is as new as its arrival, unless a socket
  * that began later was answered.
  */
-export function isOvertaken({ answeredAt, arrivedAt }: Held, { met: what, begunAt }: Fresh): boolean {
+export function isOvertaken({ answeredAt, arrivedAt }: BackendFacts, { met: what, begunAt }: Fresh): boolean {
   if (what === "answer" || what === "untrusted") return false;
   return begunAt <= (what === "silence" ? arrivedAt : answeredAt);
 }
 
-function met(held: Held, evidence: Fresh, at: number): Held {
+function met(held: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   const { met: what, begunAt } = evidence;
   if (what === "answer" || what === "untrusted") {
     const isUntrusted = what === "untrusted";

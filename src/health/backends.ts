@@ -4,13 +4,13 @@ import { limits } from "../base/limits.ts";
 import type { Journal } from "../events/journal.ts";
 import {
   areAllSilent,
+  type BackendFacts,
   type BackendView,
-  type Held,
   isOvertaken,
   isSilentlyDead,
   judge,
   needsAnother,
-  nothingHeld,
+  noFacts,
   type Rules,
   verdictOf,
 } from "./backend.ts";
@@ -48,7 +48,7 @@ export class Backends {
   readonly #journal: Journal;
   readonly #rules: Rules;
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, BackendFacts>();
   /** For each backend, ms that it has been suspect in all, but for the present time. */
   readonly #suspectMs = new Map<string, number>();
   /** What fresh sockets to those that are ill met last. */
@@ -81,8 +81,8 @@ export class Backends {
   }
 
   /** All that is known of one; nothing is of those that are not configured. */
-  held(name: string): Held {
-    return this.#held.get(name) ?? nothingHeld;
+  held(name: string): BackendFacts {
+    return this.#held.get(name) ?? noFacts;
   }
 
   /** Has no backend answered for less than `deadAfterWhenAllSilentMs`? Then what lives is kept, and requests wait (D14). */
@@ -154,7 +154,7 @@ export class Backends {
   }
 
   #add(name: string): void {
-    this.#held.set(name, nothingHeld);
+    this.#held.set(name, noFacts);
     this.#since.set(name, this.#stallAwareClock.now());
     this.#journal.write({ kind: "backend.added", backend: name });
   }
@@ -168,7 +168,7 @@ export class Backends {
   }
 
   /** What every fresh socket met says how a backend is ill: told when it changes, before the verdict that follows. */
-  #tellMet(name: string, { state }: Held, evidence: Fresh): void {
+  #tellMet(name: string, { state }: BackendFacts, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const reached = reachedBy(evidence, this.#met.get(name));
     const word = `${met} ${reached}`;

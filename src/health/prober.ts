@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";
-import { type Held, isSilent, isUrgent } from "./backend.ts";
+import { type BackendFacts, isSilent, isUrgent } from "./backend.ts";
 import type { Evidence, ReadyAnswer } from "./evidence.ts";
 import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
@@ -34,7 +34,7 @@ export type ProberParts = {
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (ear: ProbeEar) => () => void;
-  readonly held: () => Held;
+  readonly held: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
   /** How long a handshake may take that far away, in ms. */
   readonly dialMs: () => number;
@@ -194,7 +194,7 @@ export class Prober {
     if (this.#running.size < most) this.#begin();
   }
 
-  #paceMs(held: Held): number {
+  #paceMs(held: BackendFacts): number {
     const { clock, times } = this.#parts;
     if (!isUrgent(held)) return times.intervalMs;
     // One on its way up is asked as often as one that fell just now: its way is counted in answers.

@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import {
+  type BackendFacts,
   backendStates,
   connectionStates,
   type Facts,
-  type Held,
   judge,
   neededSuccesses,
-  nothingHeld,
+  noFacts,
   type Rules,
   verdictOf,
 } from "../../src/health/backend.ts";
@@ -23,8 +23,8 @@ const rules: Rules = {
   forbiddenMs: 30_000,
   needsProof: true,
 };
-const freshes: Held["fresh"][] = ["none", "answer", "refusal", "silence"];
-const readings: Held["reads"][] = ["answering", "hanging"];
+const freshes: BackendFacts["fresh"][] = ["none", "answer", "refusal", "silence"];
+const readings: BackendFacts["reads"][] = ["answering", "hanging"];
 const readinesses: Readiness[] = ["unknown", "ready", "failing", "hanging", "shutdown"];
 
 const fresh = (
@@ -91,14 +91,14 @@ function everyFacts(): Facts[] {
 }
 
 /** Every state with all facts that may go with it: 9,600 of them, each met by every piece of evidence. */
-function everyHeld(): Held[] {
+function everyHeld(): BackendFacts[] {
   return everyFacts().flatMap((facts) =>
-    backendStates.map((state) => ({ ...nothingHeld, ...facts, state, doubtedAt: 100, answeredAt: 40 })),
+    backendStates.map((state) => ({ ...noFacts, ...facts, state, doubtedAt: 100, answeredAt: 40 })),
   );
 }
 
 /** From these facts alone, after what happened. */
-function after(held: Held, ...evidence: readonly Evidence[]): Held {
+function after(held: BackendFacts, ...evidence: readonly Evidence[]): BackendFacts {
   return evidence.reduce((now, one) => judge(now, one, arrivalOf(one), rules), held);
 }
 
@@ -107,7 +107,7 @@ function arrivalOf(evidence: Evidence): number {
   return evidence.kind === "fresh" ? Math.max(200, evidence.begunAt + evidence.ms) : 200;
 }
 
-const ready = after(nothingHeld, opened, readyz("ready"));
+const ready = after(noFacts, opened, readyz("ready"));
 
 test("the table in words: each of the 1,920 combinations of facts has the verdict that the design gives it", () => {
   for (const facts of everyFacts()) {
@@ -186,7 +186,7 @@ test("a socket that began before another one's answer arrived proves nothing by 
 });
 
 test("a backend without connections that is answered after a silence answers again from then on", () => {
-  const unreached = after(nothingHeld, fresh("silence", 150), fresh("silence", 160));
+  const unreached = after(noFacts, fresh("silence", 150), fresh("silence", 160));
   assert.is(unreached.answersAgainAt, -1);
   assert.is(judge(unreached, fresh("answer", 2000), 2003, rules).answersAgainAt, 2003);
   assert.is(judge(unreached, opened, 2003, rules).answersAgainAt, 2003);
@@ -210,7 +210,10 @@ test("where nobody probes, the loss of the last upstream connection is all the p
 const hung: Evidence = { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 };
 
 /** From these facts, with the clock's reading for each piece of evidence. */
-function through(held: Held, ...timed: readonly (readonly [at: number, evidence: Evidence])[]): Held {
+function through(
+  held: BackendFacts,
+  ...timed: readonly (readonly [at: number, evidence: Evidence])[]
+): BackendFacts {
   return timed.reduce((now, [at, evidence]) => judge(now, evidence, at, rules), held);
 }
 
@@ -321,7 +324,13 @@ test("falls that are far apart are not the same trouble", () => {
 });
 
 test("good answers for sixteen seconds are enough, however far apart they come", () => {
-  let held: Held = { ...nothingHeld, state: "suspect", connections: "answering", ejections: 5, ejectedAt: 0 };
+  let held: BackendFacts = {
+    ...noFacts,
+    state: "suspect",
+    connections: "answering",
+    ejections: 5,
+    ejectedAt: 0,
+  };
   const good: Evidence = { kind: "readyz", readiness: "ready", ms: 1, reason: "" };
   for (let at = 1_000; at < 17_000; at += 1_000) {
     held = judge(held, good, at, rules);
@@ -343,7 +352,7 @@ test("an apiserver that has told its readiness is not ready while it answers 403
   const goods = [2800, 2900, 3000, 3100].map((at) => [at, said] as const);
   assert.is(through(waiting, ...goods.slice(1)).state, "suspect");
   assert.is(through(waiting, ...goods).state, "ready");
-  const first = through(nothingHeld, [10, opened], [20, readyz("failing")], [30, forbidden]);
+  const first = through(noFacts, [10, opened], [20, readyz("failing")], [30, forbidden]);
   assert.is(first.state, "suspect", "500 has told, too");
   const left = through(ready, [200, readyz("shutdown")], [300, lost], [1300, opened], [1310, forbidden]);
   assert.is(left.state, "suspect", "nor one that has drained, which is not damped");
@@ -371,7 +380,7 @@ test("one that answers nothing but 403 is ready in the end, and from then on at 
 test("a 403 of one that is ready says nothing against it: somebody has taken the right to ask away", () => {
   const held = through(ready, [200, said], [1200, forbidden]);
   assert.equal([held.state, held.readiness], ["ready", "unknown"]);
-  assert.is(through(nothingHeld, [10, opened], [20, forbidden]).state, "ready", "nor of one that never told");
+  assert.is(through(noFacts, [10, opened], [20, forbidden]).state, "ready", "nor of one that never told");
   const back = through(held, [1300, silent], [1400, { kind: "connections-answer" }]);
   assert.is(through(back, ...[1, 2, 3, 4].map((at) => [1400 + at, forbidden] as const)).state, "ready");
 });

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Held, nothingHeld } from "../../src/health/backend.ts";
+import { type BackendFacts, noFacts } from "../../src/health/backend.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
 import { healthLimits } from "../../src/health/limits.ts";
 import { type ProbeEar, Prober } from "../../src/health/prober.ts";
@@ -16,16 +16,16 @@ type Played = {
   /** Probes that run, oldest first, and when each began. */
   readonly running: { readonly ear: ProbeEar; readonly at: number }[];
   readonly begun: number[];
-  held: Held;
+  held: BackendFacts;
   mayLoseLarge: boolean;
   /** A PING was answered that was sent then, and none was late. */
   smallPassedAt: number;
 };
 
-const ready: Held = { ...nothingHeld, state: "ready", connections: "answering", fresh: "answer" };
-const silent: Held = { ...ready, state: "suspect", connections: "silent", fresh: "none" };
+const ready: BackendFacts = { ...noFacts, state: "ready", connections: "answering", fresh: "answer" };
+const silent: BackendFacts = { ...ready, state: "suspect", connections: "silent", fresh: "none" };
 
-function play(held: Held): Played {
+function play(held: BackendFacts): Played {
   const clock = manualClock();
   const played: Omit<Played, "prober"> = {
     clock,

@@ -9,7 +9,7 @@ import { guarded } from "../../events/guarded.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import { type BackendView, type Held, isSilent } from "../../health/backend.ts";
+import { type BackendFacts, type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
 import type { ProbeCounts } from "../../health/prober.ts";
 import { Probers, type ProbersParts } from "../../health/probers.ts";
@@ -327,6 +327,10 @@ function cutLive(exchange: Exchange): void {
 }
 
 /** What upstream connections must know of their backend before they dial it. */
-function knownOf({ fresh, isUntrusted, answersAgainAt }: Held): ReturnType<ConnectionPoolOptions["known"]> {
+function knownOf({
+  fresh,
+  isUntrusted,
+  answersAgainAt,
+}: BackendFacts): ReturnType<ConnectionPoolOptions["known"]> {
   return { isAnswering: fresh === "answer", isUntrusted, answersAgainAt };
 }

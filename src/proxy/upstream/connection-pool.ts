@@ -10,7 +10,7 @@ import { faulted } from "../../events/faulted.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import type { Held } from "../../health/backend.ts";
+import type { BackendFacts } from "../../health/backend.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { Reads } from "../../health/reads.ts";
 import type { PingTimes, Rtt } from "../../health/rtt.ts";
@@ -35,7 +35,9 @@ export type ConnectionPoolOptions = {
   /** Called when an upstream connection in use falls silent while another is answered: a probe tells whether large packets are lost. */
   readonly doubtLarge: () => void;
   /** Has a fresh socket been answered since its upstream connections fell silent, and is the name on its certificate right? */
-  readonly known: () => Pick<Held, "answersAgainAt" | "isUntrusted"> & { readonly isAnswering: boolean };
+  readonly known: () => Pick<BackendFacts, "answersAgainAt" | "isUntrusted"> & {
+    readonly isAnswering: boolean;
+  };
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
   /** When a backend last answered after all were silent: a clock reading. */

@@ -1,5 +1,5 @@
 /** All that the journal may tell. Names are `subject.past-tense`; the list is closed and grows with the product. */
-export type Happening =
+export type ProxyEvent =
   | { readonly kind: "listener.opened"; readonly listener: string; readonly address: string }
   /** It takes no new clients; told once, and "listener.opened" when it has its port again. */
   | { readonly kind: "listener.lost"; readonly listener: string; readonly reason: string }
