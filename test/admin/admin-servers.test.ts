@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("admin/windows");
+const test = suite("admin/admin-servers");
 
 let proxy: TestProxy;
 test.before(async () => {

@@ -12,7 +12,7 @@ import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("health/account-request");
+const test = suite("discovery/account-request");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-account-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));

@@ -9,7 +9,7 @@ import { endApiservers, startApiserver } from "../support/discoverable.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("health/discover-in-cluster");
+const test = suite("discovery/discover-in-cluster");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-in-cluster-"));
 const caFile = join(directory, "ca.crt");

@@ -8,7 +8,7 @@ import { Failure } from "../../src/base/failure.ts";
 import { sourceOf } from "../../src/discovery/discover.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("health/discover");
+const test = suite("discovery/discover");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-discover-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));

@@ -10,7 +10,7 @@ import {
   foundInReply,
 } from "../../src/discovery/discovered.ts";
 
-const test = suite("health/discovered");
+const test = suite("discovery/discovered");
 
 /** Names, or the complaint. */
 function told(outcome: readonly Found[] | Failure | undefined): readonly string[] | string | undefined {

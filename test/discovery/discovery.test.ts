@@ -7,7 +7,7 @@ import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "../support/clock.ts";
 
-const test = suite("health/discovery");
+const test = suite("discovery/discovery");
 
 const one = [foundAt("10.0.0.1", 6443)];
 const two = [...one, foundAt("10.0.0.2", 6443)];

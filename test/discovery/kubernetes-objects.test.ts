@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { peerAddress, placesInLeases, placesInSlices } from "../../src/discovery/kubernetes-objects.ts";
 
-const test = suite("health/kubernetes-objects");
+const test = suite("discovery/kubernetes-objects");
 
 test("every ready address of the slices is an apiserver, at the port named https", () => {
   const places = placesInSlices([

@@ -11,7 +11,7 @@ import { AccountReviewer, ChildReviewer, type Review, reviewerOf } from "../../s
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("health/reviewer");
+const test = suite("discovery/reviewer");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-reviewer-"));
 const caFile = join(directory, "ca.crt");

@@ -4,7 +4,7 @@ import { guarded } from "../../src/events/guarded.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "../support/clock.ts";
 
-const test = suite("proxy/guarded");
+const test = suite("events/guarded");
 
 test("a callback that throws is journaled, and costs nothing that is due beside it (D10)", () => {
   const manual = manualClock();

@@ -5,7 +5,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import { dialUpgrade } from "../../src/proxy/tunnel/dial-upgrade.ts";
 import { type Asked, type Ear, type PlayedClient, PlayedPath } from "../support/path.ts";
 
-const test = suite("proxy/all-silent");
+const test = suite("flows/all-silent");
 
 const json = new Field("content-type", "application/json");
 const stepMs = 25;

@@ -15,7 +15,7 @@ import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath }
 import { connectRaw, type RawPeer } from "../support/raw.ts";
 import { blackHole, linesOf, ok } from "../support/watch-path.ts";
 
-const test = suite("proxy/cancellation");
+const test = suite("flows/cancellation");
 
 const object = "/api/v1/namespaces/n/configmaps/c";
 const log = "/api/v1/namespaces/n/pods/p/log?follow=true";

@@ -5,7 +5,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 
-const test = suite("proxy/cut");
+const test = suite("flows/cut");
 
 const object = "/api/v1/namespaces/n/configmaps/c";
 const collection = "/api/v1/namespaces/n/configmaps";

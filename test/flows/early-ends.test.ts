@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { blackHole, goAway, PlayedWatch } from "../support/watch-path.ts";
 
-const test = suite("proxy/early-ends");
+const test = suite("flows/early-ends");
 
 test("a quiet watch that was moved for another reason still may end early once", () => {
   const watch = new PlayedWatch();

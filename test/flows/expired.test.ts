@@ -5,7 +5,7 @@ import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { PlayedPath } from "../support/path.ts";
 import { blackHole, PlayedWatch } from "../support/watch-path.ts";
 
-const test = suite("proxy/expired");
+const test = suite("flows/expired");
 
 const probed = (): PlayedPath => {
   const path = new PlayedPath(["a", "b"], { isProbed: true });

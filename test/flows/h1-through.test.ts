@@ -7,7 +7,7 @@ import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { RawPeer } from "../support/raw.ts";
 
 /** HTTP/1.1 clients through the whole proxy, TLS on both attempts, octet by octet at both ends. */
-const test = suite("proxy/h1-through");
+const test = suite("flows/h1-through");
 
 let proxy: TestProxy;
 let upgraded: { readonly head: readonly string[]; readonly peer: RawPeer }[] = [];

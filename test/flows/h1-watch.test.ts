@@ -7,7 +7,7 @@ import { startProxy, type TestBackend, type TestProxy } from "../support/proxy.t
 import { linesOf } from "../support/watch-path.ts";
 
 /** A watch over HTTP/1.1, in chunks, as Python's and Java's clients have it, whose backend dies (issue 5, build 6). */
-const test = suite("proxy/h1-watch");
+const test = suite("flows/h1-watch");
 
 type Asked = { readonly backend: TestBackend; readonly path: string; readonly stream: ServerHttp2Stream };
 

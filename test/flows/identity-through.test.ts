@@ -18,7 +18,7 @@ import { testPki } from "../support/pki.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("proxy/identity-through");
+const test = suite("flows/identity-through");
 
 const pki = await frontProxyPki();
 const alice = pki.clients.issue({ name: "alice", groups: ["devs", "a, b"], usage: "client" });

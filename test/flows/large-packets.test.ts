@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
 import { type Asked, type Ear, PlayedPath } from "../support/path.ts";
 
-const test = suite("proxy/large-packets");
+const test = suite("flows/large-packets");
 
 const json = new Field("content-type", "application/json");
 const body = JSON.stringify({ kind: "Pod", text: "x".repeat(2000) });

@@ -12,7 +12,7 @@ import { until } from "../support/h1.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("proxy/passthrough-through");
+const test = suite("flows/passthrough-through");
 
 const listeners = `  - {name: through, address: "127.0.0.1:0", mode: Passthrough}
   - name: routed

@@ -5,7 +5,7 @@ import { Field } from "../../src/h2/core/field.ts";
 import { watchLimits } from "../../src/watch/progress/limits.ts";
 import { bearer, type Ear, PlayedPath } from "../support/path.ts";
 
-const test = suite("proxy/recovery");
+const test = suite("flows/recovery");
 
 const count = 600;
 const json = new Field("content-type", "application/json");

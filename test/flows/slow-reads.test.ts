@@ -7,7 +7,7 @@ import { errorCode } from "../../src/h2/core/protocol-error.ts";
 import { healthLimits } from "../../src/health/limits.ts";
 import { type Ear, type PlayedBackend, type PlayedClient, PlayedPath } from "../support/path.ts";
 
-const test = suite("proxy/slow-reads");
+const test = suite("flows/slow-reads");
 
 const object = "/api/v1/namespaces/n/configmaps/c";
 

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
 import { type Asked, bearer, type Ear, PlayedPath } from "../support/path.ts";
 
-const test = suite("proxy/standstill");
+const test = suite("flows/standstill");
 
 const json = new Field("content-type", "application/json");
 const stepMs = 25;

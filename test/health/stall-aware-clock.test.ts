@@ -4,7 +4,7 @@ import { limits } from "../../src/base/limits.ts";
 import { StallAwareClock, stallAwareTimeout } from "../../src/health/stall-aware-clock.ts";
 import { manualClock } from "../support/clock.ts";
 
-const test = suite("health/patience");
+const test = suite("health/stall-aware-clock");
 
 test("it is over when the time is, and once", () => {
   const clock = manualClock();

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { isRepeating, OpenApiTitle, Origins, unseenOrigin } from "../../src/kube/api-origin.ts";
 
-const test = suite("watch/versions-of");
+const test = suite("kube/api-origin");
 
 const of = (origins: Origins, group: string): string => {
   const { isForeign, isKnown } = origins.of({ group, version: "v1" });

@@ -5,7 +5,7 @@ import { limits } from "../../src/base/limits.ts";
 import { ListVersion } from "../../src/kube/list-version.ts";
 import { field } from "../support/watch-bytes.ts";
 
-const test = suite("watch/list-version");
+const test = suite("kube/list-version");
 
 const json = "application/json";
 const protobuf = "application/vnd.kubernetes.protobuf";

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { firstValue, flagIn, unescape } from "../../src/kube/query.ts";
 import { goParseQuery } from "../support/request-info.ts";
 
-const test = suite("watch/query");
+const test = suite("kube/query");
 
 test("escapes become the octets they name, and a broken one spoils the text", () => {
   assert.is(unescape("/api/v1", "+"), "/api/v1");

@@ -5,7 +5,7 @@ import { classify, isObjectRead, isOwnApi } from "../../src/kube/request-info.ts
 import { requestInfo } from "../support/request-info.ts";
 import { methods, targets } from "../support/targets.ts";
 
-const test = suite("proxy/classify");
+const test = suite("kube/request-info");
 
 /** kind verb group/version namespace resource name subresource, with - for nothing. */
 function told(method: string, target: string): string {

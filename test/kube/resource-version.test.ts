@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { compareVersions, isVersion, oldestIn, versionBefore } from "../../src/kube/resource-version.ts";
 import { seeded } from "../support/random.ts";
 
-const test = suite("watch/version");
+const test = suite("kube/resource-version");
 
 test("a version is decimal, begins with no zero and has 20 digits at most", () => {
   for (const text of ["1", "42", "9007199254740993", "18446744073709551615"])

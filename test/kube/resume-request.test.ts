@@ -14,7 +14,7 @@ import {
 } from "../../src/kube/resume-request.ts";
 import { goParseQuery } from "../support/request-info.ts";
 
-const test = suite("watch/resume");
+const test = suite("kube/resume-request");
 
 const at42 = { version: "42", hasBookmarks: true, ageMs: 0, leftMs: 300_000 };
 

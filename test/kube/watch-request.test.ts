@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { watchRequestOf } from "../../src/kube/watch-request.ts";
 
-const test = suite("watch/request");
+const test = suite("kube/watch-request");
 
 test("where a watch starts is read as the apiserver reads it (watch.md §1.3)", () => {
   const starts = {

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { loadForge, publicKeyOf, replacePart, sealed } from "../../src/pki/forge.ts";
 
-const test = suite("proxy/forge");
+const test = suite("pki/forge");
 
 test("a tree is sealed by an EC key that forge itself could not hold", async () => {
   const forge = await loadForge();

@@ -8,7 +8,7 @@ import * as assert from "uvu/assert";
 import { createAuthority, type KeyType } from "../../src/pki/pki.ts";
 import { manualClock } from "../support/clock.ts";
 
-const test = suite("proxy/pki");
+const test = suite("pki/pki");
 
 const keyTypes: readonly KeyType[] = ["ec", "rsa"];
 const clock = manualClock();

@@ -16,7 +16,7 @@ import { eventually, type SeveralClusters, startClusters, type ToldCluster } fro
 import { shake, tlsOptions } from "../support/front-proxy.ts";
 import { within } from "../support/within.ts";
 
-const test = suite("processes/clusters");
+const test = suite("clusters");
 
 const path = "/api/v1/namespaces/default/configmaps";
 

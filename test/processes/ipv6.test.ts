@@ -21,7 +21,7 @@ import { type Running, startWatchkeeper } from "../../src/main.ts";
 import { eventually } from "../support/clusters.ts";
 import { testPki } from "../support/pki.ts";
 
-const test = suite("processes/ipv6");
+const test = suite("ipv6");
 const hasIpv6 = await new Promise<boolean>((resolve) => {
   const probe = net.createServer();
   probe.once("error", () => resolve(false));

@@ -12,7 +12,7 @@ import { pause, Scene } from "../support/attack.ts";
 import { headers } from "../support/h2-frames.ts";
 import type { RawH2 } from "../support/raw-h2.ts";
 
-const test = suite("processes/own-faults");
+const test = suite("own-faults");
 
 function has(tool: string): boolean {
   if (spawnSync(tool, ["--version"]).status === 0) return true;

@@ -18,7 +18,7 @@ import { startJudge } from "../support/front-proxy.ts";
 import { ReloadLoad } from "./reloads/load.ts";
 import { type Change, makeMaterials, Volume } from "./reloads/material.ts";
 
-const test = suite("processes/reloads");
+const test = suite("reloads");
 
 const reloads = Number(process.env["RELOADS"] ?? 20);
 /** Files are looked at each 100 ms and once more 100 ms later; the rest is for machines that pause. */

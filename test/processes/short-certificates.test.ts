@@ -12,7 +12,7 @@ import { Kubelet, newFelt, toldOf } from "../support/kubelets.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { seeded } from "../support/random.ts";
 
-const test = suite("processes/short-certificates");
+const test = suite("short-certificates");
 
 const lifeMs = 1000 * Number(process.env["CERTIFICATE_SECONDS"] ?? 16);
 const seconds = Number(process.env["SHORT_SECONDS"] ?? 24);

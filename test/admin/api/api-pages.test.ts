@@ -8,7 +8,7 @@ import { Incidents } from "../../../src/incidents/incidents.ts";
 import { apiScene } from "../../support/api-scene.ts";
 import { PlayedPath } from "../../support/path.ts";
 
-const test = suite("admin/api-pages");
+const test = suite("admin/api/api-pages");
 
 test("no list shows a token (A55)", () => {
   const { items } = apiScene();

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { schemas } from "../../../src/admin/api/api-schemas.ts";
 
-const test = suite("admin/api-schemas");
+const test = suite("admin/api/api-schemas");
 
 type Node = { readonly [key: string]: unknown };
 

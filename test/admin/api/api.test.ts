@@ -6,7 +6,7 @@ import type { Reply } from "../../../src/admin/http/reply.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { PlayedJournal } from "../../support/incidents.ts";
 
-const test = suite("admin/api");
+const test = suite("admin/api/api");
 const stats = () => ({ kind: "Stats", watchEvents: 7 });
 
 async function ask(target: string, played = new PlayedJournal()): Promise<Reply | undefined> {

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { apiScene } from "../../support/api-scene.ts";
 
-const test = suite("admin/backend-listing");
+const test = suite("admin/api/backend-listing");
 
 test("a backend is listed with its state, why, since when, and what is open on it", () => {
   const { items } = apiScene();

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { callerView } from "../../../src/admin/api/caller-view.ts";
 import { callerAt } from "../../support/callers.ts";
 
-const test = suite("admin/caller-view");
+const test = suite("admin/api/caller-view");
 
 test("who asks, as far as is known, and how it is known", () => {
   const subject = { name: "system:serviceaccount:n:web", namespace: "n", pod: "web-0", node: "n7" };

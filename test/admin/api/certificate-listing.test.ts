@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { certificateListing } from "../../../src/admin/api/certificate-listing.ts";
 import { pageOf } from "../../../src/admin/http/listing.ts";
 
-const test = suite("admin/certificate-listing");
+const test = suite("admin/api/certificate-listing");
 const day = 86_400_000;
 
 test("the next to end comes first, and what is near is called so", () => {

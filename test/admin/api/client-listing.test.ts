@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { apiScene } from "../../support/api-scene.ts";
 
-const test = suite("admin/client-listing");
+const test = suite("admin/api/client-listing");
 
 test("a client is listed with what it has asked for", () => {
   const { items } = apiScene();

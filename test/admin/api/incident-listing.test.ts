@@ -5,7 +5,7 @@ import { pageOf } from "../../../src/admin/http/listing.ts";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { changed, PlayedJournal } from "../../support/incidents.ts";
 
-const test = suite("admin/incident-listing");
+const test = suite("admin/api/incident-listing");
 
 test("an incident is shown with its times, its evidence and what it cost", () => {
   const played = new PlayedJournal();

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { apiScene } from "../../support/api-scene.ts";
 
-const test = suite("admin/lock-listing");
+const test = suite("admin/api/lock-listing");
 
 test("a lock is listed with its holder, and who renews it from where", () => {
   const { items } = apiScene();

@@ -8,7 +8,7 @@ import { openapiRoutes } from "../../../src/admin/api/openapi.ts";
 import { type SceneServer, serveScene } from "../../support/api-server.ts";
 import { startProxy } from "../../support/proxy.ts";
 
-const test = suite("admin/openapi");
+const test = suite("admin/api/openapi");
 
 type Operation = {
   readonly operationId: string;

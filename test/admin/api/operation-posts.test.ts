@@ -5,7 +5,7 @@ import { Operations } from "../../../src/proxy/cluster/operations.ts";
 import { PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("admin/operation-posts");
+const test = suite("admin/api/operation-posts");
 
 async function posted(
   path: PlayedPath,

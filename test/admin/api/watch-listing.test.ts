@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { apiScene } from "../../support/api-scene.ts";
 
-const test = suite("admin/watch-listing");
+const test = suite("admin/api/watch-listing");
 
 test("a watch is listed with who has it, where it stands and where it has been", () => {
   const { items } = apiScene();

@@ -9,7 +9,7 @@ import type { Review } from "../../../src/discovery/reviewer.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("admin/authorization");
+const test = suite("admin/authorization/authorization");
 
 type Spec = {
   readonly token?: string;

@@ -4,7 +4,7 @@ import { Recent } from "../../../src/admin/authorization/recent.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("admin/recent");
+const test = suite("admin/authorization/recent");
 
 function scene(most = 10) {
   const clock = manualClock();

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { accessIn, accessReview, tokenReview, userIn } from "../../../src/admin/authorization/reviews.ts";
 
-const test = suite("admin/reviews");
+const test = suite("admin/authorization/reviews");
 
 const user = { username: "alice", uid: "7", groups: ["dev"], extra: { "a.b/scopes": ["x"] } };
 

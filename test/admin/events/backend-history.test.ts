@@ -6,7 +6,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { changed } from "../../support/incidents.ts";
 
-const test = suite("admin/backend-history");
+const test = suite("admin/events/backend-history");
 
 test("a backend's last changes are kept, with why, until it is removed", () => {
   const clock = manualClock();

@@ -7,7 +7,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("admin/event-ring");
+const test = suite("admin/events/event-ring");
 
 function ring(): { readonly ring: EventRing; readonly journal: Journal; write(count: number): void } {
   const clock = manualClock();

@@ -11,7 +11,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/event-stream");
+const test = suite("admin/events/event-stream");
 let api: Admin;
 let journal: Journal;
 let streams: EventStreams;

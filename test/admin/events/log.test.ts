@@ -8,7 +8,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/log");
+const test = suite("admin/events/log");
 
 type Written = {
   readonly journal: Journal;

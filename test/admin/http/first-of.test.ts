@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { firstOf } from "../../../src/admin/http/first-of.ts";
 
-const test = suite("admin/first-of");
+const test = suite("admin/http/first-of");
 const byNumber = (a: number, b: number): number => a - b;
 
 test("the first few in order are those of a sort, whatever there is", () => {

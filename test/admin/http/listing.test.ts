@@ -5,7 +5,7 @@ import { type Listing, pageOf, slicedPageOf } from "../../../src/admin/http/list
 import { limits } from "../../../src/base/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 
-const test = suite("admin/listing");
+const test = suite("admin/http/listing");
 
 type Row = { readonly name: string; readonly count: number };
 

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { isLocalHost } from "../../../src/admin/http/local-host.ts";
 
-const test = suite("admin/local-host");
+const test = suite("admin/http/local-host");
 
 test("this machine's names for itself, with and without a port", () => {
   for (const host of ["localhost", "LOCALHOST:7480", "127.0.0.1", "127.0.0.1:7480", "[::1]", "[::1]:7480"])

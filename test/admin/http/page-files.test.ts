@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { pageRoutes } from "../../../src/admin/http/page-files.ts";
 import type { Reply } from "../../../src/admin/http/reply.ts";
 
-const test = suite("admin/page-files");
+const test = suite("admin/http/page-files");
 const routes = pageRoutes();
 
 async function asked(path: string): Promise<Reply> {

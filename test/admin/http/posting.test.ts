@@ -9,7 +9,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/posting");
+const test = suite("admin/http/posting");
 let api: Admin;
 let posted: Posted[];
 let told: Entry[];

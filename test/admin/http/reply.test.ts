@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { failed, jsonReply } from "../../../src/admin/http/reply.ts";
 
-const test = suite("admin/reply");
+const test = suite("admin/http/reply");
 
 test("JSON is one line, and a refusal is an object with its reason", () => {
   assert.equal(jsonReply(200, { a: "ä" }), {

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { timesOf } from "../../../src/admin/http/times.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("admin/times");
+const test = suite("admin/http/times");
 
 test("a clock reading is a time of day and an age; -1 is neither", () => {
   const clock = manualClock();

@@ -9,7 +9,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { clusterWith, processWith } from "../../support/metrics.ts";
 
-const test = suite("admin/declared");
+const test = suite("admin/metrics/declared");
 
 function backend(
   name: string,

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { histogramText } from "../../../src/admin/metrics/histogram-text.ts";
 import { Histogram } from "../../../src/base/histogram.ts";
 
-const test = suite("admin/histogram-text");
+const test = suite("admin/metrics/histogram-text");
 
 test("buckets add up, as Prometheus reads them; beyond the cap there are none", () => {
   const histogram = new Histogram([0.5, 1]);

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { metricsPage } from "../../../src/admin/metrics/metrics-page.ts";
 
-const test = suite("admin/metrics-page");
+const test = suite("admin/metrics/metrics-page");
 const file = "docs/metrics.md";
 if (process.argv.includes("--write")) writeFileSync(file, metricsPage());
 

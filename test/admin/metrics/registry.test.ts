@@ -11,7 +11,7 @@ import { manualClock } from "../../support/clock.ts";
 import { clusterWith, processWith } from "../../support/metrics.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("admin/registry");
+const test = suite("admin/metrics/registry");
 
 function seriesIn(text: string): string[] {
   return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Series } from "../../../src/admin/metrics/series.ts";
 import { limits } from "../../../src/base/limits.ts";
 
-const test = suite("admin/series");
+const test = suite("admin/metrics/series");
 
 test("equal labels are summed, and rows keep the order in which they came", () => {
   const series = new Series();

@@ -7,7 +7,7 @@ import { ProcessMonitor, statsOf } from "../../../src/admin/metrics/stats.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { cpuMs } from "../../support/cpu.ts";
 
-const test = suite("admin/stats");
+const test = suite("admin/metrics/stats");
 
 test("work shows in the processor's time and in the loop's lateness, once", async () => {
   const source = new ProcessMonitor("prod-eu1", timesOf(wallClock));

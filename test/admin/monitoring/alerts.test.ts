@@ -5,7 +5,7 @@ import { type Alert, alerts, runbookOf, runbookPath } from "../../../src/admin/m
 import { incidentKinds } from "../../../src/incidents/kinds.ts";
 import { idleScrape } from "../../support/metrics.ts";
 
-const test = suite("admin/alerts");
+const test = suite("admin/monitoring/alerts");
 
 function metricsIn({ expr }: Pick<Alert, "expr">): readonly string[] {
   return [...expr.matchAll(/\b(?:watchkeeper|nodejs|process)_\w+/g)].map(([name]) => name);

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { dashboard } from "../../../src/admin/monitoring/dashboard.ts";
 import { idleScrape } from "../../support/metrics.ts";
 
-const test = suite("admin/dashboard");
+const test = suite("admin/monitoring/dashboard");
 const file = "config/monitoring/dashboard.json";
 if (process.argv.includes("--write")) writeFileSync(file, dashboard());
 

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { alerts } from "../../../src/admin/monitoring/alerts.ts";
 import { prometheusRule, rulesFile } from "../../../src/admin/monitoring/rules.ts";
 
-const test = suite("admin/rules");
+const test = suite("admin/monitoring/rules");
 const files = [
   ["config/monitoring/rules.yaml", rulesFile],
   ["config/monitoring/prometheusrule.yaml", prometheusRule],

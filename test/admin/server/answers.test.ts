@@ -6,7 +6,7 @@ import type { Readiness } from "../../../src/admin/server/probes.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("admin/answers");
+const test = suite("admin/server/answers");
 
 function answersOf(change: Partial<AnswersParts>) {
   const clock = manualClock();

@@ -8,7 +8,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/api-port");
+const test = suite("admin/server/api-port");
 
 const routes = (path: string) =>
   path === "/x" ? () => ({ status: 200, type: "text/plain", text: "y" }) : undefined;

@@ -7,7 +7,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/patient");
+const test = suite("admin/server/cached-probes");
 
 const well: readonly Check[] = [{ name: "ping", ok: true }];
 const ill: readonly Check[] = [{ name: "ping", ok: false }];

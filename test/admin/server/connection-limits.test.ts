@@ -10,7 +10,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/guests");
+const test = suite("admin/server/connection-limits");
 
 const opened: Admin[] = [];
 const sockets: Socket[] = [];

@@ -15,7 +15,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/guard");
+const test = suite("admin/server/guard");
 
 const text = (words: string) => () => ({ status: 200, type: "text/plain", text: words });
 const page: Routes = (path) => (path === "/" ? text("the page") : undefined);

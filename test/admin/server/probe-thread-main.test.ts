@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import type { FromThread, ProbeThreadOrder, ToThread } from "../../../src/admin/server/probe-thread.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/lookout-thread");
+const test = suite("admin/server/probe-thread-main");
 
 const workers: Worker[] = [];
 test.after.each(async () => {

@@ -13,7 +13,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/lookout");
+const test = suite("admin/server/probe-thread");
 
 const opened: ProbeThread[] = [];
 test.after.each(async () => {

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { answerTo, complaintOf, readinessOf } from "../../../src/admin/server/probes.ts";
 
-const test = suite("admin/probes");
+const test = suite("admin/server/probes");
 
 const good = { name: "ping", ok: true };
 const bad = { name: "backends", ok: false, reason: "0 of 2 ready" };

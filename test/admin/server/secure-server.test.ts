@@ -11,7 +11,7 @@ import { checkPair, type ServingPair } from "../../../src/proxy/tls/serving-pair
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/secure-server");
+const test = suite("admin/server/secure-server");
 
 async function pairOf(host: string): Promise<ServingPair> {
   const { authority } = await testPki();

@@ -11,7 +11,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("admin/server");
+const test = suite("admin/server/server");
 
 const opened: Admin[] = [];
 const sockets: Socket[] = [];

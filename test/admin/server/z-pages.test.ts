@@ -7,7 +7,7 @@ import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("admin/z-pages");
+const test = suite("admin/server/z-pages");
 
 const sample = readFileSync("config/static.yaml", "utf8");
 const secret = "Bearer c2VjcmV0LXRva2VuLXZhbHVl";

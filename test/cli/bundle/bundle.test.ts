@@ -7,7 +7,7 @@ import { bundle } from "../../../src/cli/bundle/bundle.ts";
 import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("cli/bundle");
+const test = suite("cli/bundle/bundle");
 let scene: SceneServer;
 let folder: string;
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Redactor } from "../../../src/cli/bundle/redact.ts";
 import type { Row } from "../../../src/cli/client/rows.ts";
 
-const test = suite("cli/redact");
+const test = suite("cli/bundle/redact");
 
 const locks = [
   {

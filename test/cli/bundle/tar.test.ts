@@ -6,7 +6,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { tarOf } from "../../../src/cli/bundle/bundle.ts";
 
-const test = suite("cli/tar");
+const test = suite("cli/bundle/tar");
 
 const files = [
   { name: "a/one.txt", text: "x".repeat(512) },

@@ -11,7 +11,7 @@ import { AdminClient, exitOf } from "../../../src/cli/client/admin-client.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("cli/admin-client");
+const test = suite("cli/client/admin-client");
 const servers = new Set<Server>();
 
 test.after.each(() => {

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { views } from "../../../src/cli/client/columns.ts";
 import { kinds } from "../../../src/cli/commands/commands.ts";
 
-const test = suite("cli/columns");
+const test = suite("cli/client/columns");
 
 test("a row of which nothing is known is a row of gaps", () => {
   for (const kind of kinds)

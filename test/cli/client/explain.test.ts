@@ -4,7 +4,7 @@ import { explain } from "../../../src/cli/client/explain.ts";
 import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
 import { changed, met } from "../../support/incidents.ts";
 
-const test = suite("cli/explain");
+const test = suite("cli/client/explain");
 let scene: SceneServer;
 
 test.before(async () => {

@@ -5,7 +5,7 @@ import { get } from "../../../src/cli/client/get.ts";
 import { kinds } from "../../../src/cli/commands/commands.ts";
 import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
 
-const test = suite("cli/get");
+const test = suite("cli/client/get");
 let scene: SceneServer;
 
 test.before(async () => {

@@ -4,7 +4,7 @@ import { operate } from "../../../src/cli/client/operate.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 
-const test = suite("cli/operate");
+const test = suite("cli/client/operate");
 let proxy: TestProxy;
 
 test.before(async () => {

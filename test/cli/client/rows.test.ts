@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { at, listOf, numberAt, rowOf, rowsAt, shown, textAt } from "../../../src/cli/client/rows.ts";
 
-const test = suite("cli/rows");
+const test = suite("cli/client/rows");
 
 test("what is deep inside is found, and what is not there is missing", () => {
   const row = { renewedBy: { client: "10.0.0.7" }, odd: ["new", "failing"], idle: null, probes: { ok: 3 } };

@@ -4,7 +4,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { begun, failed, json } from "../../../src/cli/client/screen.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 
-const test = suite("cli/screen");
+const test = suite("cli/client/screen");
 
 test("a command begins with its options and whom to ask, or with the reason why not", () => {
   const start = begun("get", ["watches", "--admin", "127.0.0.1:9"], new KeptScreen());

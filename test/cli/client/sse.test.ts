@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { SseReader } from "../../../src/cli/client/sse.ts";
 
-const test = suite("cli/sse");
+const test = suite("cli/client/sse");
 const text =
   ': hello\n\nid: a-1\nevent: upstream_connection.opened\ndata: {"ä":1}\n\nevent: gap\ndata: {}\n\n';
 

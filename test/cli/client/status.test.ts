@@ -4,7 +4,7 @@ import { status } from "../../../src/cli/client/status.ts";
 import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
 import { changed } from "../../support/incidents.ts";
 
-const test = suite("cli/status");
+const test = suite("cli/client/status");
 let scene: SceneServer;
 
 test.before.each(async () => {

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { type Row, textAt } from "../../../src/cli/client/rows.ts";
 import { tableOf } from "../../../src/cli/client/table.ts";
 
-const test = suite("cli/table");
+const test = suite("cli/client/table");
 const columns = [
   { head: "NAME", of: (row: object) => textAt({ ...row }, "name") },
   { head: "STATE", of: (row: object) => textAt({ ...row }, "state") },

@@ -11,7 +11,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("cli/tap");
+const test = suite("cli/client/tap");
 let api: Admin;
 let journal: Journal;
 let ring: EventRing;

@@ -9,7 +9,7 @@ import { top } from "../../../src/cli/client/top.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { KeptScreen } from "../../support/api-server.ts";
 
-const test = suite("cli/top");
+const test = suite("cli/client/top");
 let api: Admin;
 /** How often each list was asked for: each look finds more. */
 let looks = 0;

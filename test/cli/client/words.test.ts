@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { age, amount, counted, left, marked, milliseconds } from "../../../src/cli/client/words.ts";
 
-const test = suite("cli/words");
+const test = suite("cli/client/words");
 
 test("ages have one unit, and what is over says so", () => {
   const ages = [0, 230, 41_000, 300_000, 10_800_000, 73_100_000_000];

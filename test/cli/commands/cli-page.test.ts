@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { cliPage } from "../../../src/cli/commands/cli-page.ts";
 import { allCommands } from "../../../src/cli/commands/commands.ts";
 
-const test = suite("cli/cli-page");
+const test = suite("cli/commands/cli-page");
 const file = "docs/cli.md";
 if (process.argv.includes("--write")) writeFileSync(file, cliPage());
 

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { flagOf, usageOf } from "../../../src/cli/commands/command-spec.ts";
 
-const test = suite("cli/command-spec");
+const test = suite("cli/commands/command-spec");
 
 test("a usage line names what must be and what may be given", () => {
   const words = "KIND [NAME]";

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { allCommands, isCommand } from "../../../src/cli/commands/commands.ts";
 
-const test = suite("cli/commands");
+const test = suite("cli/commands/commands");
 
 test("every command and every option says what it is for", () => {
   for (const [name, { summary, options }] of allCommands) {

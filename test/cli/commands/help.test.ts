@@ -5,7 +5,7 @@ import { allCommands, commands } from "../../../src/cli/commands/commands.ts";
 import { aboutOf, helpOf, overview } from "../../../src/cli/commands/help.ts";
 import { usual } from "../../../src/cli/deploy/sidecar-shape.ts";
 
-const test = suite("cli/help");
+const test = suite("cli/commands/help");
 
 test("the list has every command, with its summary in one column", () => {
   const lines = overview().split("\n");

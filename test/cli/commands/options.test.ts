@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { type Given, given } from "../../../src/cli/commands/options.ts";
 
-const test = suite("cli/options");
+const test = suite("cli/commands/options");
 
 function taken(name: Parameters<typeof given>[0], ...args: string[]): Given {
   const outcome = given(name, args);

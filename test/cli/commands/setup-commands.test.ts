@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { commands } from "../../../src/cli/commands/commands.ts";
 import { setupCommands } from "../../../src/cli/commands/setup-commands.ts";
 
-const test = suite("cli/setup-commands");
+const test = suite("cli/commands/setup-commands");
 
 test("they are commands as all others are", () => {
   const names = Object.keys(commands);

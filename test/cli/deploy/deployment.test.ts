@@ -7,7 +7,7 @@ import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { ownVersion } from "../../../src/version.ts";
 
-const test = suite("cli/deployment");
+const test = suite("cli/deploy/deployment");
 const folder = "deploy/deployment";
 const wishes = { image: `watchkeeper:${ownVersion()}`, namespace: "watchkeeper", replicas: 2 };
 const parts = deploymentParts(wishes);

@@ -7,7 +7,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { writeNewFiles } from "../../../src/cli/deploy/new-files.ts";
 
-const test = suite("cli/new-files");
+const test = suite("cli/deploy/new-files");
 const directory = mkdtempSync(join(tmpdir(), "new-files-"));
 const at = (name: string): string => join(directory, name);
 

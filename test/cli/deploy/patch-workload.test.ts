@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { Failure } from "../../../src/base/failure.ts";
 import { addSidecar, type Patched } from "../../../src/cli/deploy/patch-workload.ts";
 
-const test = suite("cli/patch-workload");
+const test = suite("cli/deploy/patch-workload");
 
 const addition = { image: "registry.test/watchkeeper:1", port: 7443, metricsPort: 7481 };
 

@@ -4,7 +4,7 @@ import { shapeConfig } from "../../../src/cli/deploy/shape-config.ts";
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("cli/shape-config");
+const test = suite("cli/deploy/shape-config");
 const least = {
   about: ["What it is."],
   name: "a",

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { clientMounts, podVolumes, sidecarContainer } from "../../../src/cli/deploy/sidecar-pod.ts";
 import { usual } from "../../../src/cli/deploy/sidecar-shape.ts";
 
-const test = suite("cli/sidecar-pod");
+const test = suite("cli/deploy/sidecar-pod");
 
 const text = (port: number = usual.port, metricsPort: number = usual.metricsPort): string =>
   JSON.stringify(sidecarContainer({ image: "w", port, metricsPort }));

@@ -4,7 +4,7 @@ import { type Shape, sidecarConfig, stateFiles, usual } from "../../../src/cli/d
 import { type Config, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("cli/sidecar-shape");
+const test = suite("cli/deploy/sidecar-shape");
 
 function configFor(shape: Partial<Shape> = {}): Config {
   const service = { host: "10.96.0.1", port: "443" };

@@ -7,7 +7,7 @@ import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { ownVersion } from "../../../src/version.ts";
 
-const test = suite("cli/static-pod");
+const test = suite("cli/deploy/static-pod");
 const wishes = {
   image: `watchkeeper:${ownVersion()}`,
   port: 8443,

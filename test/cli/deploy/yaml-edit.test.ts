@@ -4,7 +4,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { type EditedDocument, editYaml, type Item } from "../../../src/cli/deploy/yaml-edit.ts";
 
-const test = suite("cli/yaml-edit");
+const test = suite("cli/deploy/yaml-edit");
 
 const put =
   (item: Item, end: "first" | "last" = "last") =>

@@ -10,7 +10,7 @@ import { createAuthority } from "../../../src/pki/pki.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("cli/ask-backend");
+const test = suite("cli/serve/ask-backend");
 
 const { authority, serving } = await testPki();
 const identity = { cert: serving.certificate, key: serving.key };

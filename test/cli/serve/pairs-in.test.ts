@@ -5,7 +5,7 @@ import { pairsIn } from "../../../src/cli/serve/pairs-in.ts";
 import { loadConfig, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("cli/pairs-in");
+const test = suite("cli/serve/pairs-in");
 
 function told(config: ReturnType<typeof parseConfig>): string[] {
   if (isProblems(config)) throw new Error(JSON.stringify(config));

@@ -5,7 +5,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("cli/signals");
+const test = suite("cli/serve/signals");
 
 test.after.each(() => {
   for (const name of ["SIGTERM", "SIGINT"]) process.removeAllListeners(name);

@@ -9,7 +9,7 @@ import {
   pairOf,
 } from "../../../src/cli/setup/cluster-access.ts";
 
-const test = suite("cli/cluster-access");
+const test = suite("cli/setup/cluster-access");
 
 function access(cluster: Readonly<Record<string, unknown>>): ClusterAccess | string {
   const outcome = accessOf({ name: "prod", namespace: undefined, cluster, user: {} });

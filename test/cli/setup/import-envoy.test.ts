@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { groupsOfEnvoy } from "../../../src/cli/setup/import-envoy.ts";
 
-const test = suite("cli/import-envoy");
+const test = suite("cli/setup/import-envoy");
 
 const endpoint = (host: string, port: string): string =>
   `          - endpoint: {address: {socket_address: {address: ${host}, port_value: ${port}}}}\n`;

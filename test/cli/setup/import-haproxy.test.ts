@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { groupsOfHaproxy } from "../../../src/cli/setup/import-haproxy.ts";
 
-const test = suite("cli/import-haproxy");
+const test = suite("cli/setup/import-haproxy");
 
 /** As kubeadm's HA guide has it. */
 const guide = `global

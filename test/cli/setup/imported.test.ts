@@ -5,7 +5,7 @@ import { chosenOf, configOf, nameOf, urlOf } from "../../../src/cli/setup/import
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("cli/imported");
+const test = suite("cli/setup/imported");
 const group = (name: string, port: number) => ({
   name,
   backends: [{ name: "a", url: `https://10.0.0.1:${port}` }],

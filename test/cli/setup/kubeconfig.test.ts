@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { type Context, kubeconfigFiles, readContext } from "../../../src/cli/setup/kubeconfig.ts";
 
-const test = suite("cli/kubeconfig");
+const test = suite("cli/setup/kubeconfig");
 const directory = mkdtempSync(join(tmpdir(), "kubeconfig-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));
 

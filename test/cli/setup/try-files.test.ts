@@ -7,7 +7,7 @@ import { TryFiles, type Wanted } from "../../../src/cli/setup/try-files.ts";
 import { type Config, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("cli/try-files");
+const test = suite("cli/setup/try-files");
 
 let files: TryFiles;
 test.before(async () => {

@@ -7,7 +7,7 @@ import { mapOf } from "../../../src/demo/objects/json.ts";
 import { ask, eventsOf, jsonBody } from "../../support/ask.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/apiserver");
+const test = suite("demo/apiserver/apiserver");
 const configmaps = "/api/v1/namespaces/default/configmaps";
 
 function newApiserver(name = "one"): Apiserver {

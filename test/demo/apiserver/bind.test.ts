@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { bindLoopback } from "../../../src/demo/apiserver/bind.ts";
 
-const test = suite("demo/bind");
+const test = suite("demo/apiserver/bind");
 
 test("a server gets a free port, and one that is taken is a failure", async () => {
   const [first, second] = [createServer(), createServer()];

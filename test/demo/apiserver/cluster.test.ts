@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/cluster");
+const test = suite("demo/apiserver/cluster");
 
 test("a new cluster has its four namespaces, active", () => {
   const found = newCluster(manualClock()).list("namespaces");

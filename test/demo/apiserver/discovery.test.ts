@@ -4,7 +4,7 @@ import { documentAt } from "../../../src/demo/apiserver/discovery.ts";
 import { isList, mapOf, textOf } from "../../../src/demo/objects/json.ts";
 import { targetOf } from "../../../src/demo/objects/resources.ts";
 
-const test = suite("demo/discovery");
+const test = suite("demo/apiserver/discovery");
 
 test("every resource that discovery names is served", () => {
   for (const path of ["/api/v1", "/apis/coordination.k8s.io/v1/"]) {

@@ -6,7 +6,7 @@ import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
 import { createH1Host } from "../../../src/demo/apiserver/h1-host.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("demo/h1-host");
+const test = suite("demo/apiserver/h1-host");
 
 async function hosted(handle: (ask: Ask, answer: Answer) => void): Promise<[number, () => void]> {
   const host = createH1Host(handle);

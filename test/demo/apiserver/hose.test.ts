@@ -6,7 +6,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import { Hose } from "../../../src/demo/apiserver/hose.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("demo/hose");
+const test = suite("demo/apiserver/hose");
 const aWhileMs = 100;
 
 /** Says back what it hears. */

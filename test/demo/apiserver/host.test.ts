@@ -13,7 +13,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("demo/host");
+const test = suite("demo/apiserver/host");
 const { authority, serving } = await testPki();
 const apiserver = new Apiserver({ store: newCluster(wallClock), clock: wallClock, name: "one" });
 const host = new Host({ apiserver, journal: new Journal(wallClock), ...serving });

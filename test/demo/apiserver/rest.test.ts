@@ -6,7 +6,7 @@ import { mapOf } from "../../../src/demo/objects/json.ts";
 import { ask, type Heard, jsonBody } from "../../support/ask.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/rest");
+const test = suite("demo/apiserver/rest");
 const configmaps = "/api/v1/namespaces/default/configmaps";
 
 type Verb = (what: string, body?: unknown, type?: string) => Heard;

@@ -13,7 +13,7 @@ import { Network } from "../../simulation/network.ts";
 import { Random } from "../../simulation/random.ts";
 import { World } from "../../simulation/world.ts";
 
-const test = suite("demo/session");
+const test = suite("demo/apiserver/session");
 
 type Heard = { status: string; text: string; isOver: boolean };
 

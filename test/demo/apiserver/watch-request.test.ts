@@ -4,7 +4,7 @@ import { isWatch, watchRequestOf } from "../../../src/demo/apiserver/watch-reque
 import { targetOf } from "../../../src/demo/objects/resources.ts";
 import { Refusal } from "../../../src/demo/objects/status.ts";
 
-const test = suite("demo/watch-request");
+const test = suite("demo/apiserver/watch-request");
 
 function target(path: string): NonNullable<ReturnType<typeof targetOf>> {
   const found = targetOf(path.split("/"));

@@ -7,7 +7,7 @@ import { Store } from "../../../src/demo/objects/store.ts";
 import { ask, eventsOf, type Heard } from "../../support/ask.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/watch-stream");
+const test = suite("demo/apiserver/watch-stream");
 const configmaps = "/api/v1/namespaces/default/configmaps";
 /** A new cluster's four namespaces are versions 2 to 5. */
 const fresh = 5;

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { formOf } from "../../../src/demo/objects/form.ts";
 
-const test = suite("demo/form");
+const test = suite("demo/objects/form");
 
 test("the first entry of Accept that can be served decides", () => {
   const table = "application/json;as=Table;v=v1;g=meta.k8s.io";

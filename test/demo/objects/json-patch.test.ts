@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { Json } from "../../../src/demo/objects/json.ts";
 import { jsonPatch } from "../../../src/demo/objects/json-patch.ts";
 
-const test = suite("demo/json-patch");
+const test = suite("demo/objects/json-patch");
 const before: Json = { list: ["a", "b"], map: { "x/y": 1, "~": 2 } };
 
 test("operations of RFC 6902, one after the other", () => {

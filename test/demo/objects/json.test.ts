@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { isWithin, jsonOf, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
 
-const test = suite("demo/json");
+const test = suite("demo/objects/json");
 
 test("an object is written in the order in which a Go server writes it", () => {
   const metadata = {

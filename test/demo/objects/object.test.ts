@@ -4,7 +4,7 @@ import { readObject } from "../../../src/demo/objects/object.ts";
 import { targetOf } from "../../../src/demo/objects/resources.ts";
 import { Refusal } from "../../../src/demo/objects/status.ts";
 
-const test = suite("demo/object");
+const test = suite("demo/objects/object");
 
 function read(body: Parameters<typeof readObject>[0], path = "api/v1/namespaces/x/configmaps"): unknown {
   const target = targetOf(path.split("/"));

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { Json } from "../../../src/demo/objects/json.ts";
 import { patches } from "../../../src/demo/objects/patch.ts";
 
-const test = suite("demo/patch");
+const test = suite("demo/objects/patch");
 const merged = (type: string, before: Json, patch: Json): Json | undefined =>
   patches.get(`application/${type}`)?.(before, patch);
 

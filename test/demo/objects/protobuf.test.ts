@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { readProtobuf } from "../../../src/demo/objects/protobuf.ts";
 
-const test = suite("demo/protobuf");
+const test = suite("demo/objects/protobuf");
 
 function varint(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { targetOf } from "../../../src/demo/objects/resources.ts";
 
-const test = suite("demo/resources");
+const test = suite("demo/objects/resources");
 
 function brief(path: string): unknown {
   const target = targetOf(path.split("/"));

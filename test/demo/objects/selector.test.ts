@@ -5,7 +5,7 @@ import { targetOf } from "../../../src/demo/objects/resources.ts";
 import { selectorOf } from "../../../src/demo/objects/selector.ts";
 import { Refusal } from "../../../src/demo/objects/status.ts";
 
-const test = suite("demo/selector");
+const test = suite("demo/objects/selector");
 const object: KubeObject = {
   apiVersion: "v1",
   kind: "Secret",

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { targetOf } from "../../../src/demo/objects/resources.ts";
 import { conflict, expired, modified, notFound, Refusal } from "../../../src/demo/objects/status.ts";
 
-const test = suite("demo/status");
+const test = suite("demo/objects/status");
 const leases = targetOf(["apis", "coordination.k8s.io", "v1", "leases"])?.resource;
 
 test("a refusal is a Status with the words that clients match on", () => {

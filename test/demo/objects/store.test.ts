@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import { type Change, Store } from "../../../src/demo/objects/store.ts";
 
-const test = suite("demo/store");
+const test = suite("demo/objects/store");
 
 function configMap(name: string, namespace = "default"): KubeObject {
   const metadata = {

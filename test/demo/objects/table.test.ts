@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { targetOf } from "../../../src/demo/objects/resources.ts";
 import { duration, tableOf } from "../../../src/demo/objects/table.ts";
 
-const test = suite("demo/table");
+const test = suite("demo/objects/table");
 
 test("ages are written as kubectl's users know them", () => {
   const second = 1_000;

@@ -5,7 +5,7 @@ import { Store } from "../../../src/demo/objects/store.ts";
 import { Beat, beatInto, beatObject, beatOf } from "../../../src/demo/story/beat.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/beat");
+const test = suite("demo/story/beat");
 
 test("each write is one change, counted and timed, until it is stopped", () => {
   const clock = manualClock();

@@ -12,7 +12,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("demo/client");
+const test = suite("demo/story/client");
 const { authority, serving } = await testPki();
 const configmaps = "/api/v1/namespaces/default/configmaps";
 

@@ -8,7 +8,7 @@ import type { Seen, SteadyClient } from "../../../src/demo/story/steady-client.t
 import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/faults");
+const test = suite("demo/story/faults");
 
 const well: Seen = {
   gets: 60,

@@ -7,7 +7,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { DemoFiles, embeddedAt } from "../../../src/demo/story/files.ts";
 
-const test = suite("demo/files");
+const test = suite("demo/story/files");
 const files = await DemoFiles.make(wallClock);
 test.after(() => files.remove());
 

@@ -15,7 +15,7 @@ import { testPki } from "../../support/pki.ts";
 import { unansweredPort } from "../../support/unanswered.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("demo/naive-proxy");
+const test = suite("demo/story/naive-proxy");
 const { authority, serving } = await testPki();
 const store = newCluster(wallClock);
 /** Also of a test that fails: what it leaves open would keep this process. */

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Pause } from "../../../src/demo/story/pause.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/pause");
+const test = suite("demo/story/pause");
 
 test("it lasts as long as was said, or until it is woken", async () => {
   const clock = manualClock();

@@ -9,7 +9,7 @@ import type { DemoClient, Reply, Watcher } from "../../../src/demo/story/client.
 import { SteadyClient } from "../../../src/demo/story/steady-client.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("demo/steady-client");
+const test = suite("demo/story/steady-client");
 
 type Scene = {
   readonly clock: ManualClock;

@@ -75,14 +75,13 @@ const protobuf = [
 
 export const events: Target = {
   sources: [
-    "watch/json-events",
-    "watch/json-metadata",
-    "watch/json-parsed",
-    "watch/protobuf-events",
-    "watch/protobuf-metadata",
-    "watch/protobuf-parsed",
-    "watch/small-event",
-    "watch/version",
+    "watch/codec/json-events",
+    "watch/codec/json-metadata",
+    "watch/codec/json-parsed",
+    "watch/codec/protobuf-events",
+    "watch/codec/protobuf-metadata",
+    "watch/codec/small-event",
+    "kube/resource-version",
   ],
   seeds: [
     ...json.map((bytes, at) => Buffer.concat([Buffer.from([2 * at]), bytes])),

@@ -49,7 +49,7 @@ function fail(what: string, fields: readonly Field[]): never {
 }
 
 export const fields: Target = {
-  sources: ["h2/fields", "h2/field"],
+  sources: ["h2/core/fields", "h2/core/field"],
   seeds: [
     get,
     listOf(

@@ -189,13 +189,12 @@ const some = [
 
 export const frames: Target = {
   sources: [
-    "h2/reader",
-    "h2/header-block",
-    "h2/session",
-    "h2/streams",
-    "h2/stream",
-    "h2/settings",
-    "h2/message",
+    "h2/frame/reader",
+    "h2/session/session",
+    "h2/session/streams",
+    "h2/session/stream",
+    "h2/session/settings",
+    "h2/session/message",
   ],
   seeds: some.flatMap((bytes, at) => [
     Buffer.concat([Buffer.from([at]), bytes]),

@@ -70,7 +70,7 @@ function requestFrom(input: Buffer): void {
 const lines = (...all: readonly string[]): string => all.join("\r\n");
 
 export const h1: Target = {
-  sources: ["proxy/h1-head", "proxy/h1-body", "proxy/h1-request"],
+  sources: ["proxy/h1/h1-head", "proxy/h1/h1-body", "proxy/h1/h1-request"],
   seeds: [
     lines("aHTTP/1.1 200 OK", "Content-Length: 5", "", "hello"),
     lines(

@@ -34,7 +34,14 @@ function check(fields: readonly Field[]): void {
 }
 
 export const hpack: Target = {
-  sources: ["h2/hpack-decoder", "h2/hpack-encoder", "h2/hpack-table", "h2/huffman", "h2/field", "h2/bytes"],
+  sources: [
+    "h2/hpack/hpack-decoder",
+    "h2/hpack/hpack-encoder",
+    "h2/hpack/hpack-table",
+    "h2/hpack/huffman",
+    "h2/core/field",
+    "h2/core/bytes",
+  ],
   seeds: [
     behindLengths(
       Buffer.from("828684418cf1e3c2e5f23a6ba0ab90f4ff", "hex"),

@@ -30,7 +30,7 @@ function check(
 }
 
 export const proxy: Target = {
-  sources: ["proxy/proxy-protocol", "proxy/client-hello", "proxy/proxy-header", "address"],
+  sources: ["proxy/net/proxy-protocol", "proxy/net/client-hello", "proxy/net/proxy-header", "base/address"],
   seeds: [
     "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\nGET",
     "PROXY TCP6 2001:db8::1 ::ffff:1.2.3.4 1 65535\r\n",

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { AccountedBuffer } from "../../../src/h2/core/accounted-buffer.ts";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 
-const test = suite("proxy/held");
+const test = suite("h2/core/accounted-buffer");
 
 test("what comes octet by octet is held in order, counted, and given back once", () => {
   const buffered = new Buffered(1000);

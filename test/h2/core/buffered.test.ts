@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 
-const test = suite("h2/buffered");
+const test = suite("h2/core/buffered");
 
 test("it is tight past half of its limit, and tells once it is over", () => {
   const buffered = new Buffered(100);

@@ -14,7 +14,7 @@ import {
   u32,
 } from "../../../src/h2/core/bytes.ts";
 
-const test = suite("h2/bytes");
+const test = suite("h2/core/bytes");
 
 test("a frame header reads back as it was written", () => {
   const bytes = Buffer.alloc(9);

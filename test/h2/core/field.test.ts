@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field, role } from "../../../src/h2/core/field.ts";
 
-const test = suite("h2/field");
+const test = suite("h2/core/field");
 
 test("names that mean something to the message rules carry their role", () => {
   assert.is(new Field(":path", "/").role, role.path);

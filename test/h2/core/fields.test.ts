@@ -5,7 +5,7 @@ import { readRequest, readResponse, trailersFault } from "../../../src/h2/core/f
 import { fastestMs } from "../../support/fastest.ts";
 import { fields } from "../../support/hpack.ts";
 
-const test = suite("h2/fields");
+const test = suite("h2/core/fields");
 
 const request = [":method: GET", ":scheme: https", ":authority: 10.0.0.1:6443", ":path: /api/v1/pods"];
 

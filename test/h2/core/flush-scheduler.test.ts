@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("h2/turn");
+const test = suite("h2/core/flush-scheduler");
 
 test("nothing is flushed before the turn's end, then all in the order in which they became dirty", () => {
   const clock = manualClock();

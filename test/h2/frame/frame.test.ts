@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "../../../src/h2/frame/frame.ts";
 import { preface, types } from "../../support/h2-frames.ts";
 
-const test = suite("h2/frame");
+const test = suite("h2/frame/frame");
 
 test("frame types, flags and sizes are RFC 9113's", () => {
   assert.equal(

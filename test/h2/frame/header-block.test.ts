@@ -4,7 +4,7 @@ import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { HeaderBlock } from "../../../src/h2/frame/reader.ts";
 
-const test = suite("h2/header-block");
+const test = suite("h2/frame/header-block");
 
 const isCalm = (error: unknown): boolean =>
   error instanceof ProtocolError && error.code === errorCode.ENHANCE_YOUR_CALM && error.scope === "session";

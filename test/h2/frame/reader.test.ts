@@ -24,7 +24,7 @@ import {
 } from "../../support/h2-frames.ts";
 import { SinkRecord } from "../../support/h2-sink.ts";
 
-const test = suite("h2/reader");
+const test = suite("h2/frame/reader");
 
 /** What a reader tells of these octets when they come in chunks cut at `cuts`. */
 function toldOf(bytes: Buffer, cuts: readonly number[] = [], expectsPreface = false): string[] {

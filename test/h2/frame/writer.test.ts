@@ -25,7 +25,7 @@ import {
 import { fieldsOf } from "../../support/h2-session.ts";
 import { SinkRecord } from "../../support/h2-sink.ts";
 
-const test = suite("h2/writer");
+const test = suite("h2/frame/writer");
 
 function makeWriter(): {
   readonly writer: FrameWriter;

@@ -9,7 +9,7 @@ import { figure } from "../../support/figure.ts";
 import { decode, hex, integer, lines, literal, plainString } from "../../support/hpack.ts";
 import { huffmanEncode } from "../../support/huffman.ts";
 
-const test = suite("h2/hpack-decoder");
+const test = suite("h2/hpack/hpack-decoder");
 
 /** Fails unless the block ends the session, with the word in the reason. */
 function refuses(block: Buffer, reason: string, decoder = new HpackDecoder()): void {

@@ -7,7 +7,7 @@ import { HpackEncoder } from "../../../src/h2/hpack/hpack-encoder.ts";
 import { decode, encode, fields, hex, integer, lines, literal } from "../../support/hpack.ts";
 import { type Random, seeded } from "../../support/random.ts";
 
-const test = suite("h2/hpack-encoder");
+const test = suite("h2/hpack/hpack-encoder");
 
 const head = fields(
   ":method: GET",

@@ -9,7 +9,7 @@ import {
 } from "../../../src/h2/hpack/hpack-table.ts";
 import { seeded } from "../../support/random.ts";
 
-const test = suite("h2/hpack-table");
+const test = suite("h2/hpack/hpack-table");
 
 /** An entry of exactly `size` octets by RFC 7541 §4.1. */
 function entry(name: string, size: number): Field {

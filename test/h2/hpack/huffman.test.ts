@@ -4,7 +4,7 @@ import { decodedBound, huffmanCodes, huffmanDecode } from "../../../src/h2/hpack
 import { bitsOf, huffmanBits, huffmanEncode, packBits } from "../../support/huffman.ts";
 import { seeded } from "../../support/random.ts";
 
-const test = suite("h2/huffman");
+const test = suite("h2/hpack/huffman");
 
 /** The decoded text, or undefined when it is refused. */
 function decode(coded: Buffer): string | undefined {

@@ -12,7 +12,7 @@ import {
   type SessionRig,
 } from "../../support/h2-session.ts";
 
-const test = suite("h2/answers");
+const test = suite("h2/session/answers");
 
 const request = fieldsOf([
   [":method", "POST"],

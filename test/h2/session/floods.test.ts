@@ -6,7 +6,7 @@ import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts
 import { type FloodKind, Floods } from "../../../src/h2/session/floods.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("h2/floods");
+const test = suite("h2/session/floods");
 
 const bursts: Record<FloodKind, number> = {
   control: h2Limits.controlBurst,

@@ -16,7 +16,7 @@ import {
   serverRig,
 } from "../../support/h2-session.ts";
 
-const test = suite("h2/flow-in");
+const test = suite("h2/session/flow-in");
 
 const ok = fieldsOf([[":status", "200"]]);
 const request = fieldsOf([

@@ -6,7 +6,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { data, headers, settings, windowUpdate } from "../../support/h2-frames.ts";
 import { fieldsOf, serverRig } from "../../support/h2-session.ts";
 
-const test = suite("h2/flow-out");
+const test = suite("h2/session/flow-out");
 
 const ok = fieldsOf([[":status", "200"]]);
 

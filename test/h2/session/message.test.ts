@@ -12,7 +12,7 @@ import type { Stream } from "../../../src/h2/session/stream.ts";
 import { type Fields, headers } from "../../support/h2-frames.ts";
 import { clientRig, Ear, fieldsOf, serverRig } from "../../support/h2-session.ts";
 
-const test = suite("h2/message");
+const test = suite("h2/session/message");
 
 function asked(): Stream {
   return clientRig().session.open(fieldsOf([[":method", "GET"]]), true, new Ear());

@@ -5,7 +5,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Outflow, type Waiting } from "../../../src/h2/session/outflow.ts";
 import { defaultWindow } from "../../../src/h2/session/window.ts";
 
-const test = suite("h2/outflow");
+const test = suite("h2/session/outflow");
 
 /** A stream that has so many octets and sends ten of them each time, or what there is room for. */
 function waiting(outflow: Outflow, name: string, turns: string[], octets: number): Waiting {

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { Refusals } from "../../../src/h2/session/streams.ts";
 
-const test = suite("h2/refusals");
+const test = suite("h2/session/refusals");
 
 test("one beyond the limit is refused, and a hundred in a row end the session (A3)", () => {
   const refusals = new Refusals();

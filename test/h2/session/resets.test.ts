@@ -6,7 +6,7 @@ import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { data, headers, reset, windowUpdate } from "../../support/h2-frames.ts";
 import { clientRig, Ear, fieldsOf, lastLine, serverRig } from "../../support/h2-session.ts";
 
-const test = suite("h2/resets");
+const test = suite("h2/session/resets");
 
 const ok = fieldsOf([[":status", "200"]]);
 const request = fieldsOf([

@@ -22,7 +22,7 @@ import {
 } from "../../support/h2-frames.ts";
 import { clientRig, Ear, fieldsOf, SessionRig, serverRig } from "../../support/h2-session.ts";
 
-const test = suite("h2/session");
+const test = suite("h2/session/session");
 
 const get = fieldsOf([
   [":method", "GET"],

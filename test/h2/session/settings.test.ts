@@ -4,7 +4,7 @@ import { type ErrorCode, errorCode, ProtocolError } from "../../../src/h2/core/p
 import { applySettings, defaultSettings, setting } from "../../../src/h2/session/settings.ts";
 import { raw, type Setting, settings } from "../../support/h2-frames.ts";
 
-const test = suite("h2/settings");
+const test = suite("h2/session/settings");
 
 function applied(values: Partial<Record<Setting, number>>) {
   const peer = defaultSettings();

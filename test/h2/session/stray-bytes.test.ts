@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { StrayBytes } from "../../../src/h2/session/streams.ts";
 
-const test = suite("h2/stray-bytes");
+const test = suite("h2/session/stray-bytes");
 
 test("what was under way is forgiven to its last octet, and one more is not", () => {
   const stray = new StrayBytes();

@@ -8,7 +8,7 @@ import {
   streamStates,
 } from "../../../src/h2/session/stream-state.ts";
 
-const test = suite("h2/stream-state");
+const test = suite("h2/session/stream-state");
 
 /** The picture of RFC 9113 §5.1, written once more by hand: `.` is forbidden. */
 const picture: Record<StreamState, Record<StreamInput, StreamState | ".">> = {

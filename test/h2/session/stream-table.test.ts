@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { StreamTable } from "../../../src/h2/session/stream-table.ts";
 import { seeded } from "../../support/random.ts";
 
-const test = suite("h2/stream-table");
+const test = suite("h2/session/stream-table");
 
 test("streams are found by their ids, oldest first when all are asked for", () => {
   const table = new StreamTable<{ readonly id: number }>();

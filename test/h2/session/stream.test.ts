@@ -6,7 +6,7 @@ import { takenBlocks } from "../../../src/h2/session/slabs.ts";
 import { data, headers, reset, settings, windowUpdate } from "../../support/h2-frames.ts";
 import { fieldsOf, type Opened, type SessionRig, serverRig } from "../../support/h2-session.ts";
 
-const test = suite("h2/stream");
+const test = suite("h2/session/stream");
 
 const ok = fieldsOf([[":status", "200"]]);
 const trailers = fieldsOf([["grpc-status", "0"]]);

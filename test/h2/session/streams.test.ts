@@ -13,7 +13,7 @@ import {
 } from "../../support/h2-frames.ts";
 import { fieldsOf, lastLine, serverRig } from "../../support/h2-session.ts";
 
-const test = suite("h2/streams");
+const test = suite("h2/session/streams");
 
 const ok = fieldsOf([[":status", "200"]]);
 

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { largestWindow, ReceiveWindow, widened } from "../../../src/h2/session/window.ts";
 
-const test = suite("h2/window");
+const test = suite("h2/session/window");
 
 test("a window widens to 2^31 - 1 and no further, at the cost of its scope (A20)", () => {
   assert.is(widened(0, largestWindow, "stream"), largestWindow);

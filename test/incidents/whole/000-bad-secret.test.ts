@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("incidents/000-bad-secret");
+const test = suite("incidents/whole/000-bad-secret");
 
 test("a key that is another certificate's is named, costs nobody anything, and is over when a good one is back", async () => {
   const stage = await Stage.start({ listenerTls: "reloadInterval: 1s" });

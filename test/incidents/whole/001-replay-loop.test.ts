@@ -5,7 +5,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { encodeOld } from "../../../src/demo/incidents/embedded-setting.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 
-const test = suite("incidents/001-replay-loop");
+const test = suite("incidents/whole/001-replay-loop");
 
 const contentType = "application/json";
 const configmaps = "/api/v1/namespaces/default/configmaps";

@@ -6,7 +6,7 @@ import { ledgerLimits } from "../../../src/ledger/limits.ts";
 import { foundMs, leaseOf, Stage } from "../../support/incident-stage.ts";
 import { jwt } from "../../support/jwt.ts";
 
-const test = suite("incidents/002-ghost-holder");
+const test = suite("incidents/whole/002-ghost-holder");
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const pods = "/api/v1/namespaces/default/pods";

@@ -5,7 +5,7 @@ import { wallClock } from "../../../src/base/clock.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("incidents/003-loopback-certificate");
+const test = suite("incidents/whole/003-loopback-certificate");
 
 test("one that ends within a month is told with its backend and its date, and the other backend is not", async () => {
   const { authority } = await testPki();

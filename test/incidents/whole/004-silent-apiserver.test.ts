@@ -7,7 +7,7 @@ import * as assert from "uvu/assert";
 import type { FaultKind } from "../../../src/demo/apiserver/embedded.ts";
 import { foundMs, Stage } from "../../support/incident-stage.ts";
 
-const test = suite("incidents/004-silent-apiserver");
+const test = suite("incidents/whole/004-silent-apiserver");
 
 const watchCount = 8;
 

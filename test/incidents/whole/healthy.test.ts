@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { leaseOf, Stage } from "../../support/incident-stage.ts";
 
-const test = suite("incidents/healthy");
+const test = suite("incidents/whole/healthy");
 const seconds = Number(process.env["HEALTHY_SECONDS"] ?? 8);
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const configmaps = "/api/v1/namespaces/default/configmaps";

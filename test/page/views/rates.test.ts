@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { grown, type Point } from "../../../src/page/views/rates.js";
 import { figuresAt } from "../../support/page.ts";
 
-const test = suite("page/rates");
+const test = suite("page/views/rates");
 
 test("two readings make a rate per second", () => {
   const before = figuresAt(10_000);

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { ribbonOf } from "../../../src/page/views/ribbon.js";
 import { changeAt, now } from "../../support/page.ts";
 
-const test = suite("page/ribbon");
+const test = suite("page/views/ribbon");
 const minute = 60_000;
 
 test("a backend that never changed is one piece", () => {

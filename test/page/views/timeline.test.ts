@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { entriesOf } from "../../../src/page/views/timeline.js";
 import { backend, changeAt, incident, timeAt } from "../../support/page.ts";
 
-const test = suite("page/timeline");
+const test = suite("page/views/timeline");
 
 test("verdicts and incidents stand together, the latest first", () => {
   const cp2 = backend({

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { silenceOf } from "../../../src/page/views/watches.js";
 
-const test = suite("page/watches");
+const test = suite("page/views/watches");
 
 test("a bookmark is a sign of life as good as an event", () => {
   const silence = (lastEventAgeMs: number | null, lastBookmarkAgeMs: number | null): number | null =>

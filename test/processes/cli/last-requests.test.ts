@@ -15,7 +15,7 @@ import * as assert from "uvu/assert";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("processes/cli/last-requests");
+const test = suite("cli/last-requests");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-last-"));
 const { authority, serving } = await testPki();

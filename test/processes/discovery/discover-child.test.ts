@@ -10,7 +10,7 @@ import { endApiservers, startApiserver } from "../../support/discoverable.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("health/discover-child");
+const test = suite("discovery/discover-child");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-ask-"));
 const caFile = join(directory, "ca.crt");

@@ -8,7 +8,7 @@ import { ChildSource } from "../../../src/discovery/discover-kubernetes.ts";
 import type { Found } from "../../../src/discovery/discovered.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("health/discover-kubernetes");
+const test = suite("discovery/discover-kubernetes");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-child-"));
 const sources: ChildSource[] = [];

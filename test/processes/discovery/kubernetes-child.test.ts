@@ -8,7 +8,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("health/kubernetes-child");
+const test = suite("discovery/kubernetes-child");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-asked-"));
 const children: KubernetesChild[] = [];

@@ -8,7 +8,7 @@ import * as assert from "uvu/assert";
 import { play } from "../../mutations/play.ts";
 import { type Guard, guards } from "../guards/table.ts";
 
-const test = suite("processes/guards");
+const test = suite("long/guards");
 
 const wanted = process.env["GUARD"] ?? "";
 

@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Figures, notBack } from "../../soak/figures.ts";
 
-const test = suite("processes/soak");
+const test = suite("long/soak");
 
 const lastMs = 600_000;
 

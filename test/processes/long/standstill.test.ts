@@ -7,7 +7,7 @@ import { Scene } from "../../support/attack.ts";
 import { headers } from "../../support/h2-frames.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("processes/standstill");
+const test = suite("long/standstill");
 
 const pauseMs = 30_000;
 const watch = "/api/v1/pods?watch=1&resourceVersion=7";

@@ -5,7 +5,7 @@ import { Admission, type Entry } from "../../../src/proxy/admission/admission.ts
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { bearer, type Ear, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/admission");
+const test = suite("proxy/admission/admission");
 
 const watchTarget = "/api/v1/pods?watch=1";
 

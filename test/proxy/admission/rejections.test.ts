@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { Rejections } from "../../../src/proxy/admission/rejections.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/rejections");
+const test = suite("proxy/admission/rejections");
 
 const times = (count: number, run: () => void): void => {
   for (let index = 0; index < count; index += 1) run();

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Sources } from "../../../src/proxy/admission/sources.ts";
 
-const test = suite("proxy/sources");
+const test = suite("proxy/admission/sources");
 
 test("an address has its number, and others are not felt by it", () => {
   const sources = new Sources(2);

@@ -6,7 +6,7 @@ import { countedClock } from "../../support/clock.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok } from "../../support/watch-path.ts";
 
-const test = suite("proxy/balance");
+const test = suite("proxy/balance/balance");
 
 type Ear = ReturnType<PlayedClient["ask"]>;
 
@@ -95,7 +95,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   const live = Array.from({ length: 50_000 }, () => {
     const client = { backend: "a", rebound: undefined };
     return {
-      order: { kind: "watch", client },
+      context: { kind: "watch", client },
       isEnded: false,
       get watch() {
         perTurn.set(clock.turns, (perTurn.get(clock.turns) ?? 0) + 1);

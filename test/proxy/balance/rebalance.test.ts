@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { allowanceOf, planMoves, type Sitter } from "../../../src/proxy/balance/rebalance.ts";
 
-const test = suite("proxy/rebalance");
+const test = suite("proxy/balance/rebalance");
 
 /** Clients of a backend, by what each has open. */
 function on(backend: string, ...loads: number[]): Sitter<string>[] {

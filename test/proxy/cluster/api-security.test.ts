@@ -10,7 +10,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { apiCertificates, apiSecurityOf, closeApiSecurity } from "../../../src/proxy/cluster/api-security.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("proxy/door");
+const test = suite("proxy/cluster/api-security");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-door-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));

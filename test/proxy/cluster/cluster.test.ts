@@ -17,7 +17,7 @@ import { until } from "../../support/h1.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/cluster");
+const test = suite("proxy/cluster/cluster");
 
 const pki = await frontProxyPki();
 const undo: (() => void)[] = [];

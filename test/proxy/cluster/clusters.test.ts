@@ -17,7 +17,7 @@ import {
 import { until } from "../../support/h1.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/clusters");
+const test = suite("proxy/cluster/clusters");
 
 const pki = await frontProxyPki();
 const others = await createAuthority({ name: "others", clock: wallClock });

@@ -5,7 +5,7 @@ import { drain } from "../../../src/proxy/cluster/drain.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/drain");
+const test = suite("proxy/cluster/drain");
 
 const times = { shutdownDelayMs: 100, timeoutMs: 1000 };
 

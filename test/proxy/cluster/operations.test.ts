@@ -6,7 +6,7 @@ import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/operations");
+const test = suite("proxy/cluster/operations");
 const alice = { by: "alice at 127.0.0.1", reason: "kernel update" };
 
 function operationsOf(path: PlayedPath, reload?: () => Promise<Reread>): Operations {

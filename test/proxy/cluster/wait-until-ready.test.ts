@@ -5,7 +5,7 @@ import { waitUntilReady } from "../../../src/proxy/cluster/cluster.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/settle");
+const test = suite("proxy/cluster/wait-until-ready");
 
 function played(...states: BackendState[]) {
   const clock = manualClock();

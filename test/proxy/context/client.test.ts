@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Client } from "../../../src/proxy/context/client.ts";
 
-const test = suite("proxy/client");
+const test = suite("proxy/context/client");
 
 test("a client starts unbound, with one forwarded-for field for all its requests", () => {
   const client = new Client({

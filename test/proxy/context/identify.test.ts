@@ -7,7 +7,7 @@ import { identify } from "../../../src/proxy/context/identify.ts";
 import { type Identity, identityOf } from "../../../src/proxy/identity/identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
-const test = suite("proxy/identify");
+const test = suite("proxy/context/identify");
 
 function identified(
   fields: [string, string][],

@@ -5,7 +5,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import { isFreshRead, isRepeatable, longHeadBytes } from "../../../src/proxy/context/request-context.ts";
 import { orderOf } from "../../support/attempt-owner.ts";
 
-const test = suite("proxy/order");
+const test = suite("proxy/context/request-context");
 
 test("a GET or HEAD without a body may be asked twice, a watch too; a write or what may act never (watch.md §10)", () => {
   for (const method of ["GET", "HEAD"]) {

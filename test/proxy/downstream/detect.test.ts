@@ -6,7 +6,7 @@ import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/detect");
+const test = suite("proxy/downstream/detect");
 
 async function spoken(...chunks: (string | Buffer)[]): Promise<{ spoken: Spoken; read: string }> {
   const pair = await openPair();

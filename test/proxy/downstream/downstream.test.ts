@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { type Frame, ping, priority, raw, reset, windowUpdate, wire } from "../../support/h2-frames.ts";
 import { type PlayedClient, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/downstream");
+const test = suite("proxy/downstream/downstream");
 
 test("a session without a stream is sent away after five minutes, one with a watch never (A25)", () => {
   const path = new PlayedPath(["a"]);

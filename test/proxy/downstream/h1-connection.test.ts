@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { get, post, type ScriptedH1, startH1, until } from "../../support/h1.ts";
 
-const test = suite("proxy/h1-turns");
+const test = suite("proxy/downstream/h1-connection");
 
 let h1: ScriptedH1;
 test.before.each(async () => {

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { get, post, type ScriptedH1, startH1 } from "../../support/h1.ts";
 
-const test = suite("proxy/h1-side");
+const test = suite("proxy/downstream/h1-stream-writer");
 
 let h1: ScriptedH1;
 test.before.each(async () => {

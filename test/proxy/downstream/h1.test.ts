@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { get, post, type ScriptedH1, startH1, until } from "../../support/h1.ts";
 
-const test = suite("proxy/h1");
+const test = suite("proxy/downstream/h1");
 
 let h1: ScriptedH1;
 test.before.each(async () => {

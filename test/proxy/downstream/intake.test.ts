@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { Intake, mostSockets } from "../../../src/proxy/downstream/intake.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/intake");
+const test = suite("proxy/downstream/intake");
 
 type Scene = { readonly clock: ManualClock; readonly intake: Intake; isShort: boolean };
 

@@ -8,7 +8,7 @@ import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/introduce");
+const test = suite("proxy/downstream/proxy-protocol-listener");
 
 type Mode = "Disabled" | "Optional" | "Required";
 const balancer = "127.0.0.0/8";

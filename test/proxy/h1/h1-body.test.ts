@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { bodyEnd } from "../../../src/proxy/h1/h1-body.ts";
 import type { Framing } from "../../../src/proxy/h1/h1-head.ts";
 
-const test = suite("proxy/h1-body");
+const test = suite("proxy/h1/h1-body");
 
 /** How many octets belong to the body, fed in pieces of `size`; or what is wrong. */
 function taken(framing: Framing, text: string, size: number): number | string {

@@ -5,7 +5,7 @@ import { readRequest } from "../../../src/h2/core/fields.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer, writeUpgrade } from "../../../src/proxy/h1/h1-head.ts";
 import { linesOf } from "../../support/h1.ts";
 
-const test = suite("proxy/h1-head");
+const test = suite("proxy/h1/h1-head");
 
 const read = (text: string): AnswerHead | string | undefined => readAnswer(Buffer.from(text, "latin1"));
 

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { plainHttpOnTls, refusal } from "../../../src/proxy/h1/h1-refusal.ts";
 
-const test = suite("proxy/h1-refusal");
+const test = suite("proxy/h1/h1-refusal");
 
 test("a refusal is a whole answer with a Status that kubectl can show and that says whose it is, and ends its connection", () => {
   const [head = "", body = ""] = refusal(431, "Too long: 1 \u20ac").toString().split("\r\n\r\n");

@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { type H1Head, readHead, readTrailers, upgradesOf } from "../../../src/proxy/h1/h1-request.ts";
 import { linesOf } from "../../support/h1.ts";
 
-const test = suite("proxy/h1-request");
+const test = suite("proxy/h1/h1-request");
 
 function head(target: string, rawHeaders: readonly string[], version = "1.1"): H1Head {
   return { method: "GET", target, version, rawHeaders, scheme: "https", ownAuthority: "10.0.0.1:6443" };

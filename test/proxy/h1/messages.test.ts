@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Messages } from "../../../src/proxy/h1/messages.ts";
 import { everyCut } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/messages");
+const test = suite("proxy/h1/messages");
 
 const opcode = { more: 0, text: 1, binary: 2, close: 8, ping: 9 } as const;
 

@@ -4,7 +4,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import { isCredentialOver } from "../../../src/proxy/identity/credential-expiry.ts";
 import { jwt } from "../../support/jwt.ts";
 
-const test = suite("proxy/credential-expiry");
+const test = suite("proxy/identity/credential-expiry");
 
 const end = 1_800_000_000_000;
 const isOver = (value: string, wallMs: number): boolean =>

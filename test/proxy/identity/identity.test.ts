@@ -13,7 +13,7 @@ import {
 } from "../../../src/proxy/identity/identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
-const test = suite("proxy/identity");
+const test = suite("proxy/identity/identity");
 
 const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 

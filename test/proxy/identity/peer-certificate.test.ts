@@ -9,7 +9,7 @@ import { peerCertificateOn } from "../../../src/proxy/identity/peer-certificate.
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/shown");
+const test = suite("proxy/identity/peer-certificate");
 
 const { authority, serving } = await testPki();
 

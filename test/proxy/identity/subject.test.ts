@@ -6,7 +6,7 @@ import { type Subject, subjectOf } from "../../../src/proxy/identity/subject.ts"
 import { testPki } from "../../support/pki.ts";
 import { seeded } from "../../support/random.ts";
 
-const test = suite("proxy/subject");
+const test = suite("proxy/identity/subject");
 
 const { authority } = await testPki();
 

@@ -7,7 +7,7 @@ import type { RequestHead } from "../../../src/h2/core/fields.ts";
 import { Trust } from "../../../src/proxy/identity/trust.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/trust");
+const test = suite("proxy/identity/trust");
 
 function request(token: string): RequestHead {
   const fields = token === "" ? [] : [new Field("authorization", `Bearer ${token}`)];

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { abort } from "../../../src/proxy/net/abort.ts";
 import { connectRaw } from "../../support/raw.ts";
 
-const test = suite("proxy/break-off");
+const test = suite("proxy/net/abort");
 
 test("a socket that is broken off ends in a reset, and twice is once", async () => {
   const server = createServer((socket) => {

@@ -9,7 +9,7 @@ import { readHello } from "../../../src/proxy/net/client-hello.ts";
 import { extension, hello, helloMessage, inRecords, nameExtension, vector } from "../../support/hello.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/client-hello");
+const test = suite("proxy/net/client-hello");
 
 /** What is wrong with it; or what it is, when nothing is. */
 function fault(bytes: Buffer): string {

@@ -6,7 +6,7 @@ import { manualClock } from "../../support/clock.ts";
 import { until } from "../../support/h1.ts";
 import { connectRaw } from "../../support/raw.ts";
 
-const test = suite("proxy/linger");
+const test = suite("proxy/net/close-after-flush");
 
 test("last words arrive although the peer goes on talking, and then the socket goes", async () => {
   const clock = manualClock();

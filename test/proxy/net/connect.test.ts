@@ -16,7 +16,7 @@ import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/connect");
+const test = suite("proxy/net/connect");
 
 const keepalive = { idleMs: 5000, intervalMs: 1000, count: 3 };
 

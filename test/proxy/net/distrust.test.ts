@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { failureFrom, metOf } from "../../../src/base/failure.ts";
 import { retell, wrongName } from "../../../src/proxy/net/distrust.ts";
 
-const test = suite("proxy/distrust");
+const test = suite("proxy/net/distrust");
 
 /** As Node has it. */
 const mismatch = (): Error =>

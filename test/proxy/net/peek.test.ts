@@ -8,7 +8,7 @@ import { cpuMs } from "../../support/cpu.ts";
 import { openPair, type SocketPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/peek");
+const test = suite("proxy/net/peek");
 
 let pairs: SocketPair[] = [];
 test.after.each(() => {

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { type HeaderVersion, writeHeader } from "../../../src/proxy/net/proxy-header.ts";
 import { type Ends, readHeader } from "../../../src/proxy/net/proxy-protocol.ts";
 
-const test = suite("proxy/proxy-header");
+const test = suite("proxy/net/proxy-header");
 
 const ends = (source: string, sourcePort: number, destination: string, port: number): Ends => ({
   source: { address: source, port: sourcePort },

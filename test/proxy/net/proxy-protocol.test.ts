@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { type Ends, readHeader } from "../../../src/proxy/net/proxy-protocol.ts";
 
-const test = suite("proxy/proxy-protocol");
+const test = suite("proxy/net/proxy-protocol");
 
 const rest = "\x16\x03\x01 and what the client says";
 const ends = (source: string, sourcePort: number, destination: string, port: number): Ends => ({

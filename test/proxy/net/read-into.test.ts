@@ -7,7 +7,7 @@ import { testPki } from "../../support/pki.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/read-into");
+const test = suite("proxy/net/read-into");
 
 /** What a socket reads, as text, and the memory that each chunk lay in. */
 function listen(socket: net.Socket): { memory: Set<ArrayBufferLike>; said(text: string): Promise<void> } {

@@ -9,7 +9,7 @@ import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/socket");
+const test = suite("proxy/net/socket");
 
 const noKeepalive = { idleMs: 5000, intervalMs: 1000, count: 3 };
 

@@ -4,7 +4,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
 import { BodyTap } from "../../../src/proxy/observe/body-tap.ts";
 
-const test = suite("proxy/passing-side");
+const test = suite("proxy/observe/body-tap");
 
 test("whatever one is told the other is", () => {
   const told: unknown[] = [];

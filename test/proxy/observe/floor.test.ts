@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Floor, Floors } from "../../../src/proxy/observe/floor.ts";
 
-const test = suite("watch/floor");
+const test = suite("proxy/observe/floor");
 const one = { isOpen: true };
 
 test("a floor rises and never sinks", () => {

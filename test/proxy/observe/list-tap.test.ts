@@ -4,7 +4,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
 import { ListTap } from "../../../src/proxy/observe/list-tap.ts";
 
-const test = suite("proxy/list-side");
+const test = suite("proxy/observe/list-tap");
 
 test("a list passes as it is, and its version is told once", () => {
   const said: unknown[] = [];

@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { BodyCopy, copied, heard as hearing } from "../../../src/proxy/observe/lock-tap.ts";
 
-const test = suite("proxy/lock-side");
+const test = suite("proxy/observe/lock-tap");
 
 function scene() {
   const heard: string[] = [];

@@ -10,7 +10,7 @@ import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/loops");
+const test = suite("proxy/observe/loops");
 
 /** Asks, and lets it end, this often; returns what was told. */
 function loop(replay: Replay, times: number, everyMs: number, from = 0): (number | undefined)[] {

@@ -8,7 +8,7 @@ import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath }
 import { json, linesOf, PlayedWatch } from "../../support/watch-path.ts";
 
 /** A client that has seen version 9 at one backend, and asks another one, whose cache is behind (k/k 59848). */
-const test = suite("proxy/time-travel");
+const test = suite("proxy/observe/time-travel");
 
 const fields = [bearer("t"), new Field("user-agent", "kubelet/v1.36")];
 const any = "/api/v1/configmaps?resourceVersion=0";

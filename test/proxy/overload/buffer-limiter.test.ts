@@ -7,7 +7,7 @@ import { BufferLimiter } from "../../../src/proxy/overload/buffer-limiter.ts";
 import type { Exchange } from "../../../src/proxy/request/exchange.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/relief");
+const test = suite("proxy/overload/buffer-limiter");
 
 /** Requests of which so many octets wait each, largest first; cutting one frees them. */
 function held(

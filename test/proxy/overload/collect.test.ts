@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { collect } from "../../../src/proxy/overload/collect.ts";
 
-const test = suite("proxy/collect");
+const test = suite("proxy/overload/collect");
 
 /** What is resident of the heap, in MiB. */
 const resident = (): number => getHeapStatistics().total_physical_size >> 20;

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { type HeapState, monitorHeap } from "../../../src/proxy/overload/heap-monitor.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/live-heap");
+const test = suite("proxy/overload/heap-monitor");
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;

@@ -5,7 +5,7 @@ import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { HeapPressure, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/overload");
+const test = suite("proxy/overload/heap-pressure");
 
 type Kind = "plain" | "watch" | "long-running";
 

@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { HeapRelease } from "../../../src/proxy/overload/heap-release.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/heap-pages");
+const test = suite("proxy/overload/heap-release");
 
 function scene() {
   const clock = manualClock();

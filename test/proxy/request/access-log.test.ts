@@ -8,7 +8,7 @@ import { jwt } from "../../support/jwt.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/access");
+const test = suite("proxy/request/access-log");
 
 /** A read, one that a backend fails, and a watch that moves; then all of them are over. */
 function played(level: AccessLogLevel): { readonly path: PlayedPath; readonly told: readonly Ended[] } {

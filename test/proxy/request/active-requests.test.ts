@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/exchanges");
+const test = suite("proxy/request/active-requests");
 
 test("live exchanges are counted by kind, finished ones by verb, code and backend", () => {
   const path = new PlayedPath(["a"]);

@@ -5,7 +5,7 @@ import { Attempts } from "../../../src/proxy/request/attempts.ts";
 import { HeldResponse } from "../../../src/proxy/upstream/held-response.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 
-const test = suite("proxy/legs");
+const test = suite("proxy/request/attempts");
 
 const refusal = (): HeldResponse => new HeldResponse([], true, new Buffered(1_000));
 

@@ -5,7 +5,7 @@ import type { Exchange } from "../../../src/proxy/request/exchange.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { ok } from "../../support/watch-path.ts";
 
-const test = suite("proxy/exchange-states");
+const test = suite("proxy/request/exchange-states");
 
 /** One exchange that is under way. */
 function begun(path: PlayedPath, method: string, target: string, end = true) {

@@ -7,7 +7,7 @@ import { figure } from "../../support/figure.ts";
 import { type Asked, bearer, type Ear, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { type Random, seeded } from "../../support/random.ts";
 
-const test = suite("proxy/hedge");
+const test = suite("proxy/request/hedge");
 
 const json = new Field("content-type", "application/json");
 

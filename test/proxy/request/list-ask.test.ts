@@ -9,7 +9,7 @@ import { orderOf } from "../../support/attempt-owner.ts";
 import { manualClock } from "../../support/clock.ts";
 import { json, listOf, ok } from "../../support/watch-path.ts";
 
-const test = suite("proxy/list-ask");
+const test = suite("proxy/request/list-ask");
 
 type Answer = Parameters<ListQuestion["tell"]>[0];
 

@@ -4,7 +4,7 @@ import { Failure, type FailureCode } from "../../../src/base/failure.ts";
 import { sendLocalReply, statusBody } from "../../../src/proxy/request/local-reply.ts";
 import { Ear } from "../../support/path.ts";
 
-const test = suite("proxy/respond");
+const test = suite("proxy/request/local-reply");
 
 function answered(
   code: FailureCode,

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
 import { honestCode } from "../../../src/proxy/request/lost-attempt.ts";
 
-const test = suite("proxy/lost-attempt");
+const test = suite("proxy/request/lost-attempt");
 
 test("a code that a client takes for an orderly end is never told (F9, nodejs/node 35209)", () => {
   for (const isAnswered of [true, false]) {

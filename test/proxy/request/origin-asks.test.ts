@@ -7,7 +7,7 @@ import { type Asked, PlayedPath } from "../../support/path.ts";
 import { type Random, seeded } from "../../support/random.ts";
 import { blackHole, goAway, json, linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/origin-asks");
+const test = suite("proxy/request/origin-asks");
 
 const resource = "/apis/far.example.com/v1/things";
 const openApi = "/openapi/v3/apis/far.example.com/v1";

@@ -6,7 +6,7 @@ import { PendingQueue } from "../../../src/proxy/request/pending-queue.ts";
 import { manualClock } from "../../support/clock.ts";
 import { PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/hold");
+const test = suite("proxy/request/pending-queue");
 
 function holding() {
   const clock = manualClock();

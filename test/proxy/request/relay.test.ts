@@ -6,7 +6,7 @@ import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { data, wire } from "../../support/h2-frames.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/relay");
+const test = suite("proxy/request/relay");
 
 const watchPath = "/api/v1/configmaps?watch=true&resourceVersion=7";
 const json = new Field("content-type", "application/json");

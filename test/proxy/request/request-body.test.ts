@@ -6,7 +6,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
 import { RequestBody } from "../../../src/proxy/request/request-body.ts";
 
-const test = suite("proxy/request-body");
+const test = suite("proxy/request/request-body");
 
 function recorder(): { side: StreamWriter; said: string[] } {
   const said: string[] = [];

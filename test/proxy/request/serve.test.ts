@@ -6,7 +6,7 @@ import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { identityOf } from "../../../src/proxy/identity/identity.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/serve");
+const test = suite("proxy/request/serve");
 
 test("a client stays with one backend, and clients spread over all", () => {
   const path = new PlayedPath(["a", "b"]);

@@ -12,7 +12,7 @@ import { CaBundle } from "../../../src/proxy/tls/ca-bundle.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("proxy/authority");
+const test = suite("proxy/tls/ca-bundle");
 
 const { authority, serving } = await testPki();
 const other = await createAuthority({ name: "other", clock: wallClock });

@@ -22,7 +22,7 @@ import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/certificates");
+const test = suite("proxy/tls/certificates");
 
 const { authority, serving } = await testPki();
 const newer = authority.issue({ name: "newer", hosts: ["localhost"] });

@@ -13,7 +13,7 @@ import { Credentials } from "../../../src/proxy/tls/credentials.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/credentials");
+const test = suite("proxy/tls/credentials");
 
 const { authority } = await testPki();
 const first = authority.issue({ name: "front-proxy-client", usage: "client" });

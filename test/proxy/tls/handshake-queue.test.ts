@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { HandshakeQueue } from "../../../src/proxy/tls/handshake-queue.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/handshake-queue");
+const test = suite("proxy/tls/handshake-queue");
 
 /** A clock whose turns are taken one by one. */
 function stepped() {

@@ -12,7 +12,7 @@ import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/handshake");
+const test = suite("proxy/tls/handshake");
 
 const { authority, serving } = await testPki();
 const pair = checkPair(serving.certificate, serving.key, wallClock.wall());

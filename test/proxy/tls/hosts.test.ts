@@ -24,7 +24,7 @@ import { testPki } from "../../support/pki.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/hosts");
+const test = suite("proxy/tls/hosts");
 
 const pki = await frontProxyPki();
 const { authority } = await testPki();

@@ -4,7 +4,7 @@ import { splitPem } from "../../../src/proxy/tls/serving-pair.ts";
 import { cpuMs } from "../../support/cpu.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("proxy/pem");
+const test = suite("proxy/tls/pem");
 
 function typesOf(text: string): string[] {
   return splitPem(text).map(({ type, isWhole }) => (isWhole ? type : `${type}, cut`));

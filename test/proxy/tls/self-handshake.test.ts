@@ -9,7 +9,7 @@ import { tryHandshake } from "../../../src/proxy/tls/certificates.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/self-handshake");
+const test = suite("proxy/tls/self-handshake");
 
 const fingerprintOf = ({ certificate }: Pair): string => new X509Certificate(certificate).fingerprint256;
 

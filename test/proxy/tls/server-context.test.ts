@@ -6,7 +6,7 @@ import { serverContext, serverTlsOptions } from "../../../src/proxy/tls/server-c
 import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("proxy/server-context");
+const test = suite("proxy/tls/server-context");
 
 const { authority, serving } = await testPki();
 const plain = { clientCa: undefined, wholeOnly: false };

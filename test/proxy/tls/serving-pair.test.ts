@@ -8,7 +8,7 @@ import { createAuthority } from "../../../src/pki/pki.ts";
 import { checkPair, hasAnyOf, type ServingPair, splitPem } from "../../../src/proxy/tls/serving-pair.ts";
 import { testPki } from "../../support/pki.ts";
 
-const test = suite("proxy/serving-pair");
+const test = suite("proxy/tls/serving-pair");
 
 const { authority, serving } = await testPki();
 const now = wallClock.wall();

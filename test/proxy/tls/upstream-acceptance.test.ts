@@ -13,7 +13,7 @@ import { frontProxyPki, type JudgingBackend, startJudge } from "../../support/fr
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/proof");
+const test = suite("proxy/tls/upstream-acceptance");
 
 const { authority } = await testPki();
 const pki = await frontProxyPki();

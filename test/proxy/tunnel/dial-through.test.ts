@@ -10,7 +10,7 @@ import { until } from "../../support/h1.ts";
 import { RawPeer } from "../../support/raw.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/dial-through");
+const test = suite("proxy/tunnel/dial-through");
 
 const doubtMs = 500;
 

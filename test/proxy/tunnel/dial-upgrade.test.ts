@@ -9,7 +9,7 @@ import { manualClock } from "../../support/clock.ts";
 import { anyone } from "../../support/h1.ts";
 import { PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/dial-upgrade");
+const test = suite("proxy/tunnel/dial-upgrade");
 
 /** Nobody has a tunnel. */
 const beside: Pick<DialUpgradeParts, "tunnels" | "pending"> = {

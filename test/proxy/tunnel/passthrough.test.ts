@@ -7,7 +7,7 @@ import { hello } from "../../support/hello.ts";
 import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
 import type { RawPeer } from "../../support/raw.ts";
 
-const test = suite("proxy/passthrough");
+const test = suite("proxy/tunnel/passthrough");
 
 let scene: ScriptedPassthrough;
 test.after.each(() => scene.close());

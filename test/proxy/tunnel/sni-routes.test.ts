@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Route, routeFor } from "../../../src/proxy/tunnel/sni-routes.ts";
 
-const test = suite("proxy/sni-routes");
+const test = suite("proxy/tunnel/sni-routes");
 
 const routes: readonly Route[] = [
   { serverNames: ["*.b.example"], cluster: "", backends: ["wild"] },

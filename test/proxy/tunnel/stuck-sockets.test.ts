@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { HungTunnels } from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/hung-tunnels");
+const test = suite("proxy/tunnel/stuck-sockets");
 
 const well = (): boolean => true;
 

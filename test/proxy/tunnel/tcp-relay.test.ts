@@ -7,7 +7,7 @@ import { until } from "../../support/h1.ts";
 import { RawPeer } from "../../support/raw.ts";
 import { openPair, type SocketPair } from "../../support/sockets.ts";
 
-const test = suite("proxy/passage");
+const test = suite("proxy/tunnel/tcp-relay");
 
 type Joined = {
   readonly client: RawPeer;

@@ -5,7 +5,7 @@ import { times } from "../../support/attack.ts";
 import type { RawPeer } from "../../support/raw.ts";
 import { exec, type ScriptedSplice, spdy, startSplice, switched } from "../../support/splice.ts";
 
-const test = suite("proxy/splice");
+const test = suite("proxy/tunnel/upgrade-handler");
 
 let upgrade: ScriptedSplice;
 test.before.each(async () => {

@@ -7,7 +7,7 @@ import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 import { PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/leg");
+const test = suite("proxy/upstream/attempt");
 
 /** An attempt to backend a, and the words that its exchange heard. */
 function attemptOn(path: PlayedPath): { attempt: Attempt; heard: string[] } {

@@ -6,7 +6,7 @@ import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import type { Waiter } from "../../../src/proxy/upstream/shard.ts";
 import { bearer, PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/lanes");
+const test = suite("proxy/upstream/connection-pool");
 
 function poolOf(path: PlayedPath): string[] {
   return (path.pools.poolOf("a")?.shards ?? []).flatMap((row) =>

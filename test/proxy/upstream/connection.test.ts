@@ -9,7 +9,7 @@ import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/lane");
+const test = suite("proxy/upstream/connection");
 
 /** A new client each time: what is spent is the upstream connection's budget, not the client's. */
 function resetOne(path: PlayedPath): number | undefined {

@@ -5,7 +5,7 @@ import { DialBackoff } from "../../../src/proxy/upstream/dial-backoff.ts";
 import { poolKey, rejectedOwner } from "../../../src/proxy/upstream/pool-key.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/dials");
+const test = suite("proxy/upstream/dial-backoff");
 
 function played(): { clock: ManualClock; backoff: DialBackoff; at: number[] } {
   const clock = manualClock();

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/dial");
+const test = suite("proxy/upstream/dial");
 
 test("a request waits, unsent, until an upstream connection opens", () => {
   const path = new PlayedPath(["a"]);

@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { growWindow } from "../../../src/proxy/upstream/grow-window.ts";
 import { PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/grow-window");
+const test = suite("proxy/upstream/grow-window");
 
 const far = { rttMs: 100 };
 

@@ -4,7 +4,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { HeldResponse, isRefusal, isShutdown } from "../../../src/proxy/upstream/held-response.ts";
 
-const test = suite("proxy/refusal");
+const test = suite("proxy/upstream/held-response");
 
 const head = [new Field(":status", "503")];
 

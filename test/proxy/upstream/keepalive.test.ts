@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { Keepalive, type KeepaliveTick, type KeptAlive } from "../../../src/proxy/upstream/keepalive.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/pulse");
+const test = suite("proxy/upstream/keepalive");
 
 /** An upstream connection whose backend answers after so many ms, or never. */
 class PlayedConnection implements KeptAlive {

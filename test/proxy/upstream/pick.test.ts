@@ -4,7 +4,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import type { BackendState } from "../../../src/health/backend.ts";
 import { pick, pickOther } from "../../../src/proxy/upstream/pick.ts";
 
-const test = suite("proxy/choose");
+const test = suite("proxy/upstream/pick");
 
 function chosen(
   states: Record<string, BackendState>,

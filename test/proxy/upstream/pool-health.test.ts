@@ -5,7 +5,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import type { Evidence } from "../../../src/health/evidence.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/witness");
+const test = suite("proxy/upstream/pool-health");
 
 /** A path whose backend's evidence is written down. */
 function listen(): { path: PlayedPath; said: Evidence[] } {

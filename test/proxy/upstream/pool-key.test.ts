@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 
-const test = suite("proxy/lane-key");
+const test = suite("proxy/upstream/pool-key");
 
 test("a key's name tells trust, kind and owner apart", () => {
   const names = [

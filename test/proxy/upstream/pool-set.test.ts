@@ -4,7 +4,7 @@ import { limits } from "../../../src/base/limits.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/upstreams");
+const test = suite("proxy/upstream/pool-set");
 
 test("a backend that goes loses its upstream connections when their streams are done; the others are not touched", () => {
   const path = new PlayedPath(["a", "b"]);

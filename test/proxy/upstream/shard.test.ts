@@ -10,7 +10,7 @@ import { shownBy, usualNames } from "../../support/certificate.ts";
 import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/lane-row");
+const test = suite("proxy/upstream/shard");
 
 const shown = await shownBy({ name: "alice", groups: ["devs"] });
 const lasting = { ...shown, notAfter: Number.MAX_SAFE_INTEGER };

@@ -6,7 +6,7 @@ import { SlowStart, shareAfter } from "../../../src/proxy/upstream/slow-start.ts
 import { manualClock } from "../../support/clock.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/slow-start");
+const test = suite("proxy/upstream/slow-start");
 
 test("it counts for more with each second, and for a whole one at last", () => {
   assert.is(shareAfter(0), limits.slowStartLeast);

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { playForks } from "../watches/forks.ts";
 
-const test = suite("simulation/forks, long");
+const test = suite("simulation/long/forks");
 const [from = 1, to = 1_000] = (process.env["FORKS_SEEDS"] ?? "1-1000").split("-").map(Number);
 
 test("in a thousand runs an apiserver on a restored copy is found, nothing of it stays with any client, and all is right soon", () => {

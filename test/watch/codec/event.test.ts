@@ -12,7 +12,7 @@ import {
   relayed,
 } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/event");
+const test = suite("watch/codec/event");
 
 const message = "too old resource version: 5 (12)";
 const status = { kind: "Status", metadata: {}, code: 410, reason: "Expired", message };

@@ -16,7 +16,7 @@ import { figure } from "../../support/figure.ts";
 import { type Random, seeded } from "../../support/random.ts";
 import { relayed } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/extraction");
+const test = suite("watch/codec/extraction");
 
 const seed = Number(process.env["EXTRACTION_SEED"] ?? 20_261_120);
 const count = Number(process.env["EXTRACTION_EVENTS"] ?? 10_000);

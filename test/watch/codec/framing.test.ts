@@ -9,7 +9,7 @@ import { Reading } from "../../../src/watch/session/reading.ts";
 import { figure } from "../../support/figure.ts";
 import { field, jsonEvent, protobufEvent, protobufMetadata } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/framing");
+const test = suite("watch/codec/framing");
 
 test("JSON and Kubernetes' protobuf streams are understood, however their parameters are spelt", () => {
   for (const type of ["application/json", "Application/JSON; charset=utf-8", "application/json;stream=watch"])

@@ -6,7 +6,7 @@ import { isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { cut, everyCut, jsonEvent, relayed, sizes } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/json-events");
+const test = suite("watch/codec/json-events");
 
 const pod = { kind: "Pod", apiVersion: "v1", metadata: { name: "web-0", resourceVersion: "7" } };
 const types = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"];

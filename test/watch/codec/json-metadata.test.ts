@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { JsonMetadata } from "../../../src/watch/codec/json-metadata.ts";
 import { everyCut } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/json-metadata");
+const test = suite("watch/codec/json-metadata");
 
 /** version, namespace and name as walked over, in chunks; "bad" when it is given up. */
 function walked(chunks: readonly Buffer[]): string {

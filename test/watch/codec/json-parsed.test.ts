@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parsedJson } from "../../../src/watch/codec/json-parsed.ts";
 
-const test = suite("watch/json-parsed");
+const test = suite("watch/codec/json-parsed");
 
 const parsed = (object: unknown) => parsedJson(Buffer.from(JSON.stringify(object)));
 const annotations = { "k8s.io/initial-events-end": "true" };

@@ -14,7 +14,7 @@ import {
   sizes,
 } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/protobuf-events");
+const test = suite("watch/codec/protobuf-events");
 
 /** Objects that look like lengths and ends of lines, and one longer than a length's lowest octet can say. */
 const named = (annotations: Record<string, string>): Buffer =>

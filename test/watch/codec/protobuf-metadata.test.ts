@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { ProtobufMetadata } from "../../../src/watch/codec/protobuf-metadata.ts";
 import { everyCut, field, protobufMetadata } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/protobuf-metadata");
+const test = suite("watch/codec/protobuf-metadata");
 
 const magic = Buffer.from("k8s\0");
 const kind = field(1, Buffer.concat([field(1, "v1"), field(2, "Pod")]));

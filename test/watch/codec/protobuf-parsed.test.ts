@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { parsedProtobuf } from "../../../src/watch/codec/protobuf-events.ts";
 import { field, protobufMetadata } from "../../support/watch-bytes.ts";
 
-const test = suite("watch/protobuf-parsed");
+const test = suite("watch/codec/protobuf-parsed");
 
 const magic = Buffer.from("k8s\0");
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { SmallEvent } from "../../../src/watch/codec/small-event.ts";
 
-const test = suite("watch/small-event");
+const test = suite("watch/codec/small-event");
 
 const bytes = Buffer.from("0123456789");
 

@@ -6,7 +6,7 @@ import { type Asked, type PlayedBackend, PlayedPath } from "../../support/path.t
 import { linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
 /** A backend whose etcd was restored from a copy, or is another one (D13). */
-const test = suite("proxy/histories");
+const test = suite("watch/detectors/histories");
 
 const json = new Field("content-type", "application/json");
 const bookmarks = "resourceVersion=7&allowWatchBookmarks=true";

@@ -6,7 +6,7 @@ import { ProgressRequests } from "../../../src/watch/detectors/progress-requests
 import { bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { blackHole, json, listOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
-const test = suite("proxy/progress-requests");
+const test = suite("watch/detectors/progress-requests");
 
 /** A quiet watch at one of two backends; the other has come back with a cache that begins now. */
 class Quiet extends PlayedWatch {

@@ -8,7 +8,7 @@ import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../../suppor
 import { goAway, lineOf, linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
 /** One watch of each resource is asked for at a second backend, for as long as two are ready (D13). */
-const test = suite("proxy/sentinels");
+const test = suite("watch/detectors/sentinels");
 
 const establishedMs = 2000;
 const bookmarks = "resourceVersion=7&allowWatchBookmarks=true";

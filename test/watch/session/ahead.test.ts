@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import type { EventType, WatchEvent } from "../../../src/watch/codec/event.ts";
 import { Ahead } from "../../../src/watch/session/ahead.ts";
 
-const test = suite("watch/ahead");
+const test = suite("watch/session/ahead");
 
 function event(type: EventType, version: string): WatchEvent {
   return { type, version, endsInitialEvents: false, code: 0, reason: "", oldest: "", key: "n/a" };

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Ending, endOf, isDeadline, verdictOn } from "../../../src/watch/session/ending.ts";
 
-const test = suite("watch/ending");
+const test = suite("watch/session/ending");
 
 const minute = 60_000;
 

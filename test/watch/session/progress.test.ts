@@ -11,7 +11,7 @@ import {
 import { Reading } from "../../../src/watch/session/reading.ts";
 import { eventFrom, eventOf } from "../../support/watch-events.ts";
 
-const test = suite("watch/progress");
+const test = suite("watch/session/progress");
 
 const exact: ProgressOptions = {
   start: "exact",

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Mark, Reading } from "../../../src/watch/session/reading.ts";
 import { eventFrom } from "../../support/watch-events.ts";
 
-const test = suite("watch/reading");
+const test = suite("watch/session/reading");
 
 function markOf(...words: string[]): Mark {
   const mark = new Mark();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 
-const test = suite("cli/manifest");
+const test = suite("cli/deploy/manifest");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-manifest-"));
 const file = join(directory, "app.yaml");

@@ -11,7 +11,7 @@ import { createAuthority, type Pair } from "../../../../src/pki/pki.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/check");
+const test = suite("cli/serve/check");
 
 const { authority, serving } = await testPki();
 const directory = mkdtempSync(join(tmpdir(), "check-"));

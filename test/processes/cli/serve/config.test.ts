@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import { parseConfig } from "../../../../src/config/config.ts";
 import { isProblems } from "../../../../src/config/problem.ts";
 
-const test = suite("cli/config");
+const test = suite("cli/serve/config");
 
 test("what is printed is a valid configuration", () => {
   const printed = execFileSync(process.execPath, ["bin/watchkeeper.js", "config"]).toString();

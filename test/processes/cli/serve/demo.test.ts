@@ -7,7 +7,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/demo");
+const test = suite("cli/serve/demo");
 
 test("the story is told with as many events as writes, and ends well", () => {
   const words = ["demo", "--once", "--port", "0", "--faults", "none"];

@@ -13,7 +13,7 @@ import { Load } from "../../../support/load.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/handover");
+const test = suite("cli/serve/handover");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-handover-"));
 const children: ChildProcess[] = [];

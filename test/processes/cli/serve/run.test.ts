@@ -8,7 +8,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/run");
+const test = suite("cli/serve/run");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-run-"));
 const children: ChildProcess[] = [];

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../../src/base/failure.ts";
 import { certificateFromPlugin } from "../../../../src/cli/setup/exec-credential.ts";
 
-const test = suite("cli/exec-credential");
+const test = suite("cli/setup/exec-credential");
 
 /** What comes of a plugin that runs this program. */
 async function come(program: string, more: object = {}): Promise<string> {

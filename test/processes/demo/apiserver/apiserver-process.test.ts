@@ -8,7 +8,7 @@ import type { Answer, Ask } from "../../../../src/demo/apiserver/ask.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("demo/apiserver-process");
+const test = suite("demo/apiserver/apiserver-process");
 const { authority, serving } = await testPki();
 
 type Asked = { readonly ask: Ask; readonly answer: Answer };

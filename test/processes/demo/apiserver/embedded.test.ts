@@ -10,7 +10,7 @@ import { Embedded } from "../../../../src/demo/apiserver/embedded.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("demo/embedded");
+const test = suite("demo/apiserver/embedded");
 const { authority, serving } = await testPki();
 const store = newCluster(wallClock);
 const embedded = new Embedded({ name: "one", store, clock: wallClock, pair: serving });

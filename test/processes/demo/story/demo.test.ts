@@ -7,7 +7,7 @@ import { Demo } from "../../../../src/demo/story/demo.ts";
 import { hasKubectl, kubectl } from "../../../support/kubectl.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("demo/demo");
+const test = suite("demo/story/demo");
 
 async function started(port?: number): Promise<Demo> {
   const demo = await within(20_000, "the demo", Demo.start(port));

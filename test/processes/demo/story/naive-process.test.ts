@@ -11,7 +11,7 @@ import { Visitor } from "../../../../src/demo/story/visitor.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("demo/naive-process");
+const test = suite("demo/story/naive-process");
 const { authority, serving } = await testPki();
 const directory = mkdtempSync(join(tmpdir(), "naive-process-"));
 test.after(() => rmSync(directory, { recursive: true }));

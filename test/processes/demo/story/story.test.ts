@@ -7,7 +7,7 @@ import { Demo } from "../../../../src/demo/story/demo.ts";
 import { Story } from "../../../../src/demo/story/story.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("demo/story");
+const test = suite("demo/story/story");
 
 test("what goes wrong is told, not hidden", async () => {
   const broken = { ask: () => Promise.resolve(new Failure("backend-lost", "proxy", "gone")) };

@@ -11,7 +11,7 @@ import { Journal } from "../../../../src/events/journal.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("demo/visitor");
+const test = suite("demo/story/visitor");
 const { authority, serving } = await testPki();
 const ca = authority.certificate;
 const store = newCluster(wallClock);
