@@ -43,7 +43,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       sentinels: { count: 0 },
       origins: { counts: { custom: 0, aggregated: 0, unknown: 0 } },
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
-      timeTravel: { counts: { outdated: 0, demanded: 0, refused: 0 } },
+      staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
       talk: { ledger: { size: 0, requestsByAgent: new Map() }, locks: { all: [] } },
       detectors: () => ({
         pingP99Ms: 0,

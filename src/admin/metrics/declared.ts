@@ -421,16 +421,16 @@ export const metrics: readonly Metric[] = [
     type: "counter",
     name: "stale_responses_total",
     help: "Lists and initial states older than a version that the client had already seen",
-    cluster: ({ path }) => path.timeTravel.counts.outdated,
+    cluster: ({ path }) => path.staleReadGuard.counts.outdated,
   },
   {
     type: "counter",
     name: "stale_read_guard_requests_total",
     help: "Reads with resourceVersion=0 rewritten to a minimum version, by result",
     labels: ["result"],
-    cluster: ({ path: { timeTravel } }) => [
-      ["rewritten", timeTravel.counts.demanded],
-      ["refused", timeTravel.counts.refused],
+    cluster: ({ path: { staleReadGuard } }) => [
+      ["rewritten", staleReadGuard.counts.demanded],
+      ["refused", staleReadGuard.counts.refused],
     ],
   },
   // --- incidents and leases ---

@@ -61,7 +61,7 @@ export type LiveCluster = {
     readonly sentinels: Pick<Path["sentinels"], "count">;
     readonly origins: Pick<Path["origins"], "counts">;
     readonly refresher: Pick<Path["refresher"], "progressRequests">;
-    readonly timeTravel: Pick<Path["timeTravel"], "counts">;
+    readonly staleReadGuard: Pick<Path["staleReadGuard"], "counts">;
     readonly talk: {
       readonly ledger: Pick<Path["talk"]["ledger"], "size" | "requestsByAgent">;
       readonly locks: { readonly all: readonly LockFacts[] };

@@ -28,9 +28,9 @@ import { Balance } from "../balance/balance.ts";
 import type { VouchedTrust } from "../identity/identity.ts";
 import { Trust, type TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import { Loops } from "../observe/loops.ts";
+import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
+import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import { Talk } from "../observe/talk.ts";
-import { type GuardMode, TimeTravel } from "../observe/time-travel.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { type AccessLogLevel, accessLogger } from "../request/access-log.ts";
 import { ActiveRequests } from "../request/active-requests.ts";
@@ -100,10 +100,10 @@ export class Path {
   readonly migrations: Migrations;
   readonly alwaysRequestBookmarks: boolean;
   readonly handle: RequestHandler;
-  readonly timeTravel: TimeTravel;
+  readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly originAsks: OriginAsks;
-  readonly replays: Loops;
+  readonly replays: ReplayLoopDetector;
   readonly talk: Talk;
   readonly caches = new CacheTracker();
   /** What looks at everything now and then. */
@@ -155,8 +155,8 @@ export class Path {
     this.origins = new Origins(options);
     this.originAsks = new OriginAsks(this);
     const mode = options.staleReadGuard ?? "Observe";
-    this.timeTravel = new TimeTravel({ clock, journal, origins: this.origins, mode });
-    this.replays = new Loops(clock, journal);
+    this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
+    this.replays = new ReplayLoopDetector(clock, journal);
     this.talk = new Talk(clock, journal);
     this.exchanges.onEnd = accessLogger(options.accessLog ?? "None", journal);
     this.handle = createHandler(this);

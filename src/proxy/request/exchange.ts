@@ -42,8 +42,8 @@ import { userAgentOf } from "../context/client-key.ts";
 import { isRepeatable, type RequestContext } from "../context/request-context.ts";
 import { dropsOf } from "../identity/identity.ts";
 import { type Credential, isProvenAt, type Trust } from "../identity/trust.ts";
-import type { Loops, Replay } from "../observe/loops.ts";
-import type { Recall } from "../observe/time-travel.ts";
+import type { ReplayLoop, ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
+import type { GuardedRead } from "../observe/stale-read-guard.ts";
 import type { Attempt, AttemptOwner } from "../upstream/attempt.ts";
 import { growWindow } from "../upstream/grow-window.ts";
 import { HeldResponse, isRefusal, isShort, isShutdown } from "../upstream/held-response.ts";
@@ -68,7 +68,7 @@ export type ExchangeParts = {
   readonly journal: Journal;
   readonly pending: PendingQueue;
   readonly migrations: Migrations;
-  readonly replays: Loops;
+  readonly replays: ReplayLoopDetector;
   /** `Exchanges` implements it. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   /** `Hedges` implements it. */
@@ -95,7 +95,7 @@ export type ExchangeRequest = {
   /** Of a watch that can continue at another backend. */
   readonly asked: WatchContext | undefined;
   /** What its client has seen; undefined when that does not matter. */
-  readonly recall: Recall | undefined;
+  readonly guardedRead: GuardedRead | undefined;
   /** Of its head, as `longHeadBytes` counts it. */
   readonly headBytes: number;
 };
@@ -117,7 +117,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #credential: Credential;
   readonly #info: RequestInfo;
   readonly #asked: WatchContext | undefined;
-  readonly #recall: Recall | undefined;
+  readonly #guardedRead: GuardedRead | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
   /** Of the final head that the client was sent. Invariant: 0 in `placing` and `asking`, at least 200 in the other states but `ended`. */
@@ -135,7 +135,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** When it got that place, if it had to wait: what happened before is not charged to any attempt. */
   #placedAt = 0;
   /** Of an answered watch from a version. */
-  #replay: Replay | undefined;
+  #replayLoop: ReplayLoop | undefined;
   #delivered = 0;
   #sentBytes = 0;
   /** Its index in `Exchanges`, which alone writes it. */
@@ -150,7 +150,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#credential = request.credential;
     this.#info = request.info;
     this.#asked = request.asked;
-    this.#recall = request.recall;
+    this.#guardedRead = request.guardedRead;
     this.headBytes = request.headBytes;
     this.attempts = new Attempts(this, request.avoided);
     this.#body = request.context.isBodiless ? undefined : new RequestBody(parts.buffered);
@@ -281,7 +281,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     buffered.add(-this.headBytes);
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
-    this.#replay?.ended();
+    this.#replayLoop?.ended();
     // No verdict by itself: a webhook's error, or this stream's, looks the same. But it is worth a probe at once.
     if (end === "backend-gone" || this.#status >= 500) probers?.probeNow(this.backend);
     this.#watch?.cancel();
@@ -544,16 +544,16 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.context.client.answered();
     if (this.#entry !== undefined) admission.answered(this.#entry, status);
     hedges.answered(this, status, attempt, rest);
-    const recall = this.#recall;
-    if (recall === undefined) return;
-    recall.backend = this.backend;
-    if (status === 504 && recall.isDemanded) this.#isBehind(recall);
+    const guardedRead = this.#guardedRead;
+    if (guardedRead === undefined) return;
+    guardedRead.backend = this.backend;
+    if (status === 504 && guardedRead.isDemanded) this.#isBehind(guardedRead);
   }
 
   /** The backend does not have the version that its client has seen: the client's next try goes to another one. */
-  #isBehind(recall: Recall): void {
+  #isBehind(guardedRead: GuardedRead): void {
     const { backends, pools } = this.#parts;
-    recall.refused();
+    guardedRead.refused();
     const other = pickOther(backends.views, (name) => pools.weightOf(name), [this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
   }
@@ -636,7 +636,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
-    this.#replay = replays.answered(asked, this.context);
+    this.#replayLoop = replays.answered(asked, this.context);
     asked.origin = originAsks.answered(this.#info, head);
     const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, attempt);
     originAsks.ask(this.#info, asked.origin, watch);

@@ -27,8 +27,8 @@ import type { Vouched } from "../identity/identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import { ListTap } from "../observe/list-tap.ts";
 import { type BodyCopy, copied, heard } from "../observe/lock-tap.ts";
+import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { Talk } from "../observe/talk.ts";
-import type { Asking, Recall, TimeTravel } from "../observe/time-travel.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
@@ -36,7 +36,7 @@ import { Exchange, type ExchangeParts } from "./exchange.ts";
 export type HandlerParts = ExchangeParts & {
   readonly exchanges: ActiveRequests;
   readonly caches: CacheTracker;
-  readonly timeTravel: TimeTravel;
+  readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly talk: Talk;
   /** Bookmarks are also requested for clients that did not ask for them. */
@@ -60,8 +60,8 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const credential = credentialOf(parts, request, client, vouched);
     const caller = parts.talk.callerOf(client, request.fields, vouched ?? credential);
     const asking = { info, target: request.path, client, caller, fields };
-    const recall = isRefused || !end ? undefined : parts.timeTravel.recall(asking);
-    const asked = end ? watchAsked(parts, asking, recall) : undefined;
+    const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(asking);
+    const asked = end ? watchAsked(parts, asking, guardedRead) : undefined;
     const context: RequestContext = {
       client,
       caller,
@@ -72,12 +72,12 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       verb: info.verb,
       isObjectRead: isObjectRead(info),
       isOwn: isOwnApi(info, request.path),
-      fields: fieldsOf(fields, asked, recall),
+      fields: fieldsOf(fields, asked, guardedRead),
       auditId,
       isBodiless: end,
       vouched,
     };
-    const down = readSide(side, recall, asked);
+    const down = readSide(side, guardedRead, asked);
     const copy = isRefused ? undefined : talkOf(parts, context, asking, asked);
     const exchange = new Exchange(parts, {
       context,
@@ -86,7 +86,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       info,
       avoided: avoidedBy(parts, info, asked),
       asked,
-      recall,
+      guardedRead,
       headBytes: longHeadBytes(request.fields),
     });
     parts.exchanges.add(exchange);
@@ -98,11 +98,11 @@ export function createHandler(parts: HandlerParts): RequestHandler {
 /** Of a list whose version is to be read in passing. */
 function readSide(
   side: StreamWriter,
-  recall: Recall | undefined,
+  guardedRead: GuardedRead | undefined,
   asked: WatchContext | undefined,
 ): StreamWriter {
-  const isRead = recall !== undefined && asked === undefined;
-  return isRead ? new ListTap(side, (version) => recall.shown(version)) : side;
+  const isRead = guardedRead !== undefined && asked === undefined;
+  return isRead ? new ListTap(side, (version) => guardedRead.shown(version)) : side;
 }
 
 /** A bearer beside a certificate is not sent, and proves nothing. */
@@ -124,11 +124,14 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   asking: Asking,
-  recall: Recall | undefined,
+  guardedRead: GuardedRead | undefined,
 ): WatchContext | undefined {
   if (asking.info.kind !== "watch" || asking.target.length > limits.changedTargetBytes) return undefined;
-  const target = recall?.target ?? asking.target;
-  const asked = watchContextOf(target, asking.info, clock.now(), { origin: origins.of(asking.info), recall });
+  const target = guardedRead?.target ?? asking.target;
+  const asked = watchContextOf(target, asking.info, clock.now(), {
+    origin: origins.of(asking.info),
+    recall: guardedRead,
+  });
   return alwaysRequestBookmarks ? withBookmarks(asked, asking.fields) : asked;
 }
 
@@ -162,8 +165,8 @@ function talkOf(
 function fieldsOf(
   fields: readonly Field[],
   asked: WatchContext | undefined,
-  recall: Recall | undefined,
+  guardedRead: GuardedRead | undefined,
 ): readonly Field[] {
-  if (recall?.isDemanded === true) return withPath(fields, recall.target);
+  if (guardedRead?.isDemanded === true) return withPath(fields, guardedRead.target);
   return asked === undefined ? fields : firstFields(asked, fields);
 }

@@ -188,20 +188,20 @@ export const watches: readonly Defect[] = [
   defect(
     "clients behind one address are one",
     {
-      file: "proxy/observe/floor.ts",
+      file: "proxy/observe/seen-version.ts",
       find: "if (before?.isOpen === true)",
       replace: "if (before === undefined)",
     },
-    ["proxy/observe/time-travel", "clients behind one address are told apart"],
+    ["proxy/observe/stale-read-guard", "clients behind one address are told apart"],
   ),
   defect(
     "a later page is an answer from the past",
     {
-      file: "proxy/observe/time-travel.ts",
+      file: "proxy/observe/stale-read-guard.ts",
       find: 'if ((firstValue(query, "continue") ?? "") !== "") return true;',
       replace: "",
     },
-    ["proxy/observe/time-travel", "an answer from the past that was asked for is none"],
+    ["proxy/observe/stale-read-guard", "an answer from the past that was asked for is none"],
   ),
   defect(
     "a floor cuts a list to a page",
@@ -210,7 +210,7 @@ export const watches: readonly Defect[] = [
       find: 'new Set(["resourceVersion", "resourceVersionMatch", "limit"])',
       replace: 'new Set(["resourceVersion", "resourceVersionMatch"])',
     },
-    ["proxy/observe/time-travel", "enforced, any state means none older"],
+    ["proxy/observe/stale-read-guard", "enforced, any state means none older"],
   ),
   defect(
     "an API whose kind is not known is resumed",

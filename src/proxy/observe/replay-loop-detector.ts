@@ -13,7 +13,7 @@ import { clientKey, userAgentOf } from "../context/client-key.ts";
 import type { RequestContext } from "../context/request-context.ts";
 
 /** One watch of one client, from one version on. */
-export class Replay {
+export class ReplayLoop {
   #since = 0;
   #count = 0;
   #isTold = false;
@@ -41,11 +41,11 @@ export class Replay {
   }
 }
 
-export class Loops {
+export class ReplayLoopDetector {
   readonly #clock: Clock;
   readonly #journal: Journal;
   /** By client, watch and version. */
-  readonly #replays = new Lru<string, Replay>(limits.replayKeys);
+  readonly #replays = new Lru<string, ReplayLoop>(limits.replayKeys);
 
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
@@ -56,14 +56,14 @@ export class Loops {
   answered(
     { request, target, resource }: WatchContext,
     { client, fields }: Pick<RequestContext, "client" | "fields">,
-  ): Replay | undefined {
+  ): ReplayLoop | undefined {
     if (request.start !== "exact") return undefined;
     // Hashed, so that what is remembered has one size whatever clients send.
     const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
-    const replay = this.#replays.get(key) ?? new Replay();
-    this.#replays.set(key, replay);
-    const times = replay.asked(this.#clock.now());
-    if (times === undefined) return replay;
+    const replayLoop = this.#replays.get(key) ?? new ReplayLoop();
+    this.#replays.set(key, replayLoop);
+    const times = replayLoop.asked(this.#clock.now());
+    if (times === undefined) return replayLoop;
     const { version } = request;
     const userAgent = userAgentOf(fields);
     this.#journal.write({
@@ -74,6 +74,6 @@ export class Loops {
       version,
       times,
     });
-    return replay;
+    return replayLoop;
   }
 }

@@ -5,7 +5,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { Client } from "../../../src/proxy/context/client.ts";
-import { Replay } from "../../../src/proxy/observe/loops.ts";
+import { ReplayLoop } from "../../../src/proxy/observe/replay-loop-detector.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { PlayedWatch } from "../../support/watch-path.ts";
@@ -13,10 +13,10 @@ import { PlayedWatch } from "../../support/watch-path.ts";
 const test = suite("proxy/observe/loops");
 
 /** Asks, and lets it end, this often; returns what was told. */
-function loop(replay: Replay, times: number, everyMs: number, from = 0): (number | undefined)[] {
+function loop(replayLoop: ReplayLoop, times: number, everyMs: number, from = 0): (number | undefined)[] {
   return Array.from({ length: times }, (_, index) => {
-    const told = replay.asked(from + index * everyMs);
-    replay.ended();
+    const told = replayLoop.asked(from + index * everyMs);
+    replayLoop.ended();
     return told;
   }).filter((told) => told !== undefined);
 }
@@ -67,20 +67,20 @@ test("one that goes on is none, nor is one with as many selectors", () => {
 });
 
 test("a watch that is asked for again from one version in a loop is told of once a minute (seed 001)", () => {
-  const replay = new Replay();
-  assert.equal(loop(replay, 20, 1000), [limits.replays]);
-  assert.equal(loop(replay, 40, 1000, 20_000), []);
-  assert.equal(loop(replay, 20, 1000, 60_000), [limits.replays]);
+  const replayLoop = new ReplayLoop();
+  assert.equal(loop(replayLoop, 20, 1000), [limits.replays]);
+  assert.equal(loop(replayLoop, 40, 1000, 20_000), []);
+  assert.equal(loop(replayLoop, 20, 1000, 60_000), [limits.replays]);
 });
 
 test("one that its client asks for every few minutes is none: nothing happens there", () => {
-  assert.equal(loop(new Replay(), 100, 20_000), []);
+  assert.equal(loop(new ReplayLoop(), 100, 20_000), []);
 });
 
 test("nor are many at once, of as many informers", () => {
-  const replay = new Replay();
+  const replayLoop = new ReplayLoop();
   assert.equal(
-    Array.from({ length: 50 }, () => replay.asked(0)).filter((told) => told !== undefined),
+    Array.from({ length: 50 }, () => replayLoop.asked(0)).filter((told) => told !== undefined),
     [],
   );
 });
@@ -88,7 +88,7 @@ test("nor are many at once, of as many informers", () => {
 test("beyond the limit the watch that was asked for least lately is forgotten", () => {
   const { replays, clock } = new PlayedPath(["a", "b"]);
   const order = { client: new Client(from), fields: [] };
-  const answered = (version: number): Replay | undefined => {
+  const answered = (version: number): ReplayLoop | undefined => {
     const target = `/api/v1/pods?watch=1&resourceVersion=${version + 1}`;
     const asked = watchContextOf(target, classify("GET", target), clock.now(), { origin: ownOrigin });
     return replays.answered(asked, order);

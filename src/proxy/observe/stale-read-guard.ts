@@ -17,11 +17,11 @@ import type { Caller } from "../../ledger/caller.ts";
 import { isRepeatingResource, resourceKey } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/client-key.ts";
-import { type Connection, type Floor, Floors } from "./floor.ts";
+import { type Connection, type SeenVersion, SeenVersions } from "./seen-version.ts";
 
 export type GuardMode = "Observe" | "Enforce" | "Disabled";
 
-export type TimeTravelParts = {
+export type StaleReadGuardParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly origins: Origins;
@@ -38,12 +38,12 @@ export type Asking = {
   readonly fields: readonly Field[];
 };
 
-type Asker = { readonly floor: Floor; readonly connection: Connection };
+type Asker = { readonly seenVersion: SeenVersion; readonly connection: Connection };
 
 /** Of one request: what its client had seen of the resource when it asked, and what it is shown now. */
-export class Recall {
-  readonly #guard: TimeTravel;
-  readonly #floor: Floor;
+export class GuardedRead {
+  readonly #guard: StaleReadGuard;
+  readonly #seenVersion: SeenVersion;
   readonly #connection: Connection;
   /** The floor when it asked: what it sees meanwhile on another stream is no measure for this answer. */
   readonly #before: string;
@@ -53,78 +53,83 @@ export class Recall {
   /** Who answers it. */
   backend = "";
 
-  constructor(guard: TimeTravel, { floor, connection }: Asker, target: string, isDemanded: boolean) {
+  constructor(
+    guard: StaleReadGuard,
+    { seenVersion, connection }: Asker,
+    target: string,
+    isDemanded: boolean,
+  ) {
     this.#guard = guard;
-    this.#floor = floor;
+    this.#seenVersion = seenVersion;
     this.#connection = connection;
-    this.#before = floor.seenBy(connection);
+    this.#before = seenVersion.seenBy(connection);
     this.isDemanded = isDemanded;
-    this.target = isDemanded ? flooredTarget(target, floor.version) : target;
+    this.target = isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
   /** An event, or a bookmark, went to the client. */
   raise(version: string): void {
-    this.#floor.raise(version, this.#connection);
+    this.#seenVersion.raise(version, this.#connection);
   }
 
   /** The state that it is given is that of this version. */
   shown(version: string): void {
-    this.#floor.refusals = 0;
-    this.#floor.raise(version, this.#connection);
+    this.#seenVersion.refusals = 0;
+    this.#seenVersion.raise(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
-    this.#guard.outdated(this.#floor, { backend: this.backend, version, seen: this.#before });
+    this.#guard.outdated(this.#seenVersion, { backend: this.backend, version, seen: this.#before });
   }
 
   /** The backend has not come that far in its 3 s (504, watch.md §3.1). */
   refused(): void {
-    if (this.isDemanded) this.#guard.refused(this.#floor, this.#floor.version);
+    if (this.isDemanded) this.#guard.refused(this.#seenVersion, this.#seenVersion.version);
   }
 }
 
-export class TimeTravel {
-  readonly #parts: TimeTravelParts;
-  readonly #floors = new Floors();
+export class StaleReadGuard {
+  readonly #parts: StaleReadGuardParts;
+  readonly #seenVersions = new SeenVersions();
   /** Since the start: answers from before what their client had seen, requests that demanded it, refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
-  constructor(parts: TimeTravelParts) {
+  constructor(parts: StaleReadGuardParts) {
     this.#parts = parts;
   }
 
   /** Undefined when its answer says nothing about what its client may see. */
-  recall({ info, target, client, caller, fields }: Asking): Recall | undefined {
+  guardedRead({ info, target, client, caller, fields }: Asking): GuardedRead | undefined {
     const { mode } = this.#parts;
     if (mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
       return undefined;
     const { name, namespace, pod } = caller.subject;
     const identity = `${name} ${namespace}/${pod}`;
-    const floor = this.#floors.of(clientKey(client, fields), identity, resourceKey(info));
+    const seenVersion = this.#seenVersions.of(clientKey(client, fields), identity, resourceKey(info));
     const { connection } = client;
-    floor.meet(connection);
-    const isDemanded = mode === "Enforce" && floor.version !== "" && takesAnyState(info, target);
+    seenVersion.meet(connection);
+    const isDemanded = mode === "Enforce" && seenVersion.version !== "" && takesAnyState(info, target);
     if (isDemanded) this.counts.demanded += 1;
-    return new Recall(this, { floor, connection }, target, isDemanded);
+    return new GuardedRead(this, { seenVersion, connection }, target, isDemanded);
   }
 
   outdated(
-    floor: Floor,
+    seenVersion: SeenVersion,
     answer: { readonly backend: string; readonly version: string; readonly seen: string },
   ): void {
     this.counts.outdated += 1;
     const { clock, journal } = this.#parts;
-    if (clock.now() - floor.toldAt < limits.floorToldMs) return;
-    floor.toldAt = clock.now();
-    journal.write({ kind: "response.stale", ...whose(floor), ...answer });
+    if (clock.now() - seenVersion.toldAt < limits.floorToldMs) return;
+    seenVersion.toldAt = clock.now();
+    journal.write({ kind: "response.stale", ...whose(seenVersion), ...answer });
   }
 
-  refused(floor: Floor, seen: string): void {
+  refused(seenVersion: SeenVersion, seen: string): void {
     this.counts.refused += 1;
-    if (floor.refused())
-      this.#parts.journal.write({ kind: "stale_read_guard.bypassed", ...whose(floor), seen });
+    if (seenVersion.refused())
+      this.#parts.journal.write({ kind: "stale_read_guard.bypassed", ...whose(seenVersion), seen });
   }
 }
 
-function whose({ client, resource }: Floor): { client: string; userAgent: string; resource: string } {
+function whose({ client, resource }: SeenVersion): { client: string; userAgent: string; resource: string } {
   const space = client.indexOf(" ");
   return { client: client.slice(0, space), userAgent: client.slice(space + 1), resource };
 }

@@ -9,7 +9,7 @@ import { compareVersions } from "../../kube/resource-version.ts";
 /** A client's connection. */
 export type Connection = { readonly isOpen: boolean };
 
-export class Floor {
+export class SeenVersion {
   /** Whose it is, as it was asked for. */
   readonly client: string;
   readonly resource: string;
@@ -62,18 +62,18 @@ export class Floor {
 }
 
 /** Those of all clients. Who has asked least lately is forgotten first. */
-export class Floors {
-  readonly #floors = new Lru<string, Floor>(limits.floors);
+export class SeenVersions {
+  readonly #seenVersions = new Lru<string, SeenVersion>(limits.floors);
 
   get size(): number {
-    return this.#floors.size;
+    return this.#seenVersions.size;
   }
 
   /** `client` and `identity` are what stays the same when it comes again; only the first is shown. */
-  of(client: string, identity: string, resource: string): Floor {
+  of(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
-    const floor = this.#floors.get(key) ?? new Floor(client, resource);
-    this.#floors.set(key, floor);
-    return floor;
+    const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);
+    this.#seenVersions.set(key, seenVersion);
+    return seenVersion;
   }
 }

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import type { GuardMode } from "../../../src/proxy/observe/time-travel.ts";
+import type { GuardMode } from "../../../src/proxy/observe/stale-read-guard.ts";
 import { jwt } from "../../support/jwt.ts";
 import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { json, linesOf, PlayedWatch } from "../../support/watch-path.ts";
@@ -53,7 +53,7 @@ test("a list from before what its client has seen is counted and named", () => {
   const asked = ask();
   assert.is(asked.request.path, any);
   list(asked, "7");
-  assert.is(path.timeTravel.counts.outdated, 1);
+  assert.is(path.staleReadGuard.counts.outdated, 1);
   assert.equal(seen.entries("response.stale"), [
     {
       kind: "response.stale",
@@ -70,7 +70,7 @@ test("a list from before what its client has seen is counted and named", () => {
 test("each one is counted, and named once a minute", () => {
   const { path, seen, ask, list } = scene();
   for (let times = 0; times < 3; times += 1) list(ask(), "7");
-  assert.equal([path.timeTravel.counts.outdated, seen.entries("response.stale").length], [3, 1]);
+  assert.equal([path.staleReadGuard.counts.outdated, seen.entries("response.stale").length], [3, 1]);
   path.clock.advance(limits.floorToldMs);
   list(ask(), "7");
   assert.is(seen.entries("response.stale").length, 2);
@@ -86,7 +86,7 @@ test("one as new as that, of another resource, of another client or of another s
   stranger.ask("GET", any, [bearer("t"), new Field("user-agent", "other")]);
   path.settle();
   list(path.backend("b").last, "7");
-  assert.is(path.timeTravel.counts.outdated, 0);
+  assert.is(path.staleReadGuard.counts.outdated, 0);
 });
 
 test("what comes on the watch while a list is under way is no measure for that list", () => {
@@ -97,7 +97,7 @@ test("what comes on the watch while a list is under way is no measure for that l
   seen.from.asked[0]?.say(linesOf("~12a"));
   path.settle();
   list(asked, "10");
-  assert.is(path.timeTravel.counts.outdated, 0);
+  assert.is(path.staleReadGuard.counts.outdated, 0);
 });
 
 test("an answer from the past that was asked for is none: a later page, an exact version", () => {
@@ -109,12 +109,12 @@ test("an answer from the past that was asked for is none: a later page, an exact
     "resourceVersion=7&limit=500",
   ]) {
     list(ask(`/api/v1/configmaps?${own}`), "7");
-    assert.is(path.timeTravel.counts.outdated, 0, own);
+    assert.is(path.staleReadGuard.counts.outdated, 0, own);
   }
   for (const own of ["resourceVersion=0&limit=500", "limit=500", "resourceVersion=7", "continue=&limit=0"]) {
-    const { outdated } = path.timeTravel.counts;
+    const { outdated } = path.staleReadGuard.counts;
     list(ask(`/api/v1/configmaps?${own}`), "7");
-    assert.is(path.timeTravel.counts.outdated, outdated + 1, own);
+    assert.is(path.staleReadGuard.counts.outdated, outdated + 1, own);
   }
 });
 
@@ -125,7 +125,7 @@ test("clients behind one address are told apart: one that is there at the same t
     client.ask("GET", any, fields);
     path.settle();
     list(path.backend("b").last, version);
-    return path.timeTravel.counts.outdated;
+    return path.staleReadGuard.counts.outdated;
   };
   const [second, third] = [path.client(), path.client()];
   assert.is(listed(second, "7"), 0, "it has seen nothing yet");
@@ -147,7 +147,7 @@ test("and so are those who say that they are somebody else", () => {
   client.ask("GET", any, [bearer(token), new Field("user-agent", "kubelet/v1.36")]);
   path.settle();
   list(path.backend("b").last, "7");
-  assert.is(path.timeTravel.counts.outdated, 0);
+  assert.is(path.staleReadGuard.counts.outdated, 0);
 });
 
 test("an initial state from before that is told by its marker", () => {
@@ -177,7 +177,7 @@ test("enforced, any state means none older than what its client has seen, and no
     ask(`/api/v1/configmaps?${state}&resourceVersion=0&resourceVersionMatch=NotOlderThan`).request.path,
     `/api/v1/configmaps?${state}&${demanded}`,
   );
-  assert.is(path.timeTravel.counts.demanded, 3);
+  assert.is(path.staleReadGuard.counts.demanded, 3);
   // From version 0 a cache gives all, whatever the limit (apiserver storage/cacher, computeListLimit): with one it would give a page.
   assert.is(ask(`${any}&limit=500`).request.path, `/api/v1/configmaps?${demanded}`);
   for (const own of [
@@ -211,7 +211,10 @@ test("who cannot answer from there is not asked again, and after three refusals 
     ask().answer(504, "{}", [json, new Field("retry-after", "1")]);
     path.settle();
   }
-  assert.equal([path.timeTravel.counts.refused, seen.entries("stale_read_guard.bypassed").length], [3, 1]);
+  assert.equal(
+    [path.staleReadGuard.counts.refused, seen.entries("stale_read_guard.bypassed").length],
+    [3, 1],
+  );
   assert.is(ask().request.path, any);
 });
 
@@ -233,14 +236,14 @@ test("a watch that is refused from there ends with that word, which counts as a 
   const query = "resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
   const watch = new PlayedWatch({ path, client, fields, query });
   watch.serve(watch.from, "!504");
-  assert.is(path.timeTravel.counts.refused, 1);
+  assert.is(path.staleReadGuard.counts.refused, 1);
 });
 
 test("switched off, nothing is read and nothing is changed", () => {
   const { path, ask, list } = scene("Disabled");
   const asked = ask();
   list(asked, "7");
-  assert.equal([asked.request.path, path.timeTravel.counts.outdated], [any, 0]);
+  assert.equal([asked.request.path, path.staleReadGuard.counts.outdated], [any, 0]);
 });
 
 test.run();
