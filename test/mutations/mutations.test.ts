@@ -26,6 +26,18 @@ test("each is to fail a test that is there", () => {
   for (const { name, test: file } of all) assert.ok(text(`test/${file}.test.ts`).length > 0, name);
 });
 
+test("the title that is to fail stands in the test that is named", () => {
+  const untitled = all.filter(({ test: file, fails }) => {
+    // Titles of tables are put together; what is fixed of them stands between their parts.
+    const titles = text(`test/${file}.test.ts`).replaceAll(/\s+/g, " ");
+    return !titles.includes(fails) && !/\$\{/.test(titles);
+  });
+  assert.equal(
+    untitled.map(({ name, test: file, fails }) => `${name}: ${file}: ${fails}`),
+    [],
+  );
+});
+
 test("one that is planted fails its test by the title that is named, and without it the test passes", async () => {
   const [one] = all;
   if (one === undefined) throw new Error("There is none");
