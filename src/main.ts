@@ -11,7 +11,7 @@ import { Interval } from "./base/interval.ts";
 import { limits } from "./base/limits.ts";
 import type { Config } from "./config/config.ts";
 import { changedParts, heldOf } from "./config/restart-required.ts";
-import { guarded } from "./events/guarded.ts";
+import { guarded } from "./events/guarded-clock.ts";
 import type { Journal } from "./events/journal.ts";
 import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
 import {
@@ -22,14 +22,14 @@ import {
 } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
-import { drain } from "./proxy/cluster/drain.ts";
 import { Operations, type Reread } from "./proxy/cluster/operations.ts";
+import { drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
 import type { Descriptors } from "./proxy/net/descriptors.ts";
 import { adminName } from "./proxy/net/descriptors.ts";
-import { collect } from "./proxy/overload/collect.ts";
+import { collect } from "./proxy/overload/full-gc.ts";
 import { monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapPressure } from "./proxy/overload/heap-pressure.ts";
 import { HeapRelease } from "./proxy/overload/heap-release.ts";

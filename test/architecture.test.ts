@@ -25,7 +25,7 @@ const mayImport: Readonly<Record<string, string>> = {
   incidents: "base events",
   pki: "base",
   "watch/codec": "base kube",
-  "watch/progress": "base kube watch/codec",
+  "watch/cache": "base kube watch/codec",
   "proxy/h1": "base kube h2/core",
   "proxy/net": "base events",
   "proxy/identity": "base config h2/core",
@@ -33,14 +33,14 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/tls": "base events config proxy/net proxy/identity",
   "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
   "watch/session":
-    "base events kube h2/core watch/codec watch/progress proxy/identity proxy/context proxy/upstream",
-  "watch/migration": "base events health watch/progress proxy/upstream watch/session",
+    "base events kube h2/core watch/codec watch/cache proxy/identity proxy/context proxy/upstream",
+  "watch/migration": "base events health watch/cache proxy/upstream watch/session",
   "proxy/admission": "base",
   "proxy/observe": "base events kube h2/core ledger proxy/identity proxy/context watch/session",
   "proxy/request":
-    "base events config kube h2/core health watch/codec watch/progress proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/admission proxy/observe",
+    "base events config kube h2/core health watch/codec watch/cache proxy/identity proxy/context proxy/upstream watch/session watch/migration proxy/admission proxy/observe",
   "watch/detectors":
-    "base events kube health watch/progress proxy/context proxy/upstream watch/session watch/migration proxy/request",
+    "base events kube health watch/cache proxy/context proxy/upstream watch/session watch/migration proxy/request",
   "proxy/balance": "base proxy/context watch/session watch/migration proxy/request",
   "proxy/overload": "base events h2/core proxy/request",
   "proxy/tunnel":
@@ -48,7 +48,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/downstream":
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
-    "base events config kube h2/core health health/probes discovery watch/progress proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
+    "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/upstream watch/migration proxy/admission proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
   "admin/http": "base events",
   "admin/metrics": "base events incidents proxy/tunnel proxy/cluster admin/http",
   "admin/monitoring": "incidents",
@@ -82,7 +82,7 @@ const io = [
   "src/main.ts",
   "src/base/read-text.ts",
   "src/proxy/net/descriptors.ts",
-  "src/base/watch-files.ts",
+  "src/base/file-watcher.ts",
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/base/address.ts",
   "src/proxy/downstream/listen.ts",

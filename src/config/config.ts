@@ -7,9 +7,9 @@ import { type Address, parseAddress } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseDuration } from "../base/duration.ts";
 import { Failure } from "../base/failure.ts";
+import { watchFiles } from "../base/file-watcher.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
-import { watchFiles } from "../base/watch-files.ts";
 import { type AdminConfig, adminOf } from "./admin.ts";
 import {
   type ClusterConfig,

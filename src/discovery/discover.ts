@@ -2,9 +2,9 @@
 import { lookup } from "node:dns/promises";
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
+import { watchFiles } from "../base/file-watcher.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
-import { watchFiles } from "../base/watch-files.ts";
 import type { DiscoveryConfig } from "../config/cluster.ts";
 import { InClusterSource } from "./discover-in-cluster.ts";
 import { ChildSource } from "./discover-kubernetes.ts";

@@ -13,8 +13,8 @@ export type WatchDefect = {
   readonly scene: "merge" | "quiet" | "custom" | "forks" | readonly Validator[];
 };
 
-const progress = "watch/session/progress.ts";
-const reading = "watch/session/reading.ts";
+const progress = "watch/session/session-progress.ts";
+const reading = "watch/session/stream-progress.ts";
 
 /** What is wrong in how legs are merged into one watch: seen without a proxy around it. */
 const ofMerging: readonly WatchDefect[] = [
@@ -135,7 +135,7 @@ const ofMerging: readonly WatchDefect[] = [
 const stream = "watch/session/watch-stream.ts";
 const session = "watch/session/watch-session.ts";
 const resume = "kube/resume-request.ts";
-const ending = "watch/session/ending.ts";
+const ending = "watch/session/end-verdict.ts";
 const order = "watch/session/watch-context.ts";
 
 /** One piece of one file, and who has to see it. */
@@ -399,7 +399,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "custom",
     mutations: [
       {
-        file: "watch/progress/cache-progress.ts",
+        file: "watch/cache/cache-progress.ts",
         find: "this.#hasForgotten = true;",
         replace: "this.#hasForgotten = false;",
       },
@@ -426,7 +426,7 @@ const ofComparing: readonly WatchDefect[] = [
     scene: "forks",
     mutations: [
       {
-        file: "watch/progress/cache-progress.ts",
+        file: "watch/cache/cache-progress.ts",
         find: "this.#seen = this.seen;\n    if (this.caches.delete",
         replace: "if (this.caches.delete",
       },

@@ -1,10 +1,7 @@
 /** Two backends whose caches are compared, and the one that is suspected. */
+
+import { type CacheProgress, CacheTracker, type LagSuspicion } from "../../src/watch/cache/cache-progress.ts";
 import type { WatchEvent } from "../../src/watch/codec/event.ts";
-import {
-  type CacheProgress,
-  CacheTracker,
-  type LagSuspicion,
-} from "../../src/watch/progress/cache-progress.ts";
 
 export const bookmark = (version: string, endsInitialEvents = false): WatchEvent => ({
   type: "BOOKMARK",

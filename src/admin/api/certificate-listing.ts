@@ -1,6 +1,6 @@
 /** `/api/v1/certificates`: until when each certificate is valid, and which newer one was not taken in its place. */
 import { dateOf } from "../../base/clock.ts";
-import { levelOf } from "../../incidents/expiry.ts";
+import { levelOf } from "../../incidents/certificate-expiry.ts";
 import type { Json, Listing } from "../http/listing.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 

@@ -1,7 +1,7 @@
 /** `/api/v1/clients`: who talks to the backends. */
 import type { Caller } from "../../ledger/caller.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Talk } from "../../proxy/observe/talk.ts";
+import type { Talk } from "../../proxy/observe/ledger-tap.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerView } from "./caller-view.ts";

@@ -1,6 +1,6 @@
 /** docs/metrics.md, made of the families themselves: a test sees to it that it is current. */
 import { limits } from "../../base/limits.ts";
-import { metrics, requestDuration } from "./declared.ts";
+import { metrics, requestDuration } from "./metric-declarations.ts";
 
 export function metricsPage(): string {
   const rows = [...metrics, requestDuration].map(

@@ -7,9 +7,9 @@ import type { Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
-import { metrics, requestDuration } from "./declared.ts";
 import { histogramText } from "./histogram-text.ts";
 import type { ClusterView, Counted, LiveCluster, Metric, Process, Values } from "./metric.ts";
+import { metrics, requestDuration } from "./metric-declarations.ts";
 import { type Row, Series } from "./series.ts";
 
 /** Metrics of prom-client that visit every open socket: 50,000 watches would have to wait. */

@@ -6,9 +6,9 @@ import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "no
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
+import { watchFiles } from "../../base/file-watcher.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
-import { watchFiles } from "../../base/watch-files.ts";
 import { quote } from "../../config/problem.ts";
 import { createAuthority } from "../../pki/pki.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";

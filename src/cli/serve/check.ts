@@ -9,7 +9,7 @@ import { isProblems, lineOf } from "../../config/problem.ts";
 import { readList } from "../../discovery/discover.ts";
 import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
-import { levelOf } from "../../incidents/expiry.ts";
+import { levelOf } from "../../incidents/certificate-expiry.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { loadCertificate } from "../../proxy/tls/certificates.ts";
 import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";

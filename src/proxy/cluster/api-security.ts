@@ -5,8 +5,8 @@ import type { AdminConfig } from "../../config/admin.ts";
 import { type Reviewer, reviewerOf } from "../../discovery/reviewer.ts";
 import type { Journal } from "../../events/journal.ts";
 import { keepCertificate, type ServingCertificate } from "../tls/certificates.ts";
-import type { Expiry } from "../tls/hosts.ts";
 import { serverTlsOptions } from "../tls/server-context.ts";
+import type { Expiry } from "../tls/sni-hosts.ts";
 import type { Cluster } from "./cluster.ts";
 
 export type ApiSecurityParts = {

@@ -14,9 +14,9 @@ import type { Found, Question } from "../../discovery/discovered.ts";
 import { Discovery } from "../../discovery/discovery.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendAddress } from "../net/connect.ts";
-import type { Trusted } from "../net/distrust.ts";
+import type { Trusted } from "../net/untrusted-certificate.ts";
 import { CaBundle } from "../tls/ca-bundle.ts";
-import type { Expiry } from "../tls/hosts.ts";
+import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 
 export type BackendSetParts = {

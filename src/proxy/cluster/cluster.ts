@@ -14,7 +14,7 @@ import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
 import { keyOf, readRetransmissions } from "../../health/probes/retransmissions.ts";
-import { identify } from "../context/identify.ts";
+import { identify } from "../context/identity-headers.ts";
 import { createH1 } from "../downstream/h1.ts";
 import type { Gate } from "../downstream/listen.ts";
 import {
@@ -27,7 +27,7 @@ import {
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
 import { Credentials, vouchedIn } from "../tls/credentials.ts";
-import type { Expiry } from "../tls/hosts.ts";
+import type { Expiry } from "../tls/sni-hosts.ts";
 import { type DialUpgradeParts, dialUpgrade } from "../tunnel/dial-upgrade.ts";
 import { Passthrough } from "../tunnel/passthrough.ts";
 import { HungTunnels, type OnHung } from "../tunnel/stuck-sockets.ts";

@@ -1,7 +1,7 @@
 /** What is known of one downstream socket: who calls, by which listener, and to which backend it is bound. */
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { type Identity, nobody, type Vouched } from "../identity/identity.ts";
+import { type Identity, nobody, type Vouched } from "../identity/client-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 

@@ -2,7 +2,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/faulted.ts";
+import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";

@@ -1,7 +1,7 @@
 /** What a TLS socket of ours knows of its client after the handshake. */
 import type { X509Certificate } from "node:crypto";
 import type tls from "node:tls";
-import type { PeerCertificate } from "./identity.ts";
+import type { PeerCertificate } from "./client-identity.ts";
 
 /** Undefined: the client has shown no certificate. */
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {

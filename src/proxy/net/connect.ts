@@ -4,10 +4,10 @@ import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
-import { retell, type Trusted, wrongName } from "./distrust.ts";
 import { type HeaderVersion, writeHeader } from "./proxy-header.ts";
 import type { Ends } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
+import { retell, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 export type BackendAddress = {

@@ -1,7 +1,7 @@
 /** All live exchanges, for drain and for whoever wants to see them, and how the finished ones ended. */
 import { Histogram, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
-import type { WatchTally } from "../../watch/session/progress.ts";
+import type { WatchTally } from "../../watch/session/session-progress.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";

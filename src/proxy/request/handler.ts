@@ -11,7 +11,7 @@ import type { RequestHead } from "../../h2/core/fields.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origins } from "../../kube/api-origin.ts";
 import { classify, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
-import type { CacheTracker } from "../../watch/progress/cache-progress.ts";
+import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import {
   firstFields,
   resourceKey,
@@ -21,14 +21,14 @@ import {
   withPath,
 } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
-import { identify } from "../context/identify.ts";
+import { identify } from "../context/identity-headers.ts";
 import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
-import type { Vouched } from "../identity/identity.ts";
+import type { Vouched } from "../identity/client-identity.ts";
 import type { Credential } from "../identity/trust.ts";
+import type { Talk } from "../observe/ledger-tap.ts";
 import { ListTap } from "../observe/list-tap.ts";
 import { type BodyCopy, copied, heard } from "../observe/lock-tap.ts";
 import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
-import type { Talk } from "../observe/talk.ts";
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 

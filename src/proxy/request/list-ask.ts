@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/faulted.ts";
+import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { ListVersion } from "../../kube/list-version.ts";

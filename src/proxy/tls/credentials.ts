@@ -7,7 +7,7 @@ import { Failure } from "../../base/failure.ts";
 import type { FrontProxy, PairFiles } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { VouchedTrust } from "../identity/identity.ts";
+import type { VouchedTrust } from "../identity/client-identity.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import { loadCertificate, type ServingCertificate } from "./certificates.ts";

@@ -3,10 +3,10 @@ import type net from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
-import { type Identity, identityOf } from "../identity/identity.ts";
+import { type Identity, identityOf } from "../identity/client-identity.ts";
 import { peerCertificateOn } from "../identity/peer-certificate.ts";
-import type { Host, Hosts } from "./hosts.ts";
 import { serverTlsOptions } from "./server-context.ts";
+import type { Host, Hosts } from "./sni-hosts.ts";
 
 export type Shaken = {
   readonly socket: tls.TLSSocket;

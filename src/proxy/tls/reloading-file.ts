@@ -4,8 +4,8 @@
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
+import { watchFiles } from "../../base/file-watcher.ts";
 import { limits } from "../../base/limits.ts";
-import { watchFiles } from "../../base/watch-files.ts";
 import type { Journal } from "../../events/journal.ts";
 
 export type Reloading = {

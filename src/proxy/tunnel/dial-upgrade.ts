@@ -6,7 +6,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Client } from "../context/client.ts";
-import type { VouchedTrust } from "../identity/identity.ts";
+import type { VouchedTrust } from "../identity/client-identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import { Candidates } from "../upstream/pick.ts";

@@ -16,8 +16,8 @@ import type { PendingQueue } from "../request/pending-queue.ts";
 import type { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
-import { type Caller, type ReadHello, refuseCaller } from "./sni-router.ts";
-import type { Route } from "./sni-routes.ts";
+import { type Caller, type ReadHello, refuseCaller } from "./passthrough-router.ts";
+import type { Route } from "./passthrough-routes.ts";
 import type { OnHung } from "./stuck-sockets.ts";
 import { TcpRelay } from "./tcp-relay.ts";
 

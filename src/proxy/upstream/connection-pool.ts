@@ -6,13 +6,13 @@
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import { faulted } from "../../events/faulted.ts";
+import { faulted } from "../../events/internal-error.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { BackendFacts } from "../../health/backend.ts";
 import type { Evidence } from "../../health/evidence.ts";
-import { Reads } from "../../health/reads.ts";
+import { Reads } from "../../health/read-latency.ts";
 import type { PingTimes, Rtt } from "../../health/rtt.ts";
 import type { TrustClass } from "../identity/trust.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Evidence } from "../../health/evidence.ts";
-import type { Reads } from "../../health/reads.ts";
+import type { Reads } from "../../health/read-latency.ts";
 import type { PingTimes } from "../../health/rtt.ts";
 import type { Connection } from "./connection.ts";
 

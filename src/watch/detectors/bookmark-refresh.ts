@@ -12,9 +12,9 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { CacheProgress } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
-import type { CacheProgress } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import { type BookmarkRefresh, type ProgressCounts, ProgressRequests } from "./progress-requests.ts";
 

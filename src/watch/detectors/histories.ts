@@ -16,9 +16,9 @@ import type { Backends } from "../../health/backends.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { type ListQuestion, listAs } from "../../proxy/request/list-ask.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { CacheTracker } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
-import type { CacheTracker } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
 export type HistoriesParts = {

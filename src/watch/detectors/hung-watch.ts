@@ -7,7 +7,7 @@ import { Interval } from "../../base/interval.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
-import { watchLimits } from "../progress/limits.ts";
+import { watchLimits } from "../cache/limits.ts";
 
 /** A fault of ours costs this watch, not those behind it. */
 function look({ watch, isEnded }: Exchange): void {

@@ -9,9 +9,9 @@ import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import { limits } from "../../base/limits.ts";
 import { inSlices, stop } from "../../base/slices.ts";
+import type { CacheTracker, LagSuspicion } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
-import type { CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
 import { resourceOf } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 

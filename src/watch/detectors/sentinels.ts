@@ -8,9 +8,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { CacheTracker } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
-import type { CacheTracker } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 

@@ -6,9 +6,9 @@ import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import { inSlices, stop } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { CacheProgress, CacheTracker, LagSuspicion } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { Migrations } from "../migration/migrations.ts";
-import type { CacheProgress, CacheTracker, LagSuspicion } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";
 

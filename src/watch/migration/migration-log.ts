@@ -1,7 +1,7 @@
 /** Migrations and ends as the journal tells them: one entry for all that went the same way at the same time, never one each. */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
-import { watchLimits } from "../progress/limits.ts";
+import { watchLimits } from "../cache/limits.ts";
 
 type Wave = {
   readonly reason: string;

@@ -7,8 +7,8 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { pick, pickOther } from "../../proxy/upstream/pick.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
-import type { CacheTracker } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
+import type { CacheTracker } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 
 export type TargetPickerParts = {
   readonly clock: Clock;

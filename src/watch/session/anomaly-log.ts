@@ -5,8 +5,8 @@ import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { userAgentOf } from "../../proxy/context/client-key.ts";
 import type { RequestContext } from "../../proxy/context/request-context.ts";
+import { watchLimits } from "../cache/limits.ts";
 import type { WatchEvent } from "../codec/event.ts";
-import { watchLimits } from "../progress/limits.ts";
 
 /** Which watch. */
 export type AnomalySource = {

@@ -1,7 +1,7 @@
 /** The search for a watch's next backend: why and since when, who was asked in vain, and what is waited for. */
 import type { Clock } from "../../base/clock.ts";
-import { watchLimits } from "../progress/limits.ts";
-import type { AskReason, EndReason } from "./ending.ts";
+import { watchLimits } from "../cache/limits.ts";
+import type { AskReason, EndReason } from "./end-verdict.ts";
 
 const nobody: readonly string[] = [];
 

@@ -1,6 +1,6 @@
 /**
  * A watch that outlives its backend. `watch-state.ts` has its states and what may follow which; UpstreamMerge reads its one or
- * two upstream streams as one stream of events, Progress decides which events the client is sent, `ending.ts` what follows when
+ * two upstream streams as one stream of events, Progress decides which events the client is sent, `end-verdict.ts` what follows when
  * a stream is over, and Migrations when a stream is opened elsewhere and where (watch.md §5). The client has one stream all along.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -21,8 +21,8 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
+import { watchLimits } from "../cache/limits.ts";
 import { decoderFor } from "../codec/framing.ts";
-import { watchLimits } from "../progress/limits.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
 import {
@@ -35,10 +35,10 @@ import {
   moveReason,
   type Over,
   verdictOn,
-} from "./ending.ts";
-import { Progress } from "./progress.ts";
-import { Reading } from "./reading.ts";
+} from "./end-verdict.ts";
 import { ResumeRetry } from "./resume-retry.ts";
+import { Progress } from "./session-progress.ts";
+import { Reading } from "./stream-progress.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
 import { answerOf, listOrder, orderAt, type WatchContext } from "./watch-context.ts";
 import { hasRoom, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";

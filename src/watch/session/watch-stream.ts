@@ -7,12 +7,12 @@ import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
+import type { CacheProgress } from "../cache/cache-progress.ts";
+import { watchLimits } from "../cache/limits.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
-import type { CacheProgress } from "../progress/cache-progress.ts";
-import { watchLimits } from "../progress/limits.ts";
-import { Ahead, type Waiting } from "./ahead.ts";
-import type { Fate } from "./progress.ts";
-import { Reading } from "./reading.ts";
+import { Ahead, type Waiting } from "./sentinel-buffer.ts";
+import type { Fate } from "./session-progress.ts";
+import { Reading } from "./stream-progress.ts";
 
 /** Who judges events, and sends them. */
 export type EventTaker = {

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { metrics } from "../../../src/admin/metrics/declared.ts";
 import type { LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
+import { metrics } from "../../../src/admin/metrics/metric-declarations.ts";
 import { Metrics } from "../../../src/admin/metrics/registry.ts";
 import { Histogram, requestBounds } from "../../../src/base/histogram.ts";
 import { limits } from "../../../src/base/limits.ts";

@@ -150,7 +150,7 @@ export const admission: readonly Defect[] = [
   defect(
     "a wildcard stands for no label at all",
     { file: "proxy/net/client-hello.ts", find: "name.replace(/^[^.]+/", replace: "name.replace(/^[^.]*/" },
-    ["proxy/tunnel/sni-routes", "a wildcard is one label, and never none"],
+    ["proxy/tunnel/passthrough-routes", "a wildcard is one label, and never none"],
   ),
   defect(
     "401s of an address are never forgiven",
@@ -291,11 +291,11 @@ export const admission: readonly Defect[] = [
   defect(
     "a session is resumed at whichever host",
     {
-      file: "proxy/tls/hosts.ts",
+      file: "proxy/tls/sni-hosts.ts",
       find: "const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;",
       replace: "const wholeOnly = own.clientCaFile !== undefined;",
     },
-    ["proxy/tls/hosts", "a session is resumed at no host of several"],
+    ["proxy/tls/sni-hosts", "a session is resumed at no host of several"],
   ),
   defect(
     "a name keeps the 64 KiB around it",
@@ -305,11 +305,11 @@ export const admission: readonly Defect[] = [
   defect(
     "forwarders make a field as long as they like",
     {
-      file: "proxy/context/identify.ts",
+      file: "proxy/context/identity-headers.ts",
       find: 'forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes',
       replace: 'forwardedFor !== ""',
     },
-    ["proxy/context/identify", "what forwarders have made longer than a field may be"],
+    ["proxy/context/identity-headers", "what forwarders have made longer than a field may be"],
   ),
   defect(
     "plain HTTP on the TLS port stays",
@@ -373,7 +373,7 @@ export const admission: readonly Defect[] = [
   defect(
     "tunnels outlive any shortage",
     {
-      file: "proxy/tunnel/tunnel.ts",
+      file: "proxy/tunnel/upgrade-tunnel.ts",
       find: 'if (this.#state === "open") this.#finish("memory is short");',
       replace: 'if (this.#state === "open") return;',
     },

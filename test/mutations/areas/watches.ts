@@ -100,20 +100,20 @@ export const watches: readonly Defect[] = [
   defect(
     "a watch goes on one version too late",
     {
-      file: "watch/session/progress.ts",
+      file: "watch/session/session-progress.ts",
       find: 'return version === "" ? undefined : version;',
       replace: 'return version === "" ? undefined : String(Number(version) + 1);',
     },
-    ["watch/session/progress", "an exact watch is live with its first event"],
+    ["watch/session/session-progress", "an exact watch is live with its first event"],
   ),
   defect(
     "the cursor moves back",
     {
-      file: "watch/session/progress.ts",
+      file: "watch/session/session-progress.ts",
       find: "if (ahead > 0) return this.#advance(event);",
       replace: "if (ahead !== 0) return this.#advance(event);",
     },
-    ["watch/session/progress", "of two legs the first to advance wins"],
+    ["watch/session/session-progress", "of two legs the first to advance wins"],
   ),
   defect(
     "the whole state is asked for again",
@@ -154,12 +154,12 @@ export const watches: readonly Defect[] = [
   ),
   defect(
     "a restart is taken for the server's timeout",
-    { file: "watch/session/ending.ts", find: "(isOurs || isDraining ?", replace: "(isOurs ?" },
+    { file: "watch/session/end-verdict.ts", find: "(isOurs || isDraining ?", replace: "(isOurs ?" },
     ["watch/session/watch-session", "a restart is not the server's timeout"],
   ),
   defect(
     "an early end of a request of ours is taken for the server's timeout",
-    { file: "watch/session/ending.ts", find: "(isOurs || isDraining ?", replace: "(isDraining ?" },
+    { file: "watch/session/end-verdict.ts", find: "(isOurs || isDraining ?", replace: "(isDraining ?" },
     ["watch/session/watch-session", "a restart is not the server's timeout"],
   ),
   defect(
@@ -252,7 +252,7 @@ export const watches: readonly Defect[] = [
   defect(
     "what another server's versions say is believed",
     {
-      file: "watch/session/progress.ts",
+      file: "watch/session/session-progress.ts",
       find: "    this.violations = violations;\n",
       replace: "",
     },
@@ -338,32 +338,32 @@ export const watches: readonly Defect[] = [
   defect(
     "what clients have seen is forgotten with the backend that showed it",
     {
-      file: "watch/progress/cache-progress.ts",
+      file: "watch/cache/cache-progress.ts",
       find: "this.#seen = this.seen;\n    if (this.caches.delete",
       replace: "if (this.caches.delete",
     },
     [
-      "watch/progress/cache-progress",
+      "watch/cache/cache-progress",
       "what clients have seen is remembered when the backend that showed it is forgotten",
     ],
   ),
   defect(
     "a cache that comes on does not lag, however far behind it is",
     {
-      file: "watch/progress/cache-progress.ts",
+      file: "watch/cache/cache-progress.ts",
       find: "isStill ? cache.stillSince : cache.watchedSince",
       replace: "cache.stillSince",
     },
-    ["watch/progress/cache-progress", "one that comes on and still lacks an event for so long lags"],
+    ["watch/cache/cache-progress", "one that comes on and still lacks an event for so long lags"],
   ),
   defect(
     "a first watch lags from the moment it opens",
     {
-      file: "watch/progress/cache-progress.ts",
+      file: "watch/cache/cache-progress.ts",
       find: "isStill ? cache.stillSince : cache.watchedSince",
       replace: "isStill ? cache.stillSince : 0",
     },
-    ["watch/progress/cache-progress", "a first watch has as long to show it"],
+    ["watch/cache/cache-progress", "a first watch has as long to show it"],
   ),
   defect(
     "a client keeps what another history has shown it",
@@ -467,10 +467,10 @@ export const watches: readonly Defect[] = [
   defect(
     "events before a watch is counted are lost",
     {
-      file: "watch/session/progress.ts",
+      file: "watch/session/session-progress.ts",
       find: "tally.events += this.events;",
       replace: "void tally.events;",
     },
-    ["watch/session/progress", "counted among others"],
+    ["watch/session/session-progress", "counted among others"],
   ),
 ];

@@ -382,16 +382,16 @@ export const wire: readonly Defect[] = [
   defect(
     "the default host's name is served behind another cluster's",
     {
-      file: "proxy/tls/hosts.ts",
+      file: "proxy/tls/sni-hosts.ts",
       find: "!(hasAskedByName && this.#isOfDefault(name, host))",
       replace: "true",
     },
-    ["proxy/tls/hosts", "421 for the default host's name"],
+    ["proxy/tls/sni-hosts", "421 for the default host's name"],
   ),
   defect(
     "kubectl --tls-server-name is refused",
-    { file: "proxy/tls/hosts.ts", find: "!(hasAskedByName && this", replace: "!(this" },
-    ["proxy/tls/hosts", "421 for the default host's name"],
+    { file: "proxy/tls/sni-hosts.ts", find: "!(hasAskedByName && this", replace: "!(this" },
+    ["proxy/tls/sni-hosts", "421 for the default host's name"],
   ),
   defect(
     "a timer of a month runs at once",

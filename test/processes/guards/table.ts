@@ -11,9 +11,9 @@ export type Guard = {
   readonly fails: string;
 };
 
-const identity = "test/proxy/identity/identity.test.ts";
-const identify = "test/proxy/context/identify.test.ts";
-const hosts = "test/proxy/tls/hosts.test.ts";
+const identity = "test/proxy/identity/client-identity.test.ts";
+const identify = "test/proxy/context/identity-headers.test.ts";
+const hosts = "test/proxy/tls/sni-hosts.test.ts";
 const through = "test/flows/identity-through.test.ts";
 const tls = "test/attacks/whole/tls.test.ts";
 const certificates = "test/proxy/tls/certificates.test.ts";
@@ -23,7 +23,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "a client's X-Remote-* goes up beside ours",
     removal: {
-      file: "proxy/identity/identity.ts",
+      file: "proxy/identity/client-identity.ts",
       find: "field.role === role.identity && !isImpersonation(field);",
       replace: "field.role === role.auditId;",
     },
@@ -34,7 +34,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "an underscore goes past the rule",
     removal: {
-      file: "proxy/identity/identity.ts",
+      file: "proxy/identity/client-identity.ts",
       find: 'return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");',
       replace: "return name;",
     },
@@ -56,7 +56,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "only the usual names are dropped, not the configured ones",
     removal: {
-      file: "proxy/identity/identity.ts",
+      file: "proxy/identity/client-identity.ts",
       find: "const words = new Set(own);",
       replace: "const words = new Set<string>();",
     },
@@ -67,7 +67,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "nothing of the client's own is dropped on the way",
     removal: {
-      file: "proxy/context/identify.ts",
+      file: "proxy/context/identity-headers.ts",
       find: "if (drops?.(field) === true) continue;",
       replace: "",
     },
@@ -89,7 +89,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "who shows no certificate says who he is where certificates mean somebody",
     removal: {
-      file: "proxy/identity/identity.ts",
+      file: "proxy/identity/client-identity.ts",
       find: "vouched === undefined ? identity.strips : vouched.drops",
       replace: "vouched?.drops",
     },
@@ -111,7 +111,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "who is impersonated by us asks to be a third",
     removal: {
-      file: "proxy/context/identify.ts",
+      file: "proxy/context/identity-headers.ts",
       find: "if (!fields.some((field) => identity.isPresumptuous(field))) return identity;",
       replace: "return identity;",
     },
@@ -122,7 +122,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "a certificate with a service account's name gains the groups of service accounts",
     removal: {
-      file: "proxy/identity/identity.ts",
+      file: "proxy/identity/client-identity.ts",
       find: 'own.length === 0 && name.startsWith("system:serviceaccount:")',
       replace: "own.length < 0",
     },
@@ -133,7 +133,7 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "a connection made for one host asks for another's",
     removal: {
-      file: "proxy/context/identify.ts",
+      file: "proxy/context/identity-headers.ts",
       find: "if (!client.mayAsk(request.authority))",
       replace: "if (client.port < 0)",
     },
@@ -188,7 +188,7 @@ export const guards: readonly Guard[] = [
     row: "A44",
     without: "a client's certificate counts after its end",
     removal: {
-      file: "proxy/context/identify.ts",
+      file: "proxy/context/identity-headers.ts",
       find: "if (identity.notAfter <= wallMs)",
       replace: "if (identity.notAfter <= 0)",
     },
@@ -259,7 +259,7 @@ export const guards: readonly Guard[] = [
     row: "A48",
     without: "a capital letter leads past a client CA",
     removal: {
-      file: "proxy/tls/hosts.ts",
+      file: "proxy/tls/sni-hosts.ts",
       find: 'name.toLowerCase().replace(/\\.$/, "")',
       replace: 'name.replace(/\\.$/, "")',
     },
@@ -270,7 +270,7 @@ export const guards: readonly Guard[] = [
     row: "A48",
     without: "a dot behind a name leads to another host",
     removal: {
-      file: "proxy/tls/hosts.ts",
+      file: "proxy/tls/sni-hosts.ts",
       find: 'name.toLowerCase().replace(/\\.$/, "")',
       replace: "name.toLowerCase()",
     },

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { agentOf } from "../../../src/proxy/observe/talk.ts";
+import { agentOf } from "../../../src/proxy/observe/ledger-tap.ts";
 
 const test = suite("proxy/observe/agent");
 

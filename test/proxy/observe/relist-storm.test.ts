@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { RelistStorm } from "../../../src/proxy/observe/talk.ts";
+import { RelistStorm } from "../../../src/proxy/observe/ledger-tap.ts";
 import { callerAt } from "../../support/callers.ts";
 
 const test = suite("proxy/observe/relist-storm");

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { identityOf } from "../../../src/proxy/identity/identity.ts";
+import { identityOf } from "../../../src/proxy/identity/client-identity.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/request/serve");

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { identityOf } from "../../../src/proxy/identity/identity.ts";
+import { identityOf } from "../../../src/proxy/identity/client-identity.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { refuse } from "../../../src/proxy/upstream/shard.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";

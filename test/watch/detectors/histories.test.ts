@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import { watchLimits } from "../../../src/watch/progress/limits.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { type Asked, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 

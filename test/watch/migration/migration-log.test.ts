@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { MigrationLog } from "../../../src/watch/migration/migration-log.ts";
-import { watchLimits } from "../../../src/watch/progress/limits.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("migration-log");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Ending } from "../../../src/watch/session/ending.ts";
-import { endingOf, endReason, moveReason } from "../../../src/watch/session/ending.ts";
+import type { Ending } from "../../../src/watch/session/end-verdict.ts";
+import { endingOf, endReason, moveReason } from "../../../src/watch/session/end-verdict.ts";
 import { exactProgress } from "../../support/progress.ts";
 
 const test = suite("ending: reasons");

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { watchLimits } from "../../../src/watch/progress/limits.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../../support/watch-path.ts";

@@ -4,7 +4,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
-import type { Fate } from "../../../src/watch/session/progress.ts";
+import type { Fate } from "../../../src/watch/session/session-progress.ts";
 import { type Passed, WatchStream } from "../../../src/watch/session/watch-stream.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 import { lineOf, linesOf } from "../../support/watch-path.ts";

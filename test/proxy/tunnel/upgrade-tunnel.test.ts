@@ -4,7 +4,7 @@ import { until } from "../../support/h1.ts";
 import type { RawPeer } from "../../support/raw.ts";
 import { type ScriptedSplice, spdy, startSplice, switched } from "../../support/splice.ts";
 
-const test = suite("proxy/tunnel/tunnel");
+const test = suite("proxy/tunnel/upgrade-tunnel");
 
 let upgrade: ScriptedSplice;
 test.before.each(async () => {

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Mark, Reading } from "../../../src/watch/session/reading.ts";
+import { Mark, Reading } from "../../../src/watch/session/stream-progress.ts";
 import { eventFrom } from "../../support/watch-events.ts";
 
-const test = suite("watch/session/reading");
+const test = suite("watch/session/stream-progress");
 
 function markOf(...words: string[]): Mark {
   const mark = new Mark();

@@ -1,9 +1,9 @@
 import { getHeapStatistics } from "node:v8";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { collect } from "../../../src/proxy/overload/collect.ts";
+import { collect } from "../../../src/proxy/overload/full-gc.ts";
 
-const test = suite("proxy/overload/collect");
+const test = suite("proxy/overload/full-gc");
 
 /** What is resident of the heap, in MiB. */
 const resident = (): number => getHeapStatistics().total_physical_size >> 20;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { watchFiles } from "../../src/base/watch-files.ts";
+import { watchFiles } from "../../src/base/file-watcher.ts";
 import { manualClock } from "../support/clock.ts";
 
 const test = suite("watch-files");

@@ -1,11 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { LagSuspicion } from "../../../src/watch/progress/cache-progress.ts";
-import { type Coverage, isHung, isRewound, wouldShow } from "../../../src/watch/progress/coverage.ts";
-import { watchLimits } from "../../../src/watch/progress/limits.ts";
+import type { LagSuspicion } from "../../../src/watch/cache/cache-progress.ts";
+import { type Coverage, isHung, isRewound, wouldShow } from "../../../src/watch/cache/coverage.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
-const test = suite("watch/progress/coverage");
+const test = suite("watch/cache/coverage");
 
 const second = 1000;
 

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { EventType, WatchEvent } from "../../../src/watch/codec/event.ts";
-import { Ahead } from "../../../src/watch/session/ahead.ts";
+import { Ahead } from "../../../src/watch/session/sentinel-buffer.ts";
 
-const test = suite("watch/session/ahead");
+const test = suite("watch/session/sentinel-buffer");
 
 function event(type: EventType, version: string): WatchEvent {
   return { type, version, endsInitialEvents: false, code: 0, reason: "", oldest: "", key: "n/a" };

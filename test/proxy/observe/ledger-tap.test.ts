@@ -11,7 +11,7 @@ import { noSubject } from "../../../src/ledger/subject.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
-const test = suite("proxy/observe/talk");
+const test = suite("proxy/observe/ledger-tap");
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
 

@@ -6,7 +6,7 @@ import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
 import { limits } from "../base/limits.ts";
 import type { Journal } from "../events/journal.ts";
-import { type ExpiryLevel, levelOf, thresholdOf } from "./expiry.ts";
+import { type ExpiryLevel, levelOf, thresholdOf } from "./certificate-expiry.ts";
 
 type Certificate = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 

@@ -1,15 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import {
-  CacheProgress,
-  CacheTracker,
-  type LagSuspicion,
-} from "../../../src/watch/progress/cache-progress.ts";
-import { watchLimits } from "../../../src/watch/progress/limits.ts";
+import { CacheProgress, CacheTracker, type LagSuspicion } from "../../../src/watch/cache/cache-progress.ts";
+import { watchLimits } from "../../../src/watch/cache/limits.ts";
 import { bookmark, names, suspected, two } from "../../support/caches.ts";
 
-const test = suite("watch/progress/cache-progress");
+const test = suite("watch/cache/cache-progress");
 
 const second = 1000;
 

@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { guarded } from "../../src/events/guarded.ts";
+import { guarded } from "../../src/events/guarded-clock.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "../support/clock.ts";
 
-const test = suite("events/guarded");
+const test = suite("events/guarded-clock");
 
 test("a callback that throws is journaled, and costs nothing that is due beside it (D10)", () => {
   const manual = manualClock();

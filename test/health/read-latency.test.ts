@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { healthLimits } from "../../src/health/limits.ts";
-import { Reads } from "../../src/health/reads.ts";
+import { Reads } from "../../src/health/read-latency.ts";
 
-const test = suite("health/reads");
+const test = suite("health/read-latency");
 
 /** After so many reads of so many ms each. */
 function readsOf(...taken: readonly (readonly [count: number, ms: number])[]): Reads {

@@ -1,11 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import { drain } from "../../../src/proxy/cluster/drain.ts";
+import { drain } from "../../../src/proxy/cluster/shutdown-drain.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/cluster/drain");
+const test = suite("proxy/cluster/shutdown-drain");
 
 const times = { shutdownDelayMs: 100, timeoutMs: 1000 };
 

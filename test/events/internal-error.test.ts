@@ -4,7 +4,7 @@ import { Exchange } from "../../src/proxy/request/exchange.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 import { ok } from "../support/watch-path.ts";
 
-const test = suite("events/faulted");
+const test = suite("events/internal-error");
 
 test("a fault in one exchange costs that exchange: the upstream connection and its other streams go on (D10)", () => {
   const path = new PlayedPath(["a"]);

@@ -10,10 +10,10 @@ import {
   leavesAt,
   nobody,
   type PeerCertificate,
-} from "../../../src/proxy/identity/identity.ts";
+} from "../../../src/proxy/identity/client-identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
-const test = suite("proxy/identity/identity");
+const test = suite("proxy/identity/client-identity");
 
 const frontProxy = { clientCerts: "FrontProxy", names: usualNames } as const;
 

@@ -4,8 +4,8 @@
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
-import { watchLimits } from "../progress/limits.ts";
-import type { Phase, Progress } from "./progress.ts";
+import { watchLimits } from "../cache/limits.ts";
+import type { Phase, Progress } from "./session-progress.ts";
 import type { Times } from "./watch-context.ts";
 
 /**

@@ -10,7 +10,7 @@ import { Failure } from "../../../src/base/failure.ts";
 import type { ListenerConfig } from "../../../src/config/config.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
-import { Hosts } from "../../../src/proxy/tls/hosts.ts";
+import { Hosts } from "../../../src/proxy/tls/sni-hosts.ts";
 import {
   askH1,
   askH2,
@@ -24,7 +24,7 @@ import { testPki } from "../../support/pki.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("proxy/tls/hosts");
+const test = suite("proxy/tls/sni-hosts");
 
 const pki = await frontProxyPki();
 const { authority } = await testPki();

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { levelOf, thresholdOf } from "../../src/incidents/expiry.ts";
+import { levelOf, thresholdOf } from "../../src/incidents/certificate-expiry.ts";
 
 const test = suite("expiry");
 const day = 86_400_000;

@@ -7,11 +7,11 @@ import {
   type Phase,
   Progress,
   type ProgressOptions,
-} from "../../../src/watch/session/progress.ts";
-import { Reading } from "../../../src/watch/session/reading.ts";
+} from "../../../src/watch/session/session-progress.ts";
+import { Reading } from "../../../src/watch/session/stream-progress.ts";
 import { eventFrom, eventOf } from "../../support/watch-events.ts";
 
-const test = suite("watch/session/progress");
+const test = suite("watch/session/session-progress");
 
 const exact: ProgressOptions = {
   start: "exact",

@@ -10,7 +10,7 @@ import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
 import type { WatchEvent } from "../codec/event.ts";
-import { Mark, type Reading } from "./reading.ts";
+import { Mark, type Reading } from "./stream-progress.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
@@ -24,7 +24,7 @@ export type Tally = {
 
 /**
  * What becomes of an event. `drop`: the client has it, or never asked for it. `hold`: the other leg has to show it first
- * (ahead.ts). `refused`: an ERROR that answers our own
+ * (sentinel-buffer.ts). `refused`: an ERROR that answers our own
  * request, or one backend's 410 to the client's, when another may know better. `broken`: the leg is not what it was asked to be.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";

@@ -2,10 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { Journal } from "../../src/events/journal.ts";
-import { ExpiryWatch } from "../../src/incidents/expiry-watch.ts";
+import { ExpiryWatch } from "../../src/incidents/certificate-expiry-check.ts";
 import { manualClock } from "../support/clock.ts";
 
-const test = suite("incidents/expiry-watch");
+const test = suite("incidents/certificate-expiry-check");
 const day = 86_400_000;
 
 function scene(...days: readonly number[]) {

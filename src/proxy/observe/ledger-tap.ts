@@ -14,7 +14,7 @@ import { Locks, type Told } from "../../ledger/locks.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
 import type { Client } from "../context/client.ts";
-import type { Vouched } from "../identity/identity.ts";
+import type { Vouched } from "../identity/client-identity.ts";
 import type { Bearer } from "../identity/trust.ts";
 import { BodyCopy } from "./lock-tap.ts";
 

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Route, routeFor } from "../../../src/proxy/tunnel/sni-routes.ts";
+import { type Route, routeFor } from "../../../src/proxy/tunnel/passthrough-routes.ts";
 
-const test = suite("proxy/tunnel/sni-routes");
+const test = suite("proxy/tunnel/passthrough-routes");
 
 const routes: readonly Route[] = [
   { serverNames: ["*.b.example"], cluster: "", backends: ["wild"] },

@@ -3,7 +3,7 @@
  *
  * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
  * number, with X-Forwarded-For and Audit-ID put right. Of a client with a certificate goes up who it is, in our words
- * (identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: choose.
+ * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: choose.
  */
 import { randomBytes } from "node:crypto";
 import { clipped } from "../../base/detach.ts";
@@ -11,7 +11,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
-import { dropsOf, type FieldRule, type Identity, type Vouched } from "../identity/identity.ts";
+import { dropsOf, type FieldRule, type Identity, type Vouched } from "../identity/client-identity.ts";
 import { isBearer } from "../identity/trust.ts";
 import type { Client } from "./client.ts";
 

@@ -11,7 +11,7 @@ import { type Hello, readHello } from "../net/client-hello.ts";
 import { closeAfterFlush } from "../net/close-after-flush.ts";
 import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
-import { type Route, routeFor } from "./sni-routes.ts";
+import { type Route, routeFor } from "./passthrough-routes.ts";
 
 /** Who came, and where. */
 export type Caller = { readonly ends: Ends; readonly listener: string };

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Ending, endOf, isDeadline, verdictOn } from "../../../src/watch/session/ending.ts";
+import { type Ending, endOf, isDeadline, verdictOn } from "../../../src/watch/session/end-verdict.ts";
 
-const test = suite("watch/session/ending");
+const test = suite("watch/session/end-verdict");
 
 const minute = 60_000;
 

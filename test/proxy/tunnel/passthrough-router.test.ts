@@ -4,7 +4,7 @@ import { until } from "../../support/h1.ts";
 import { hello } from "../../support/hello.ts";
 import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
 
-const test = suite("proxy/tunnel/sni-router");
+const test = suite("proxy/tunnel/passthrough-router");
 
 let scene: ScriptedPassthrough;
 test.after.each(() => scene.close());

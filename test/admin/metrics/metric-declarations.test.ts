@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { metrics, requestDuration } from "../../../src/admin/metrics/declared.ts";
 import type { BackendFacts, LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
+import { metrics, requestDuration } from "../../../src/admin/metrics/metric-declarations.ts";
 import { Metrics } from "../../../src/admin/metrics/registry.ts";
 import type { Row } from "../../../src/admin/metrics/series.ts";
 import type { Entry } from "../../../src/events/journal.ts";
@@ -9,7 +9,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 import { clusterWith, processWith } from "../../support/metrics.ts";
 
-const test = suite("admin/metrics/declared");
+const test = suite("admin/metrics/metric-declarations");
 
 function backend(
   name: string,

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { failureFrom, metOf } from "../../../src/base/failure.ts";
-import { retell, wrongName } from "../../../src/proxy/net/distrust.ts";
+import { retell, wrongName } from "../../../src/proxy/net/untrusted-certificate.ts";
 
-const test = suite("proxy/net/distrust");
+const test = suite("proxy/net/untrusted-certificate");
 
 /** As Node has it. */
 const mismatch = (): Error =>
