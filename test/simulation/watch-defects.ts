@@ -334,7 +334,7 @@ const ofSilences: readonly WatchDefect[] = [
   }),
   defect("attempts that met the silence of all are counted", ["carried"], {
     file: "proxy/request/exchange.ts",
-    find: "if (backends.areAllSilent) this.attempts.discountStall(Number.POSITIVE_INFINITY);",
+    find: "if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);",
     replace: "",
   }),
   defect("a watch on a silent leg outlives its client's deadline", ["deadline"], {

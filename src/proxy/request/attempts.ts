@@ -1,9 +1,9 @@
 /** Whom one exchange was asked of: of one backend, or of two while nothing is answered. The first head wins. */
 
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import { Candidates } from "../upstream/pick.ts";
+import { Retries } from "../upstream/retry.ts";
 
-export class Attempts extends Candidates {
+export class Attempts extends Retries {
   readonly #owner: AttemptOwner;
   #first: Attempt | undefined;
   #other: Attempt | undefined;
@@ -59,7 +59,7 @@ export class Attempts extends Candidates {
   /** Takes the place of an attempt that waits for an upstream connection: nothing of it was sent. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
-    this.inVain(attempt.backend);
+    this.failed(attempt.backend);
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
@@ -109,7 +109,7 @@ export class Attempts extends Candidates {
 
   /** This one is over. Is there another, whose answer is as good? */
   goesOnWithout(attempt: Attempt): boolean {
-    this.inVain(attempt.backend);
+    this.failed(attempt.backend);
     this.#hasLeft ||= attempt.mayHaveRun;
     attempt.refusal?.forget();
     if (attempt !== this.#other) this.#first = this.#other;

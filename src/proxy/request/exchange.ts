@@ -349,7 +349,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     // Attempts that met the silence of all backends are not counted, and neither is a GOAWAY: each 401 brings one,
     // for all clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
-    if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.discountStall(1);
+    if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forget(1);
     if (backends.areAllSilent || !attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
     // Its client may send it again: 503 says when, and a watch is not relisted (watch.md §5.1).
@@ -454,7 +454,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
     // Attempts that met the silence of all backends prove nothing about any of them (D14).
-    if (backends.areAllSilent) this.attempts.discountStall(Number.POSITIVE_INFINITY);
+    if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
     hedges.suspected(this, attempt);
   }
 

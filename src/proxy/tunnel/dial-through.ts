@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
-import { Candidates } from "../upstream/pick.ts";
+import { Retries } from "../upstream/retry.ts";
 
 /** A backend's socket, paused; what it has said already is still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };
@@ -17,7 +17,7 @@ export type Reached = { readonly socket: Socket; readonly backend: string };
 export type DialThroughParts = {
   readonly clock: Clock;
   /** The next backend, if there is any. */
-  readonly next: (candidates: Candidates) => string | Failure;
+  readonly next: (retries: Retries) => string | Failure;
   /** Opens a TCP socket. */
   readonly connect: (backend: string) => Socket;
   /** How long one may be silent before it is doubted, in ms. */
@@ -45,7 +45,7 @@ class Race {
   readonly #opening: Opening;
   readonly #parts: DialThroughParts;
   readonly #resolve: (outcome: Reached | Failure) => void;
-  readonly #candidates = new Candidates();
+  readonly #retries = new Retries();
   /** Sockets that may still win. */
   #running: Socket[] = [];
   #failure: Failure | undefined;
@@ -61,7 +61,7 @@ class Race {
 
   start(): void {
     const late = (): void => {
-      const names = this.#candidates.tried.join(", ");
+      const names = this.#retries.tried.join(", ");
       this.#waitUntilReady(
         new Failure("backend-lost", "backend", `No answer in ${limits.handshakeMs} ms from ${names}`),
       );
@@ -71,7 +71,7 @@ class Race {
   }
 
   #attempt(): void {
-    const backend = this.#candidates.isSpent ? undefined : this.#parts.next(this.#candidates);
+    const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
       // Whoever has not answered yet may still do so.
       const failure = this.#failure ?? backend;
@@ -79,7 +79,7 @@ class Race {
       return;
     }
     // Until it answers: a hedge goes to another one.
-    this.#candidates.inVain(backend);
+    this.#retries.failed(backend);
     this.#run(backend);
     this.#stopDoubt();
     this.#stopDoubt = stallAwareTimeout(this.#parts.clock, this.#parts.doubtMs(backend), () => {

@@ -9,8 +9,8 @@ import type { Client } from "../context/client.ts";
 import type { VouchedTrust } from "../identity/client-identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
-import { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
+import { Retries } from "../upstream/retry.ts";
 import type { Dialed } from "./upgrade-handler.ts";
 
 export type DialUpgradeParts = {
@@ -45,10 +45,10 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
 async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
   const { backends, pools, tunnels, connect, trust } = parts;
   const loads = (name: string): number => pools.weightOf(name, tunnels(name));
-  const candidates = new Candidates();
+  const retries = new Retries();
   let failure: Failure | undefined;
-  while (!candidates.isSpent) {
-    const backend = candidates.nextBackend(backends.views, loads, client.backend);
+  while (!retries.isSpent) {
+    const backend = retries.nextBackend(backends.views, loads, client.backend);
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is asked only when this one has failed.
     // oxlint-disable-next-line no-await-in-loop
@@ -58,7 +58,7 @@ async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed 
       return { socket, backend, onDead: (run) => backends.onLost(backend, run) };
     }
     failure = socket;
-    candidates.inVain(backend);
+    retries.failed(backend);
   }
   return failure ?? new Failure("no-backend", "proxy", "No backend was tried");
 }

@@ -13,8 +13,8 @@ import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
-import type { Candidates } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
+import type { Retries } from "../upstream/retry.ts";
 import { dialThrough, type Opening, type Reached } from "./dial-through.ts";
 import { type Caller, type ReadHello, refuseCaller } from "./passthrough-router.ts";
 import type { Route } from "./passthrough-routes.ts";
@@ -135,7 +135,7 @@ export class Passthrough {
     const parts = {
       clock,
       doubtMs: (name: string) => pools.suspectAfterMs(name),
-      next: (candidates: Candidates) => this.#choose(candidates, route),
+      next: (retries: Retries) => this.#choose(retries, route),
       connect: (backend: string) => this.#connect(backend, ends),
       mayHedge: () => this.#hedges.take(),
     };
@@ -151,14 +151,14 @@ export class Passthrough {
     }
   }
 
-  #choose(candidates: Candidates, { backends }: Route): string | Failure {
+  #choose(retries: Retries, { backends }: Route): string | Failure {
     const { prefix = "" } = this.#parts;
     const { views } = this.#parts.backends;
     const names = backends.map((name) => prefix + name);
     const allowed = names.length === 0 ? views : views.filter(({ name }) => names.includes(name));
     const loads = (name: string): number =>
       ((this.#counts.get(name) ?? 0) + 1) / this.#parts.pools.shareOf(name);
-    return candidates.nextBackend(allowed, loads);
+    return retries.nextBackend(allowed, loads);
   }
 
   #connect(backend: string, ends: Ends): Socket {

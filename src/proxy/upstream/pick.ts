@@ -1,6 +1,5 @@
 /** Which backend is asked: what health knows goes in, one backend's name or a Failure comes out. */
 import { Failure } from "../../base/failure.ts";
-import { limits } from "../../base/limits.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
 export type PickParts = {
@@ -65,43 +64,4 @@ function bestOf(
     if (best !== undefined) return best;
   }
   return undefined;
-}
-
-/** Shared by all that have tried none, as most have: 50,000 watches feel every array. */
-const none: readonly string[] = [];
-
-/** The backends that are asked one after another for one request, one Upgrade or one passthrough connection. */
-export class Candidates {
-  /** Chosen only if no other backend can be. */
-  readonly #avoided: readonly string[];
-  #tried = none;
-
-  constructor(avoided: readonly string[] = none) {
-    this.#avoided = avoided;
-  }
-
-  /** The backends that were asked in vain, the earliest first; one that was asked again is there twice. */
-  get tried(): readonly string[] {
-    return this.#tried;
-  }
-
-  /** True if as many were asked in vain as may be. */
-  get isSpent(): boolean {
-    return this.#tried.length >= limits.attempts;
-  }
-
-  /** A Failure if none can be asked now. */
-  nextBackend(views: PickParts["views"], loads: PickParts["loads"], bound?: string): string | Failure {
-    const tried = this.#avoided.length === 0 ? this.#tried : [...this.#tried, ...this.#avoided];
-    return pick({ views, loads, bound, tried });
-  }
-
-  inVain(backend: string): void {
-    this.#tried = [...this.#tried, backend];
-  }
-
-  /** The earliest attempts in vain count no more. */
-  discountStall(count: number): void {
-    this.#tried = this.#tried.length > count ? this.#tried.slice(count) : none;
-  }
 }

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { dialThrough, type Reached } from "../../../src/proxy/tunnel/dial-through.ts";
-import type { Candidates } from "../../../src/proxy/upstream/pick.ts";
+import type { Retries } from "../../../src/proxy/upstream/retry.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { until } from "../../support/h1.ts";
 import { RawPeer } from "../../support/raw.ts";
@@ -54,8 +54,7 @@ async function dial(
   const backoff: string[] = [];
   const parts = {
     clock,
-    next: ({ tried }: Candidates) =>
-      names[tried.length] ?? new Failure("no-backend", "proxy", "nobody is left"),
+    next: ({ tried }: Retries) => names[tried.length] ?? new Failure("no-backend", "proxy", "nobody is left"),
     connect(backend: string) {
       backoff.push(backend);
       const socket = connect({ port: ports[backend] ?? 0, host: "127.0.0.1", allowHalfOpen: true });
