@@ -158,7 +158,7 @@ export const commands = {
     examples: [
       "watchkeeper tap",
       "watchkeeper tap backend. --for 60",
-      "watchkeeper tap exchange. -o json | jq .path",
+      "watchkeeper tap request. -o json | jq .path",
     ],
   },
   drain: {

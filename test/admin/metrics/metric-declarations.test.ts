@@ -138,7 +138,7 @@ test("watches are shown by their state, their moves and ends by the reason", () 
     sentinels: { count: 6 },
     refresher: { progressRequests: { answered: 3, refused: 2, unanswered: 1 } },
     origins: { counts: { custom: 3, aggregated: 2, unknown: 1 } },
-    timeTravel: { counts: { outdated: 6, demanded: 8, refused: 7 } },
+    staleReadGuard: { counts: { outdated: 6, demanded: 8, refused: 7 } },
   };
   const expected: Readonly<Record<string, readonly (readonly [readonly string[], number])[]>> = {
     watches: [[["live"], 2]],
