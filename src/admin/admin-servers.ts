@@ -1,6 +1,6 @@
 /**
- * What an operator sees through: the port of metrics and probes, which is there or the proxy is not, and that of the JSON
- * API. Reads the journal from its making on.
+ * The ports for operators: metrics and probes, without which the proxy does not start, and the JSON API. Reads the journal
+ * from construction on.
  */
 import { textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
@@ -46,19 +46,19 @@ export type WindowsParts = Omit<Process, "incidents" | "clock" | "clusters"> & {
   /** The configuration's name. */
   readonly name: string;
   readonly addresses: Config["admin"];
-  /** The one that holds now. */
+  /** Returns the configuration in effect. */
   readonly current: () => Config;
-  /** A listening socket that was passed in for metrics. */
+  /** An inherited listening socket for metrics. */
   readonly inherited: number | undefined;
-  /** What stands before the API. */
+  /** TLS and authorization of the API. */
   readonly security: ApiSecurity;
-  /** What an operator may do over the API. */
+  /** Operations that the API offers. */
   readonly operations: Operations;
-  /** May new clients be sent here? */
+  /** Returns the checks of readiness: whether new clients may be sent here. */
   readonly ready: () => readonly Readiness[];
 };
 
-/** That it answers is all: whether its loop turns is found by who asks it. */
+/** An answer is enough: the probe thread detects an event loop that does not turn. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 export class AdminServers {
@@ -80,12 +80,12 @@ export class AdminServers {
     this.#ring = new EventRing(journal, timesOf(this.#clock));
   }
 
-  /** Where metrics and probes are. */
+  /** The address of metrics and probes. */
   get adminAddress(): string {
     return this.#admin?.address ?? "";
   }
 
-  /** Where the JSON API is; "" while its port is somebody else's. */
+  /** The address of the JSON API; "" while another process uses its port. */
   get apiAddress(): string {
     return this.#api?.address ?? "";
   }
@@ -125,12 +125,12 @@ export class AdminServers {
     return undefined;
   }
 
-  /** This cluster is shown no more; what it has counted stays. */
+  /** Removes a cluster from the listings; its counters stay. */
   gone(cluster: LiveCluster): void {
     this.#metrics?.gone(cluster);
   }
 
-  /** Closes both ports; incidents go on being told to the journal. */
+  /** Closes both ports. Incidents are still written to the journal. */
   async close(): Promise<void> {
     await Promise.all([this.#admin?.stop(), this.#api?.stop()]);
   }
@@ -142,7 +142,7 @@ export class AdminServers {
     this.#expiryWatch?.stop();
   }
 
-  /** The JSON API, and the page that draws it. */
+  /** The JSON API and the admin page. */
   #routes(parts: WindowsParts, metrics: Metrics, page: Routes): Routes {
     const { clusters, certificates, name } = parts;
     const clock = this.#clock;
@@ -178,7 +178,7 @@ export class AdminServers {
   }
 }
 
-/** Whose backend this is. */
+/** Returns the cluster that this backend belongs to. */
 function ownerIn(clusters: readonly WindowedCluster[], backend: string): WindowedCluster | undefined {
   return clusters.find(({ path }) => path.backends.views.some(({ name }) => name === backend));
 }

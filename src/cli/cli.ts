@@ -1,10 +1,10 @@
-/** Runs a command of the table. Exit codes: 0 ok, 1 the answer is bad, 2 usage or invalid config, 3 admin unreachable. */
+/** Runs a command. Exit codes: 0 ok, 1 negative result, 2 usage error or invalid config, 3 the API is unreachable. */
 import { failureFrom } from "../base/failure.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
 import { helpOf, overview } from "./commands/help.ts";
 import { isSuccessor } from "./serve/handover.ts";
 
-/** Each loads what it needs and no more: `version` should not wait for the whole proxy. */
+/** Each command imports only what it needs, so that `version` does not load the whole proxy. */
 const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> = {
   demo: async (args) => (await import("./serve/demo.ts")).demo(args),
   incident: async (args) => (await import("./serve/incident.ts")).incident(args),
@@ -35,7 +35,7 @@ function complain(text: string): number {
   return 2;
 }
 
-/** Undefined when there are none; else the exit code, with the first of them named. */
+/** Returns undefined if there are no arguments, else the exit code, after naming the first argument. */
 function withoutArguments([first]: string[]): number | undefined {
   return first === undefined ? undefined : complain(`Unexpected argument "${first}"\n`);
 }
@@ -48,7 +48,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
   try {
     return await runs[name](args);
   } catch (reason) {
-    // parseArgs' own message names the option; anything else that gets here is a fault and shows its stack.
+    // parseArgs' own message names the option; any other error here is a fault and prints its stack.
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
@@ -67,11 +67,11 @@ function main([name = "", ...args]: string[]): Promise<number> {
 }
 
 process.channel?.unref();
-// Started through bin/watchkeeper.js by an older Node: when that one is gone, nobody can signal us any more. A successor
-// outlives who started it.
+// Started through bin/watchkeeper.js by an older Node: once that parent has exited, signals no longer arrive. A successor
+// outlives its parent.
 if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
-// `get watches | head` leaves before we are done: nobody reads what is left, and nobody needs to hear of it.
+// `get watches | head` closes the pipe early: the rest of the output is dropped without an error.
 process.stdout.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2));

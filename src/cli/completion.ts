@@ -1,4 +1,4 @@
-/** `watchkeeper completion SHELL`: made of the table of commands. Pure, and asks nobody while it completes. */
+/** `watchkeeper completion SHELL`: a script generated from the table of commands. Pure; completing makes no request. */
 import { Failure } from "../base/failure.ts";
 import { failed, type Screen, standardScreen } from "./client/screen.ts";
 import type { CommandSpec, Option } from "./commands/command-spec.ts";
@@ -7,7 +7,7 @@ import { given, usage } from "./commands/options.ts";
 
 const makers: Readonly<Record<string, () => string>> = { bash, zsh, fish };
 
-/** Exit codes: 0 printed, 2 usage. */
+/** Exit codes: 0 printed, 2 usage error. */
 export function completion(args: string[], screen: Screen = standardScreen): Promise<number> {
   const options = given("completion", args);
   const make = options instanceof Failure ? undefined : makers[options.words[0] ?? ""];
@@ -18,12 +18,12 @@ export function completion(args: string[], screen: Screen = standardScreen): Pro
   return Promise.resolve(0);
 }
 
-/** What may follow a command: its words, then its options. */
+/** Returns what may follow a command: its words, then its options. */
 function wordsOf({ choices = [], options }: CommandSpec): string {
   return [...choices, ...options.map(({ name }) => `--${name}`), "--help"].join(" ");
 }
 
-/** Options whose value is one of a few, of every command: the same option means the same everywhere. */
+/** Returns the options with a closed list of values, over all commands: an option means the same in each. */
 function closedOptions(spec: CommandSpec): readonly Option[] {
   return spec.options.filter(({ choices }) => choices !== undefined);
 }

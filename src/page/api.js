@@ -1,14 +1,14 @@
-/** Asks the JSON API, and has it do what a button says; nothing else on this page talks to anybody. */
+/** Reads the JSON API and posts operations. The page makes no other requests. */
 
 const patienceMs = 4_000;
 
 /**
- * A list of the API.
+ * Returns a list of the API.
  * @template Row
  * @param {string} name "watches"
- * @param {Readonly<Record<string, string | number>>} [query] what is "" is left out
+ * @param {Readonly<Record<string, string | number>>} [query] empty values are omitted
  * @returns {Promise<import("./rows.d.ts").List<Row>>}
- * @throws {Error} no answer within four seconds, or another than 200: the message says what the API says
+ * @throws {Error} no answer within four seconds, or a status other than 200, with the API's message
  */
 export function list(name, query = {}) {
   const filled = Object.entries(query).filter(([, value]) => value !== "");
@@ -24,10 +24,10 @@ export function figures() {
 }
 
 /**
- * Has something done: "backends/cp-1/drain".
+ * Runs an operation: "backends/cp-1/drain".
  * @param {string} path
  * @returns {Promise<{ outcome: string }>}
- * @throws {Error} it was not done: the message says why
+ * @throws {Error} the operation failed; the message is the reason
  */
 export function post(path) {
   const headers = { "content-type": "application/json", "x-watchkeeper-operator": "the admin page" };

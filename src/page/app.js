@@ -1,4 +1,4 @@
-/** The admin page: one screen that says what is wrong, since when, and why; then who, what and until when. */
+/** The admin page: first what is wrong, since when and why; then watches, clients, locks and certificates. */
 import { figures, list } from "./api.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
@@ -20,7 +20,7 @@ import { Watches } from "./views/watches.js";
 /** @typedef {import("./rows.d.ts").Lock} Lock */
 /** @typedef {import("./rows.d.ts").CertificateRow} CertificateRow */
 
-/** What is wrong is read each second, what is large every other, what hardly changes seldom. */
+/** Intervals: incidents and backends every second, large lists every two, lists that hardly change seldom. */
 const often = 1_000;
 const now = 2_000;
 const seldom = 15_000;
@@ -51,7 +51,7 @@ function App() {
 }
 
 /**
- * One list with the view that its reader chose; another filter begins at its first row.
+ * One list with the sort order and page that the user chose. A changed filter starts at the first row.
  * @param {string} name
  * @param {View} first
  * @param {string} filter
@@ -110,18 +110,18 @@ function useRates() {
   return { figures: value, points };
 }
 
-/** The reader's own choice, else that of their system. */
+/** The theme: the user's choice, default: the system's. */
 function useTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? system);
-  // Before anything is drawn: the charts read their colours from it.
+  // Set before anything is drawn: the charts read their colours from it.
   document.documentElement.dataset["theme"] = theme;
   useEffect(() => localStorage.setItem("theme", theme), [theme]);
   return /** @type {const} */ ([theme, setTheme]);
 }
 
 /**
- * `/` goes to the filter, Escape leaves and empties it, `t` changes the theme, `i` opens the newest incident.
+ * `/` moves to the filter, Escape clears and leaves it, `t` changes the theme, `i` opens the newest incident.
  * @param {() => void} changeTheme
  * @param {() => void} clearFilter
  */

@@ -1,4 +1,4 @@
-/** The page's first line: how it stands, whose it is, the filter and the theme. */
+/** The page's first line: overall state, the proxy's name, the filter and the theme. */
 import { html } from "./html.js";
 import { Mark } from "./table.js";
 import { age, markOf } from "./words.js";

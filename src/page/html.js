@@ -1,9 +1,9 @@
-/** The two packages that draw: the only place that names them. */
+/** The two packages that render the page; no other file imports them. */
 import htm from "htm";
 import { h } from "preact";
 
 export { render } from "preact";
 export { useEffect, useRef, useState } from "preact/hooks";
 
-/** A tagged template that makes elements: markup without a build step. Text is always text, never markup. */
+/** A tagged template that makes elements, without a build step. Values are always text, never markup. */
 export const html = htm.bind(h);

@@ -1,12 +1,12 @@
-/** What the page knows, read again and again while somebody looks. A list that cannot be read leaves the last one standing. */
+/** Polls the API while the page is visible. While a list cannot be read, the last one stays. */
 import { useEffect, useRef, useState } from "./html.js";
 
 /**
- * The latest answer, and since when none has come.
+ * Returns the latest answer, and the failure since it, if any.
  * @template Answer
  * @param {() => Promise<Answer>} read
  * @param {number} everyMs
- * @param {string} key another key asks at once
+ * @param {string} key a new key reads at once
  * @returns {{ value: Answer | undefined, failure: string }}
  */
 export function usePolled(read, everyMs, key) {

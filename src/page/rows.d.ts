@@ -1,4 +1,4 @@
-/** What the JSON API answers, as far as the page reads it (docs/admin-api.md). */
+/** The JSON API's responses, as far as the page reads them (docs/admin-api.md). */
 
 export type List<Row> = {
   readonly at: string;
@@ -76,7 +76,7 @@ export type Backend = {
   readonly reason: string;
   readonly pingP99Ms: number;
   readonly suspectMs: number;
-  /** An operator wants it let go. */
+  /** True if an operator drains it. */
   readonly isDrained: boolean;
   readonly upstreamConnections: readonly {
     readonly kind: string;
@@ -105,7 +105,7 @@ export type Watch = Asker & {
 };
 
 export type ClientRow = Asker & {
-  /** "" while there is but one. */
+  /** "" if there is only one cluster. */
   readonly cluster: string;
   readonly lastSeenAgeMs: number;
   readonly requests: number;
@@ -130,7 +130,7 @@ export type Lock = {
   readonly reason: string;
 };
 
-/** Counters since the process began; the page draws their growth. */
+/** Counters since the process began; the page draws their rates. */
 export type Stats = {
   readonly at: string;
   readonly name: string;

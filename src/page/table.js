@@ -1,11 +1,11 @@
-/** A dense table whose rows come a page at a time, sorted by whoever has them all: the API. */
+/** A dense table that reads one page of rows at a time; the API filters and sorts. */
 
 import { html } from "./html.js";
 import { amount } from "./words.js";
 
 /**
  * @template Row
- * A rare one is left out where no row has anything in it.
+ * A rare column is omitted if no row has a value in it.
  * @typedef {{
  *   title: string,
  *   column?: string,
@@ -54,7 +54,7 @@ export function Table({ label, columns, list, view, onView, keyOf, empty }) {
 }
 
 /**
- * A head sorts; asked again, it sorts the other way.
+ * A click on a heading sorts by its column; a second click reverses the order.
  * @param {{ column: Column<any>, view: View, onView: (view: View) => void }} props
  */
 function Head({ column: { title, column, isNumber }, view, onView }) {

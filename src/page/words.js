@@ -1,7 +1,7 @@
-/** How numbers, ages and states are written: one way for the whole page. Pure. */
+/** Formats numbers, ages and states for the whole page. Pure. */
 
 /**
- * "0.2 s", "41 s", "4 m", "3 h", "846 d": one unit is enough for an eye. Null is an age that there is not.
+ * "0.2 s", "41 s", "4 m", "3 h", "846 d": one unit only. Null: there is no age.
  * @param {number | null | undefined} ms
  */
 export function age(ms) {
@@ -30,7 +30,7 @@ export function amount(count) {
 }
 
 /**
- * "16:42:07.1", of the reader's own clock.
+ * "16:42:07.1", in the browser's time zone.
  * @param {string} time RFC 3339
  */
 export function clockTime(time) {
@@ -47,7 +47,7 @@ function two(value) {
   return String(value).padStart(2, "0");
 }
 
-/** A sign beside every colour: whoever sees no red reads a cross. Silence of a live watch is not illness, and looks calm. */
+/** Each state has a sign beside its colour, for colour-blind users. A silent live watch is not an error, and stays calm. */
 const marks = new Map([
   ["ready", { sign: "✓", tone: "good" }],
   ["ok", { sign: "✓", tone: "good" }],
@@ -72,7 +72,7 @@ const marks = new Map([
 ]);
 
 /**
- * The sign and the tone of a state; what nobody has named here is calm.
+ * Returns the sign and the tone of a state; the tone of an unlisted state is calm.
  * @param {string} state
  */
 export function markOf(state) {
@@ -80,7 +80,7 @@ export function markOf(state) {
 }
 
 /**
- * Who it is, as shortly as it can be told.
+ * Returns the best name for a client.
  * @param {import("./rows.d.ts").Asker} asker
  */
 export function whoIs({ subject, pod, agent, client }) {

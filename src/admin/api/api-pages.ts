@@ -1,4 +1,4 @@
-/** What the JSON API lists, by the last part of the path. */
+/** The lists of the JSON API, by the last part of their path. */
 import type { Clock } from "../../base/clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
 import { type Listing, type Page, pageOf, slicedPageOf } from "../http/listing.ts";
@@ -43,7 +43,7 @@ function pagedBy(clock: Clock): <T>(listing: Listing<T>) => Page {
   };
 }
 
-/** Certificates and keys that are not taken now, by their names in the journal, each with the latest reason. */
+/** Certificates and keys that could not be loaded, by their names in the journal, each with the latest reason. */
 function refusalsIn({ active }: IncidentStore): ReadonlyMap<string, string> {
   const refused = active.filter(({ kind }) => kind === "certificate-refused");
   return new Map(refused.map(({ subject, evidence }) => [subject, evidence.at(-1)?.text ?? ""]));

@@ -1,6 +1,6 @@
 /**
- * What the JSON API answers, as JSON Schema (2020-12): the one source of /openapi.json. Each field is one word for its type
- * and one sentence; test/admin/api/openapi.test.ts holds the answers of a live path to it, so none is missing and none too many.
+ * The JSON API's responses as JSON Schema (2020-12), the only source of /openapi.json: one line with type and description
+ * for each field. test/admin/api/openapi.test.ts checks responses against it, so that no field is missing or unlisted.
  */
 import { watchStates } from "../../watch/session/watch-state.ts";
 
@@ -25,7 +25,7 @@ const oneOf = (description: string, ...values: readonly string[]): Schema => ({
 });
 const list = (items: Schema, description: string): Schema => ({ type: "array", items, description });
 
-/** Every field is there in every answer, and there are no others. */
+/** Every field is required, and no other is allowed. */
 export function object(properties: Readonly<Record<string, Schema>>): Schema {
   return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
 }
@@ -33,9 +33,9 @@ export function object(properties: Readonly<Record<string, Schema>>): Schema {
 const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
 const caller = {
-  client: text("The address of its socket."),
-  agent: text("The product of its User-Agent."),
-  subject: text('Who it is; verified by the proxy only where `subjectSource` is "vouched".'),
+  client: text("The address of its connection."),
+  agent: text("The product in its User-Agent."),
+  subject: text('Its identity; verified by the proxy only if `subjectSource` is "vouched".'),
   subjectSource: oneOf("What `subject` was read from.", "jwt", "vouched", "bearer", "basic", "none"),
   pod: text('"namespace/name" that its token is bound to, by its own claims.'),
   node: text("The node that its token is bound to, by its own claims."),
@@ -43,7 +43,7 @@ const caller = {
 
 const certificate = object({
   purpose: oneOf(
-    "Whose it is.",
+    "What it is for.",
     "serving",
     "backend",
     "backend-loopback",
@@ -51,106 +51,106 @@ const certificate = object({
     "client-ca",
     "client",
   ),
-  name: text("Of the listener, the backend, or the credential."),
-  notAfter: maybeTime("Until when it is valid; null while there is no good one."),
-  leftMs: maybeMs("Until then, in ms; negative when it is over."),
-  level: oneOf("How near its end is.", "ok", "soon", "now", "over", "none"),
-  refused: text("Why what its files hold now is not taken; empty while it is."),
+  name: text("Name of the listener, the backend or the credential."),
+  notAfter: maybeTime("When it expires; null if there is no valid one."),
+  leftMs: maybeMs("Time until it expires; negative after that."),
+  level: oneOf("How soon it expires.", "ok", "soon", "now", "over", "none"),
+  refused: text("Why the current content of its files could not be loaded; empty if it was."),
 });
 
 const evidence = object({
-  at: time("When it was seen."),
-  detector: text("What saw it."),
-  value: number("What was measured."),
-  threshold: number("Against what."),
-  unit: oneOf("Of both; where it is empty `text` says it all.", "ms", "times", ""),
-  text: text("The same in words."),
-  auditId: text('Of the request that showed it; "" when none did.'),
+  at: time("When it was observed."),
+  detector: text("What detected it."),
+  value: number("The measured value."),
+  threshold: number("The limit."),
+  unit: oneOf("Unit of both; empty if only `text` applies.", "ms", "times", ""),
+  text: text("The same as a sentence."),
+  auditId: text('Audit ID of the request that showed it; "" if none did.'),
 });
 
 const incident = object({
   id: count("Counts from 1 since the process began."),
-  kind: text("One of docs/admin-api.md's table."),
-  severity: oneOf("How bad it is.", "critical", "warning"),
-  state: oneOf("Does it last?", "active", "ended"),
-  subject: text("Who, or what, is to blame."),
-  backend: text('The backend that it is about; "" when none.'),
-  summary: text("In a sentence."),
-  startedAt: time("When the cause began, as far as that was measured."),
-  detectedAt: time("When it was known to be an incident."),
-  detectionMs: count("From one to the other."),
-  lastSeenAt: time("When the latest of it was seen."),
-  endedAt: maybeTime("When it was over."),
-  durationMs: count("Until it was over, or now."),
-  resolution: text('Why it is over; "" while it lasts.'),
+  kind: text("A kind from the table in docs/admin-api.md."),
+  severity: oneOf("Severity.", "critical", "warning"),
+  state: oneOf("Whether it is over.", "active", "ended"),
+  subject: text("The cause: a backend, a client or a part of the proxy."),
+  backend: text('The affected backend; "" if none.'),
+  summary: text("A one-sentence summary."),
+  startedAt: time("When the cause began, as far as it was measured."),
+  detectedAt: time("When it was detected."),
+  detectionMs: count("From startedAt to detectedAt, in ms."),
+  lastSeenAt: time("When the latest evidence was observed."),
+  endedAt: maybeTime("When it ended; null while it is active."),
+  durationMs: count("Time until it ended, or until now, in ms."),
+  resolution: text('Why it ended; "" while it is active.'),
   impact: object({
-    watchesMoved: count("Watches that went on elsewhere, unseen."),
-    slowestMoveMs: number("The slowest of those moves."),
-    watchesEnded: count("Watches that could not."),
+    watchesMoved: count("Watches that continued on another backend without an interruption."),
+    slowestMoveMs: number("The slowest of those moves, in ms."),
+    watchesEnded: count("Watches that ended instead."),
     tunnelsEnded: count("exec, attach and port-forward that ended."),
-    requestsFailed: count("Requests that were answered with an error."),
+    requestsFailed: count("Requests that got an error."),
   }),
-  affected: object({ count: count("Clients."), names: words("The first of them.") }),
-  evidence: list(evidence, "What proves it, the oldest first."),
-  evidenceOmitted: count("Rows between the first and the last that were not kept."),
+  affected: object({ count: count("Number of clients."), names: words("The first of them.") }),
+  evidence: list(evidence, "The evidence, oldest first."),
+  evidenceOmitted: count("Rows that were dropped between the first and the last."),
 });
 
 const backend = object({
-  name: text("As the configuration or discovery has it."),
+  name: text("Its name in the configuration or discovery."),
   address: text('"host:port".'),
   state: oneOf("The verdict.", "unknown", "ready", "suspect", "dead", "draining"),
-  since: maybeTime("When that began."),
-  sinceAgeMs: maybeMs("How long ago."),
-  reason: text("Why."),
-  detector: text("What showed it."),
-  pingP99Ms: number("What 99 of 100 PINGs take at most."),
-  isDrained: flag("An operator wants it let go, however it is."),
-  suspectMs: count("How long it was suspect in all."),
+  since: maybeTime("When the state began."),
+  sinceAgeMs: maybeMs("Time since then."),
+  reason: text("Why it has this state."),
+  detector: text("What detected it."),
+  pingP99Ms: number("99th percentile of PING round trips, in ms."),
+  isDrained: flag("True if an operator drains it."),
+  suspectMs: count("Total time as a suspect, in ms."),
   probes: object({
-    ok: count("Probes that were answered well."),
-    failed: count("Probes that were not."),
-    lastMs: count("What the last one took."),
+    ok: count("Successful probes."),
+    failed: count("Failed probes."),
+    lastMs: count("Duration of the last probe, in ms."),
   }),
   upstreamConnections: list(
     object({
-      class: text("Of trust."),
-      kind: text("Of requests: long or plain."),
-      open: count("Sessions."),
-      streams: count("Requests on them."),
+      class: text("Trust class."),
+      kind: text("Kind of requests: long or plain."),
+      open: count("Open connections."),
+      streams: count("Requests on those connections."),
     }),
-    "Sessions to it, by class and kind.",
+    "Connections to it, by class and kind.",
   ),
   requests: object({
     watches: count("Open watches."),
     plain: count("Other requests."),
     longRunning: count("logs -f and the like."),
   }),
-  stalledResources: words("Resources with which its cache stands still."),
-  certificates: list(ref("Certificate"), "Those that it shows."),
+  stalledResources: words("Resources whose watch cache has stalled."),
+  certificates: list(ref("Certificate"), "The certificates that it presents."),
   history: list(
     object({
       at: time("When."),
       from: text("The state before."),
       to: text("The state after."),
-      detector: text("What showed it."),
-      valueMs: number("What was measured."),
-      limitMs: number("Against what."),
-      reason: text("Why."),
+      detector: text("What detected it."),
+      valueMs: number("The measured value, in ms."),
+      limitMs: number("The limit, in ms."),
+      reason: text("Why the state changed."),
     }),
-    "The last 64 changes of state, the oldest first.",
+    "The last 64 changes of state, oldest first.",
   ),
 });
 
 const watch = object({
-  auditId: text("By which it is moved, and found in the apiserver's audit log."),
+  auditId: text("Audit ID: identifies it for a move, and in the apiserver's audit log."),
   ...caller,
-  port: count("Of its socket."),
-  protocol: text('ALPN\'s name; "" without.'),
-  resource: text('"group/name", the core group empty.'),
-  path: text("As it was asked, tokens left out."),
-  backend: text("Who serves it now."),
+  port: count("The port of its connection."),
+  protocol: text('The ALPN protocol; "" without ALPN.'),
+  resource: text('"group/name"; the core group is empty.'),
+  path: text("The request's path and query, without tokens."),
+  backend: text("The backend that serves it now."),
   state: oneOf(
-    "How it is.",
+    "Its state.",
     "pending",
     "opening",
     "listing",
@@ -161,74 +161,74 @@ const watch = object({
     "parked",
     "ended",
   ),
-  startedAt: time("When it was asked for."),
-  ageMs: maybeMs("How long ago."),
-  bytes: count("Sent to its client."),
-  queuedBytes: count("That wait for its client."),
-  startResourceVersion: text("The version that it was asked from."),
-  resourceVersion: text("How far it has come."),
-  lastEventAgeMs: maybeMs("Since its latest event."),
-  lastBookmarkAgeMs: maybeMs("Since its latest bookmark."),
-  events: count("Delivered."),
-  moves: count("From backend to backend."),
+  startedAt: time("When the request came."),
+  ageMs: maybeMs("Time since then."),
+  bytes: count("Bytes sent to its client."),
+  queuedBytes: count("Bytes that wait until its client reads."),
+  startResourceVersion: text("The resourceVersion of the request."),
+  resourceVersion: text("The version that it has reached."),
+  lastEventAgeMs: maybeMs("Time since its latest event."),
+  lastBookmarkAgeMs: maybeMs("Time since its latest bookmark."),
+  events: count("Events delivered."),
+  moves: count("Moves from one backend to another."),
   session: oneOf(
     "The state of its upstream streams; empty if no response has come or its bytes cannot be read.",
     ...watchStates,
     "",
   ),
-  isResumable: flag("Could it go on elsewhere now, with nothing lost and nothing twice?"),
-  versionRegressions: count("Events older than one before."),
+  isResumable: flag("True if it could continue on another backend now, without a lost or repeated event."),
+  versionRegressions: count("Events with a lower version than an earlier one."),
 });
 
-const cluster = text("Whose; empty where there is but one.");
+const cluster = text("The cluster; empty if there is only one.");
 
 const client = object({
   cluster,
   ...caller,
-  since: time("When it was seen first."),
-  lastSeenAgeMs: maybeMs("Since it asked last."),
-  requests: count("In all."),
-  active: count("That are being answered."),
-  watches: count("That it has begun."),
-  relists: count("Lists of what it had a watch of."),
-  errors: count("Answers from 400 on, and none at all."),
-  bytes: count("Sent to it."),
-  anomalies: words("What looks anomalies: new, no-agent, anonymous, failing, relisting, re-watching."),
+  since: time("When its first request came."),
+  lastSeenAgeMs: maybeMs("Time since its last request."),
+  requests: count("Requests in total."),
+  active: count("Requests in progress."),
+  watches: count("Watches that it has opened."),
+  relists: count("Lists of resources that it had a watch of."),
+  errors: count("Responses from 400 on, and requests without a response."),
+  bytes: count("Bytes sent to it."),
+  anomalies: words("Anomalies: new, no-agent, anonymous, failing, relisting, re-watching."),
 });
 
 const lock = object({
   cluster,
-  resource: oneOf("What holds the lock.", "leases", "configmaps", "endpoints"),
-  namespace: text("Of it."),
-  name: text("Of it."),
-  holder: text('Who it names; "" when it is free.'),
-  state: oneOf("Is it held?", "held", "free", "lapsed"),
-  durationMs: count("How long a renewal holds."),
-  heldSince: time("Since when by this holder."),
-  renewedAt: time("When it was renewed last."),
-  renewedAgeMs: maybeMs("How long ago."),
-  renewals: count("Seen through this proxy."),
-  renewedBy: { anyOf: [object(caller), { type: "null" }], description: "Who renewed it last." },
-  verdict: oneOf("Is that as it should be?", "ok", "contested", "ghost", "unknown"),
-  reason: text("Why not."),
-  detector: text("What showed it."),
+  resource: oneOf("The resource of the lock's object.", "leases", "configmaps", "endpoints"),
+  namespace: text("Namespace of the lock's object."),
+  name: text("Name of the lock's object."),
+  holder: text('The holder that it names; "" if it is free.'),
+  state: oneOf("Whether it is held.", "held", "free", "lapsed"),
+  durationMs: count("How long a renewal is valid, in ms."),
+  heldSince: time("When this holder acquired it."),
+  renewedAt: time("When it was last renewed."),
+  renewedAgeMs: maybeMs("Time since then."),
+  renewals: count("Renewals that passed through this proxy."),
+  renewedBy: { anyOf: [object(caller), { type: "null" }], description: "The client that renewed it last." },
+  verdict: oneOf("Whether its renewals are as expected.", "ok", "contested", "ghost", "unknown"),
+  reason: text("Why they are not."),
+  detector: text("What detected it."),
   renewers: list(
     object({
       ...caller,
       session: count("The port of its HTTP/2 session; 0 over HTTP/1.1."),
-      holder: text("As whom."),
-      since: time("Its first renewal."),
-      lastAgeMs: maybeMs("Since its last one."),
-      renewals: count("In all."),
+      holder: text("The holder that it names."),
+      since: time("When it first renewed the lock."),
+      lastAgeMs: maybeMs("Time since its last renewal."),
+      renewals: count("Renewals in total."),
     }),
-    "The last eight.",
+    "The last eight clients that renewed it.",
   ),
   handovers: list(
     object({
       at: time("When."),
-      from: text('The holder before; "" when it was free.'),
+      from: text('The holder before; "" if it was free.'),
       to: text("The holder after."),
-      isReleased: flag("Had the one before let it go?"),
+      isReleased: flag("True if the holder before had released it."),
     }),
     "The last eight changes of holder.",
   ),
@@ -236,31 +236,31 @@ const lock = object({
 
 const stats = object({
   kind: { const: "Stats" },
-  version: text("Of this program."),
+  version: text("Version of watchkeeper."),
   requests: {
     type: "object",
     additionalProperties: { type: "integer" },
-    description: 'Since the start, by class of code ("2xx"); "none" without an answer.',
+    description: 'Since the start, by class of code ("2xx"); "none": without a response.',
   },
-  watchEvents: count("Delivered since the start."),
-  at: time("When this was said."),
+  watchEvents: count("Watch events delivered since the start."),
+  at: time("Time of this response."),
   name: text("metadata.name of the configuration."),
-  uptimeMs: count("Since the start."),
-  cpuMs: count("Of the processor, all threads together."),
-  eventLoopDelayMs: number("How late the event loop was at worst since this was asked last."),
+  uptimeMs: count("Time since the start, in ms."),
+  cpuMs: count("CPU time of all threads, in ms."),
+  eventLoopDelayMs: number("The longest delay of the event loop since the last request for this, in ms."),
   rssBytes: count("Resident memory."),
 });
 
-const failure = object({ kind: { const: "Failure" }, message: text("Why.") });
+const failure = object({ kind: { const: "Failure" }, message: text("The reason.") });
 
 const operation = object({
   kind: { const: "Operation" },
-  operation: oneOf("What was done.", "drain", "undrain", "move", "reload"),
-  target: text("To what."),
-  outcome: text("In a sentence."),
+  operation: oneOf("The operation.", "drain", "undrain", "move", "reload"),
+  target: text("What it was applied to."),
+  outcome: text("The result, in a sentence."),
 });
 
-const index = object({ kind: { const: "Index" }, paths: words("What can be asked for.") });
+const index = object({ kind: { const: "Index" }, paths: words("Paths of the API.") });
 
 /** By their names in /openapi.json. */
 export const schemas: Readonly<Record<string, Schema>> = {

@@ -1,4 +1,4 @@
-/** The JSON API: which paths there are and what each shows (docs/admin-api.md). Reads, and changes nothing. */
+/** The paths of the JSON API and their content (docs/admin-api.md). Reads only. */
 import type { Incident } from "../../incidents/incident.ts";
 import type { Json, JsonObject, Page } from "../http/listing.ts";
 import { failed, jsonReply, type Reply, type Routes } from "../http/reply.ts";
@@ -16,16 +16,16 @@ export type ApiParts = {
 
 const root = "/api/v1/";
 
-/** As people write it by hand. */
+/** Redirects the path without its trailing slash, as it is often typed. */
 const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
 
-/** What is one object and no list. */
+/** Paths that return one object instead of a list. */
 const singles = new Map<string, (parts: ApiParts) => Json>([
   ["", (parts) => indexOf(parts)],
   ["stats", ({ stats }) => stats()],
 ]);
 
-/** Undefined for a path that there is not. */
+/** Returns undefined for an unknown path. */
 export function createApi(parts: ApiParts): Routes {
   return (path) => {
     if (`${path}/` === root) return () => indexReply;

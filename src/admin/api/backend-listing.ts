@@ -1,4 +1,4 @@
-/** `/api/v1/backends`: how each backend is, since when, why, and what its detectors measure. */
+/** `/api/v1/backends`: each backend's state, since when and why, and its detectors' measurements. */
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Json, Listing } from "../http/listing.ts";
@@ -12,7 +12,7 @@ export type BackendSources = {
   readonly history: BackendHistory;
   readonly addressOf: (backend: string) => string;
   readonly certificates: () => readonly CertificateRow[];
-  /** Resources with which a backend stands still. */
+  /** Returns the resources whose watch cache has stalled on a backend. */
   readonly stalledWith: (backend: string) => readonly string[];
   readonly wall: () => number;
 };
@@ -40,7 +40,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<R
   };
 }
 
-/** One way through all that is open, for all of them. */
+/** Counts the load of all backends in one pass over all open requests. */
 function rowsOf({ backends, live }: BackendSources): readonly Row[] {
   const loads = new Map<string, Load>();
   for (const { backend, context } of live()) {
@@ -67,7 +67,7 @@ function viewOf(row: Row, sources: BackendSources, { timeOf, ageOf }: Times): Js
     sinceAgeMs: ageOf(last?.at ?? -1),
     reason: last?.reason ?? "",
     detector: last?.detector ?? "",
-    // As good as the clock's reading is of any use: tenths.
+    // Tenths of a millisecond: more digits exceed the precision of the measurement.
     pingP99Ms: Math.round(pingP99Ms * 10) / 10,
     isDrained,
     suspectMs: Math.round(suspectMs),

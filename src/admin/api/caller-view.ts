@@ -1,10 +1,10 @@
-/** Who asks, as every list of the JSON API shows it. */
+/** The client's fields, the same in every list of the JSON API. */
 import type { Caller } from "../../ledger/caller.ts";
 
 export type CallerView = {
   readonly client: string;
   readonly agent: string;
-  /** Not verified by us unless `subjectSource` is "vouched". */
+  /** Not verified by the proxy unless `subjectSource` is "vouched". */
   readonly subject: string;
   readonly subjectSource: string;
   readonly pod: string;

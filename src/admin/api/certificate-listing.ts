@@ -1,17 +1,17 @@
-/** `/api/v1/certificates`: until when each certificate is valid, and which newer one was not taken in its place. */
+/** `/api/v1/certificates`: each certificate's expiry, and why a newer one could not be loaded. */
 import { dateOf } from "../../base/clock.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
 import type { Json, Listing } from "../http/listing.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 
-/** `notAfterMs` is NaN while there is no good one, `refused` why what its files hold is not taken. */
+/** `notAfterMs` is NaN while there is no valid certificate; `refused` says why the current files could not be loaded. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
   readonly certificates: () => readonly CertificateRow[];
-  /** By the names under which the journal tells of what was not taken. */
+  /** Returns the reasons of failed loads, by the certificates' names in the journal. */
   readonly refusals: () => ReadonlyMap<string, string>;
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   readonly wall: () => number;
 };
 
@@ -32,7 +32,7 @@ export function certificateListing(sources: CertificateSources): Listing<Certifi
   };
 }
 
-/** `wall`: the present time, in milliseconds since 1970. */
+/** `wall` is the present time in milliseconds since 1970. */
 export function certificateView(row: CertificateRow, wall: number): Json {
   const { purpose, name, notAfterMs, refused = "" } = row;
   const isThere = !Number.isNaN(notAfterMs);
@@ -50,7 +50,7 @@ function levelAt({ notAfterMs, purpose }: CertificateRow, wall: number): string 
   return Number.isNaN(notAfterMs) ? "none" : levelOf(notAfterMs - wall, purpose);
 }
 
-/** What was refused stands where the last good one does; a host that never had one has a row all the same. */
+/** Adds each failed load to the row of the last valid certificate; a host that never had one gets a row of its own. */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,
@@ -63,7 +63,7 @@ function withRefusals(
   ];
 }
 
-/** Undefined: it is a backend's own, and refused by nobody here. */
+/** Returns undefined for a backend's own certificate: it is not loaded from a file. */
 function nameInJournal({ purpose, name }: CertificateRow): string | undefined {
   if (purpose === "backend" || purpose === "backend-loopback") return undefined;
   return purpose === "client-ca" ? `${name} client CA` : name;

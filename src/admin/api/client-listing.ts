@@ -1,4 +1,4 @@
-/** `/api/v1/clients`: who talks to the backends. */
+/** `/api/v1/clients`: the clients of the backends. */
 import type { Caller } from "../../ledger/caller.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Talk } from "../../proxy/observe/ledger-tap.ts";
@@ -6,7 +6,7 @@ import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerView } from "./caller-view.ts";
 
-/** Who talks to one cluster; "" is the only one. */
+/** The ledger of one cluster; "" is the name of the only one. */
 export type Talking = { readonly cluster: string; readonly talk: Pick<Talk, "ledger" | "locks"> };
 
 type Row = { readonly cluster: string; readonly caller: Caller; readonly ledger: Ledger };

@@ -1,4 +1,4 @@
-/** `/api/v1/incidents`, and one of them. */
+/** `/api/v1/incidents`, and one incident. */
 import type { Incident } from "../../incidents/incident.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import type { Json, Listing } from "../http/listing.ts";
@@ -24,7 +24,7 @@ export function incidentListing(all: () => readonly Incident[], times: Times): L
   };
 }
 
-/** `timeOf` makes a time of day of a clock reading; `now` is one. */
+/** `timeOf` converts a clock reading to a time of day; `now` is a clock reading. */
 export function incidentView(incident: Incident, timeOf: (at: number) => string, now: number): Json {
   const { startedAt, detectedAt, endedAt, lastSeenAt, evidence, affected } = incident;
   const isActive = endedAt < 0;

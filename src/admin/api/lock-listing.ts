@@ -1,4 +1,4 @@
-/** `/api/v1/locks`: who holds the leader locks, and who renews them from where. */
+/** `/api/v1/locks`: the holders of leader locks, and the clients that renew them. */
 import type { Lock, Renewer } from "../../ledger/lock.ts";
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
@@ -32,7 +32,7 @@ export function lockListing(talks: () => readonly Talking[], times: Times): List
   };
 }
 
-/** "lapsed": nobody has renewed it through us for as long as it lasts. */
+/** "lapsed": no renewal has passed through this proxy for the lock's whole duration. */
 function stateOf({ holder, renewedAt, durationMs }: Lock, now: number): string {
   if (holder === "") return "free";
   return durationMs > 0 && now - renewedAt > durationMs ? "lapsed" : "held";

@@ -1,6 +1,6 @@
 /**
- * /openapi.json: the JSON API as OpenAPI 3.1 has it, made of what serves it: its lists with their columns, the schemas of
- * their rows, the operations. Written by no hand, so that it cannot be behind.
+ * /openapi.json: the JSON API as OpenAPI 3.1, generated from the code that serves it (lists with their columns, row schemas,
+ * operations), so that it is always current.
  */
 import { adminLimits } from "../http/limits.ts";
 import type { ListingFacts } from "../http/listing.ts";
@@ -9,7 +9,7 @@ import type { Pages } from "./api.ts";
 import { object, type Schema, schemas } from "./api-schemas.ts";
 import { type OperationPath, operationPaths } from "./operation-posts.ts";
 
-/** Of each list, the schema of its rows. */
+/** The schema of each list's rows. */
 const rowSchemas: Readonly<Record<string, string>> = {
   incidents: "Incident",
   backends: "Backend",
@@ -20,9 +20,9 @@ const rowSchemas: Readonly<Record<string, string>> = {
 };
 
 const events =
-  "The journal as it is written: server-sent events. Whoever comes back with Last-Event-ID is told what came meanwhile.";
+  "The journal as it is written, as server-sent events. A client that reconnects with Last-Event-ID first gets what it missed.";
 
-/** `version` is the program's own. */
+/** `version` is the program's version. */
 export function openapiRoutes(pages: Pages, version: string): Routes {
   let reply: Reply | undefined;
   return (path) => {
@@ -42,11 +42,11 @@ export function openapiOf(pages: Pages, version: string): Schema {
       title: "watchkeeper's admin API",
       version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-      description: "What the proxy knows, and what an operator may change. See docs/admin-api.md.",
+      description: "The proxy's state, and operations on it. See docs/admin-api.md.",
     },
     servers: [{ url: "/" }],
     paths: {
-      "/api/v1/": { get: read("index", "The paths that there are.", ref("Index")) },
+      "/api/v1/": { get: read("index", "All paths.", ref("Index")) },
       ...Object.fromEntries(lists),
       "/api/v1/incidents/{id}": incidentPath,
       "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
@@ -74,8 +74,8 @@ function listPath(name: string, facts: ListingFacts | undefined): readonly [stri
   const page = object({
     at: { type: "string", format: "date-time" },
     kind: { const: kind },
-    total: { type: "integer", description: "All that there are." },
-    matching: { type: "integer", description: "Those that fit the filters." },
+    total: { type: "integer", description: "All rows." },
+    matching: { type: "integer", description: "Rows that match the filters." },
     offset: { type: "integer" },
     limit: { type: "integer" },
     items: { type: "array", items: ref(rowSchemas[name] ?? "") },
@@ -83,13 +83,13 @@ function listPath(name: string, facts: ListingFacts | undefined): readonly [stri
   const orders = columns.flatMap((column) => [column, `-${column}`]);
   const parameters = [
     query("limit", whole(1, adminLimits.apiPageMost, adminLimits.apiPage), "Rows of a page."),
-    query("offset", whole(0, adminLimits.apiOffset, 0), "Rows to leave out before it."),
-    query("sort", { type: "string", enum: orders, default: sort }, 'A column; "-" puts the largest first.'),
-    query("q", { type: "string" }, "Part of any text column, upper case or lower."),
+    query("offset", whole(0, adminLimits.apiOffset, 0), "Rows to skip."),
+    query("sort", { type: "string", enum: orders, default: sort }, 'A column; with "-" before it, descending.'),
+    query("q", { type: "string" }, "Text in any column, case-insensitive."),
     ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
   ];
   const summary = `A page of ${name}.`;
-  const responses = { "200": answer(summary, page), "400": failure("The query is not understood.") };
+  const responses = { "200": answer(summary, page), "400": failure("The query is invalid.") };
   return [`/api/v1/${name}`, { get: { operationId: `list-${name}`, summary, parameters, responses } }];
 }
 
@@ -108,7 +108,7 @@ const incidentPath: Schema = {
     parameters: [{ name: "id", in: "path", required: true, schema: { type: "integer" } }],
     responses: {
       "200": answer("The incident.", ref("Incident")),
-      "404": failure("There is none of that number, or it was too long ago."),
+      "404": failure("No incident of that number is kept."),
     },
   },
 };
@@ -118,17 +118,17 @@ const eventsPath: Schema = {
     operationId: "events",
     summary: events,
     parameters: [
-      query("kind", { type: "string" }, "Only entries whose kind begins so."),
+      query("kind", { type: "string" }, "Only entries whose kind begins with this text."),
       { name: "Last-Event-ID", in: "header", schema: { type: "string" } },
     ],
     responses: {
       "200": { description: events, content: { "text/event-stream": { schema: { type: "string" } } } },
-      "503": failure("Too many listen already."),
+      "503": failure("Too many streams are open."),
     },
   },
 };
 
-/** `{name}` and `{id}` in a path are its parameters. */
+/** `{name}` and `{id}` in a path become parameters. */
 function operationPath({ path, operation, about }: OperationPath): readonly [string, Schema] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const reason = { type: "string", maxLength: adminLimits.operatorChars, description: "For the log." };
@@ -145,12 +145,12 @@ function operationPath({ path, operation, about }: OperationPath): readonly [str
         requestBody: { required: true, content: json({ type: "object", properties: { reason } }) },
         responses: {
           "200": answer("Done.", ref("Operation")),
-          "403": failure("Not for whoever asks, or operations are off."),
-          "404": failure("There is no such thing."),
-          "409": failure("Not possible just now."),
+          "403": failure("Not allowed for this client, or operations are disabled."),
+          "404": failure("No such backend or watch."),
+          "409": failure("Not possible in the current state."),
           "413": failure("The body is too long."),
-          "415": failure("The body is no JSON."),
-          "422": failure("The configuration was not taken."),
+          "415": failure("The body is not JSON."),
+          "422": failure("The configuration was rejected."),
         },
       },
     },

@@ -1,4 +1,4 @@
-/** The paths at which an operator changes something (docs/admin-api.md), and what they answer. */
+/** The API's operations: their paths and responses (docs/admin-api.md). */
 import { Failure, type FailureCode } from "../../base/failure.ts";
 import type { Operations, Operator, Outcome } from "../../proxy/cluster/operations.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -13,19 +13,19 @@ const table: readonly (OperationPath & { readonly run: Run })[] = [
   {
     path: "/api/v1/backends/{name}/drain",
     operation: "drain",
-    about: "Lets a backend go: nothing new, and its watches move at leisure.",
+    about: "Drains a backend: no new requests, and its watches move gradually.",
     run: (operations, name, by) => operations.drain(name, by),
   },
   {
     path: "/api/v1/backends/{name}/undrain",
     operation: "undrain",
-    about: "Takes it back.",
+    about: "Ends the drain of a backend.",
     run: (operations, name, by) => operations.undrain(name, by),
   },
   {
     path: "/api/v1/watches/{id}/move",
     operation: "move",
-    about: "Sends the watch of this audit id elsewhere, from its next event.",
+    about: "Moves the watch with this audit ID to another backend.",
     run: (operations, id, by) => operations.move(id, by),
   },
   {
@@ -36,16 +36,16 @@ const table: readonly (OperationPath & { readonly run: Run })[] = [
   },
 ];
 
-/** For whoever describes them. */
+/** For /openapi.json. */
 export const operationPaths: readonly OperationPath[] = table;
 
-/** Its group is what stands for `{name}`; empty where nothing does. */
+/** The expression's group matches `{name}`; it is empty for a path without one. */
 const runs = table.map(({ path, operation, run }) => {
   const pattern = path.includes("{") ? path.replace(/\{\w+\}/, "([^/]+)") : `${path}()`;
   return { pattern: new RegExp(`^${pattern}$`), operation, run };
 });
 
-/** What is not there, is not possible just now, or was not taken. */
+/** Statuses of failures; the others are 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
 /** `isReadOnly` is the configuration's `admin.readOnly`: every operation is refused, and logged. */
@@ -61,7 +61,7 @@ export function operationPosts(operations: Operations, isReadOnly: boolean): Pos
   };
 }
 
-/** Undefined for what is no text, so that there is no such path. */
+/** Returns undefined for invalid percent-encoding, which makes the path unknown. */
 function decoded(part: string | undefined): string | undefined {
   try {
     return part === undefined ? undefined : decodeURIComponent(part);

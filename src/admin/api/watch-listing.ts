@@ -1,4 +1,4 @@
-/** `/api/v1/watches`: every open watch, who has it, where it stands, and when something last came. */
+/** `/api/v1/watches`: every open watch, its client, its version, and the age of its last event. */
 import { limits } from "../../base/limits.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
@@ -31,7 +31,7 @@ export function watchListing(live: () => readonly Exchange[], times: Times): Lis
   };
 }
 
-/** As it is known; one that is not answered yet is "pending", one that nobody here can read "opaque". */
+/** Returns the watch's state: "pending" before a response, "opaque" if the proxy cannot decode its content type. */
 function stateOf({ watch, isAnswered }: Exchange): string {
   if (!isAnswered) return "pending";
   if (watch === undefined) return "opaque";
@@ -64,7 +64,7 @@ function viewOf(exchange: Exchange, times: Times): Json {
   };
 }
 
-/** Of one that nobody here reads. */
+/** Fields of a watch that the proxy does not decode. */
 const unread = {
   startResourceVersion: "",
   resourceVersion: "",
@@ -92,7 +92,7 @@ function progressView(session: WatchSession, { ageOf }: Times): JsonObject {
   };
 }
 
-/** A watch by websocket carries its token in a field, never in its path; a query may hold one all the same (A55). */
+/** A watch over WebSocket carries its token in a header field, but a query may contain one all the same (A55). */
 function pathOf({ context }: Exchange): string {
   const path = context.fields.find(({ name }) => name === ":path")?.value ?? "";
   return path.replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]").slice(0, limits.apiTextChars);

@@ -1,6 +1,7 @@
 /**
- * Who may use the API: whoever a cluster knows by their token and lets, as the apiserver's own delegated authentication
- * and kube-rbac-proxy ask. Where it cannot be asked nobody may. A token is kept as a salted hash, and told to nobody else.
+ * Authorizes requests to the API by TokenReview and SubjectAccessReview, as the apiserver's delegated authentication and
+ * kube-rbac-proxy do. While no cluster can be asked, every request is refused. A token is kept only as a salted hash, and
+ * sent only to the cluster.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -18,24 +19,24 @@ export type AuthorizationParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly reviewer: Reviewer;
-  /** One of which a token must be for; none: the apiservers' own. */
+  /** Audiences of which a token must have one; none: the apiservers' own. */
   readonly audiences: readonly string[];
 };
 
 export type Asked = {
   readonly verb: "get" | "post";
-  /** As it was asked for, without its query: what is routed is what is judged. */
+  /** The request's path without its query: the same one that is routed. */
   readonly path: string;
-  /** The field of the request. */
+  /** The request's Authorization field. */
   readonly authorization: string | undefined;
-  /** The socket's other end. */
+  /** The client's address. */
   readonly address: string;
 };
 
-/** Whose request it is. */
+/** The authenticated user. */
 export type Admitted = { readonly username: string };
 
-/** Nobody, as far as the cluster knows. */
+/** The result of a token review; undefined: not authenticated. */
 type Known = { readonly user: User | undefined };
 
 export class Authorization {
@@ -43,12 +44,12 @@ export class Authorization {
   readonly #salt = randomBytes(32);
   readonly #tokens: Recent<Known>;
   readonly #accesses: Recent<Access>;
-  /** Reviews under way: of tokens by the address that they came from, of accesses by the user. */
+  /** Reviews in flight: of tokens by client address, of accesses by user. */
   readonly #guesses = new Map<string, number>();
   readonly #askers = new Map<string, number>();
-  /** Reviews under way, of each kind: what is refused for them is none. */
+  /** Reviews in flight, by kind; beyond the limit a review fails. */
   readonly #running = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why the cluster cannot be asked, as the journal knows it. */
+  /** Why no cluster can be asked, as last written to the journal. */
   #complaint = "";
 
   constructor(parts: AuthorizationParts) {
@@ -59,7 +60,7 @@ export class Authorization {
     this.#accesses = new Recent({ clock, most, keepMs });
   }
 
-  /** Who asks, or what they are answered instead: 401, 403, or 503 while nobody can say. */
+  /** Returns the user, or a refusal: 401, 403, or 503 while no cluster can be asked. */
   async admit(asked: Asked): Promise<Admitted | Reply> {
     const token = tokenIn(asked.authorization);
     if (token === undefined) return refusal(401, "Unauthorized: a bearer token is needed");
@@ -102,14 +103,14 @@ export class Authorization {
     const key = this.#hash(JSON.stringify([user, verb, path]));
     const { username } = user;
     return this.#accesses.find(key, async () => {
-      // Any token of the cluster's is enough to ask for one path after another.
+      // Limited by user: any valid token would otherwise be enough to flood the cluster with reviews of random paths.
       const ask = (): Promise<Answer> => this.#ask(accessReview(user, verb, path));
       const outcome = await among(this.#askers, username, limits.reviewsAtOnce / 2, ask);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);
     });
   }
 
-  /** Why it could not be asked is for the operator: whoever asks may be anybody. */
+  /** The reason of a failure goes to the journal only: the client may be unauthenticated. */
   async #ask(review: Review): Promise<Answer> {
     const { kind } = review;
     if (this.#running[kind] >= limits.reviewsAtOnce) return tooMany();
@@ -125,7 +126,7 @@ export class Authorization {
     return new Failure(outcome.code, outcome.origin, message);
   }
 
-  /** Without the salt whoever sees the memory could try tokens that they have. */
+  /** The salt prevents an offline search for tokens by a reader of this process's memory. */
   #hash(text: string): string {
     return createHmac("sha256", this.#salt).update(text).digest("base64");
   }
@@ -137,7 +138,7 @@ function keepMs({ isAllowed }: Access): number {
   return isAllowed ? adminLimits.accessAllowedMs : adminLimits.accessDeniedMs;
 }
 
-/** One more of theirs, unless so many are under way. */
+/** Runs `ask`, unless `most` reviews of this key are in flight. */
 async function among(
   running: Map<string, number>,
   whose: string,
@@ -160,7 +161,7 @@ function tooMany(): Failure {
   return new Failure("overload", "proxy", "Too many ask at once who they are: try again");
 }
 
-/** As Kubernetes reads it (k8s.io/apiserver, bearertoken.go). */
+/** Parses the field as Kubernetes does (k8s.io/apiserver, bearertoken.go). */
 function tokenIn(field: string | undefined): string | undefined {
   const [, token] = /^ *bearer +(\S+) *$/i.exec(field ?? "") ?? [];
   return token;
@@ -172,7 +173,7 @@ const reasons: Readonly<Record<number, string>> = {
   503: "ServiceUnavailable",
 };
 
-/** As an apiserver would say it. */
+/** A Status like an apiserver's. */
 function refusal(code: number, message: string): Reply {
   return jsonReply(code, statusOf({ message, reason: reasons[code] ?? "Unknown", code }));
 }

@@ -1,11 +1,11 @@
-/** Answers that count for a while. Whoever asks for what is being asked for already waits for the same answer. */
+/** A cache of answers with a time to live. Concurrent queries for one key share one request. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { Lru } from "../../base/lru.ts";
 
 export type RecentParts<T> = {
   readonly clock: Clock;
-  /** How many are kept; the one that was asked for longest ago goes first. */
+  /** Capacity; the least recently queried answer is evicted first. */
   readonly most: number;
   readonly keepMs: (value: T) => number;
 };
@@ -22,7 +22,7 @@ export class Recent<T> {
     this.#kept = new Lru(parts.most);
   }
 
-  /** Of those that count. */
+  /** Returns an answer that has not expired. */
   get(key: string): T | undefined {
     const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
@@ -32,7 +32,7 @@ export class Recent<T> {
     return kept.value;
   }
 
-  /** The answer that counts, or that `ask` brings; a Failure is nobody's but of those that wait for it. */
+  /** Returns the cached answer, or the result of `ask`. A Failure is returned to all waiting queries, and not cached. */
   async find(key: string, ask: () => Promise<T | Failure>): Promise<T | Failure> {
     const known = this.get(key);
     if (known !== undefined) return known;

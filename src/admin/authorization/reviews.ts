@@ -1,10 +1,10 @@
 /**
- * What a cluster is asked about who comes to the API, and how its answer is read: authentication.k8s.io/v1 TokenReview,
- * authorization.k8s.io/v1 SubjectAccessReview. Pure. What is not clearly a yes is a no.
+ * Builds and reads reviews of API clients: authentication.k8s.io/v1 TokenReview and authorization.k8s.io/v1
+ * SubjectAccessReview. Pure. Any answer that is not clearly positive counts as negative.
  */
 import type { Review } from "../../discovery/reviewer.ts";
 
-/** As the cluster names them; it goes back to it as it came. */
+/** As in the cluster's answer; it is sent back unchanged. */
 export type User = {
   readonly username: string;
   readonly uid: string;
@@ -13,8 +13,8 @@ export type User = {
 };
 
 /**
- * Before every path that a cluster is asked about. Its own ClusterRole system:discovery lets everybody get /api/*, which
- * would be our API, too.
+ * Prefix of every path in a review. The built-in ClusterRole system:discovery allows all users to get /api/*, which would
+ * include this API.
  */
 const pathPrefix = "/watchkeeper";
 
@@ -39,11 +39,11 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
   };
 }
 
-/** Undefined: nobody, or somebody whose token is for others. */
+/** Returns undefined if the token is not authenticated, or is for other audiences. */
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;
-  // An authenticator that knows nothing of audiences says so by naming none (k8s.io/api, authentication/v1).
+  // An authenticator without audience support returns none (k8s.io/api, authentication/v1).
   const named = textsIn(status["audiences"]);
   if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;
   const { username, uid, groups, extra } = fieldsOf(status["user"]);

@@ -1,4 +1,4 @@
-/** How each backend has fared, as the journal tells it: what it is, since when and why, and what it was before. */
+/** Each backend's state changes from the journal: its state, since when, why, and the states before. */
 
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -20,7 +20,7 @@ export class BackendHistory {
     journal.subscribe((entry, at) => this.#take(entry, at));
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   of(backend: string): readonly Change[] {
     return this.#changes.get(backend) ?? [];
   }

@@ -1,4 +1,4 @@
-/** The latest entries of the journal, each with an id: whoever was away for a moment can ask for what came after one. */
+/** The latest journal entries with ids, so that a client that reconnects can read on after the last one that it has. */
 
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
@@ -6,11 +6,11 @@ import { adminLimits } from "../http/limits.ts";
 import type { Times } from "../http/times.ts";
 import { withoutSecrets } from "./log.ts";
 
-/** Made into text only when somebody wants it: most are never asked for. */
+/** Formatted as text on demand: most entries are never read. */
 export type Told = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
-  /** Tells the ids of one process from those of the one before it. */
+  /** Distinguishes this process's ids from those of an earlier process. */
   readonly epoch: string;
   readonly #times: Times;
   readonly #told: Told[] = [];
@@ -28,12 +28,12 @@ export class EventRing {
     this.#unsubscribe();
   }
 
-  /** "20261122070000000-42", as a client shows it when it comes back. */
+  /** "20261122070000000-42": the form that a client returns as Last-Event-ID. */
   idOf({ id }: Told): string {
     return `${this.epoch}-${id}`;
   }
 
-  /** What came after it; `isWhole` is false when some of that is not kept any more, or it is none of ours. */
+  /** Returns the entries after `id`; `isWhole` is false if some are no longer kept, or the id is from another process. */
   after(id: string): { readonly told: readonly Told[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;
@@ -42,13 +42,13 @@ export class EventRing {
     return { told, isWhole: last >= first - 1 && last <= this.#last };
   }
 
-  /** Returns its undoing. */
+  /** Returns a function that removes the listener. */
   listen(ear: (told: Told) => void): () => void {
     this.#ears.add(ear);
     return () => this.#ears.delete(ear);
   }
 
-  /** As JSON, with the time of day. */
+  /** Returns JSON, with the time of day. */
   textOf({ entry: { kind, ...fields }, at }: Told): string {
     return JSON.stringify({ at: this.#times.timeOf(at), kind, ...cleaned(fields) });
   }
@@ -66,7 +66,7 @@ function cleaned(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, clean(value)]));
 }
 
-/** As the log does: clipped, and the last look for what might be a token. */
+/** As in the log: clips long values, and removes what looks like a token. */
 function clean(value: unknown): unknown {
   if (typeof value === "string") return withoutSecrets(value.slice(0, limits.apiTextChars));
   return Array.isArray(value) ? value.map(clean) : value;

@@ -1,13 +1,13 @@
 /**
- * `GET /api/v1/events`: the journal as it is written, as server-sent events (WHATWG HTML §9.2). Whoever comes back with
- * Last-Event-ID is told what came meanwhile; whoever does not take what is written is let go, and comes back.
+ * `GET /api/v1/events`: the journal as it is written, as server-sent events (WHATWG HTML §9.2). A client that reconnects
+ * with Last-Event-ID first gets what it missed. A client that reads too slowly is disconnected, and reconnects by itself.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { EventRing, Told } from "./event-ring.ts";
 
-/** May the client of a stream still read it? "unknown": the cluster cannot be asked. */
+/** Whether a stream's client may still read it. "unknown": the cluster cannot be asked. */
 export type Verdict = "yes" | "no" | "unknown";
 export type Judge = () => Promise<Verdict>;
 
@@ -26,8 +26,8 @@ export class EventStreams {
   }
 
   /**
-   * Serves until either side leaves, or the client may not read any more, which `judge` is asked at each beat; false: there
-   * are too many streams. Only kinds that begin with `?kind=` are told.
+   * Serves until either side closes, or the client loses its permission, which `judge` checks at each heartbeat. Returns
+   * false if there are too many streams. With `?kind=`, sends only entries whose kind begins with that text.
    */
   serve(request: IncomingMessage, response: ServerResponse, judge: Judge): boolean {
     if (this.#open.size >= adminLimits.eventStreams) return false;
@@ -44,7 +44,7 @@ export class EventStreams {
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'",
     });
-    // Whoever has left is told nothing more; its "close" follows.
+    // The client has gone: "close" follows and cleans up.
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
@@ -59,7 +59,7 @@ export class EventStreams {
     return true;
   }
 
-  /** Without an id it begins now. */
+  /** Without an id the stream begins now. */
   #resume(id: string | string[] | undefined, response: ServerResponse, send: (told: Told) => void): void {
     response.write(": the journal, from now on\n\n");
     if (typeof id !== "string" || id === "") return;
@@ -68,7 +68,7 @@ export class EventStreams {
     for (const one of told) send(one);
   }
 
-  /** A comment now and then: else nobody would find out that the other side is gone. */
+  /** Sends a comment at intervals: writing is the only way to detect that the client has gone. */
   #beat(response: ServerResponse, judge: Judge): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());
@@ -77,7 +77,7 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (verdict === "yes") allowedAt = now;
-      // What nobody can say now was said then, and counts for as long as it would for a request.
+      // "unknown": the last permission counts for as long as it would for a request.
       if (verdict === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

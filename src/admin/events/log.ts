@@ -1,13 +1,13 @@
 /**
- * The journal as lines on stdout: JSON as Kubernetes' components write it, or text for people. Our own lines instead
- * of pino's: its destination waits in a loop when a pipe's reader stalls, and the data path would wait with it. Here
- * what cannot be written is dropped and counted, whatever becomes of stdout (F20).
+ * The journal as lines on stdout: JSON as Kubernetes' components write it, or text. Not written with pino: its destination
+ * loops synchronously while a pipe's reader stalls, which would block the data path. Here a line that cannot be written is
+ * dropped and counted, whatever happens to stdout (F20).
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 
-/** What is needed of process.stdout, which takes a pipe's bytes without waiting, and goes on after an error. */
+/** The needed part of process.stdout, which writes to a pipe without blocking, and continues after an error. */
 export type Out = {
   write(text: string, done: (reason?: Error | null) => void): unknown;
   on(name: "error", listener: () => void): unknown;
@@ -23,7 +23,7 @@ export type LogOptions = {
 
 type Value = string | number | readonly string[];
 
-/** Where an entry tells of something bad, the field that says what; written as `err`, in klog's way. */
+/** For kinds of entries that report a problem, the field with its text; written as `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["downstream_connection.refused", "reason"],
@@ -38,7 +38,7 @@ const complaints = new Map<Entry["kind"], string>([
   ["review.failed", "reason"],
 ]);
 
-/** Writes every entry from now on, until it is stopped. */
+/** Writes every entry, from construction until it is stopped. */
 export class Log {
   readonly #options: LogOptions;
   readonly #unsubscribe: () => void;
@@ -54,7 +54,7 @@ export class Log {
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
 
-  /** Lines that were not written. */
+  /** Number of lines that were not written. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -95,10 +95,10 @@ export class Log {
   }
 }
 
-/** What a passthrough's end is told as when nobody broke it off. */
+/** Ends of a passthrough connection that are not errors. */
 const calmEnds = ["ended", "client left"];
 
-/** Lines of requests and connections are the operator's choice; everything else is told. */
+/** Lines for requests and connections are optional (accessLog); all other entries are written. */
 function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
   if (entry.kind === "request.failed" || entry.kind === "passthrough.refused") return accessLog !== "None";
   if (entry.kind !== "passthrough.ended") return true;
@@ -141,18 +141,18 @@ function clipped(text: string): string {
 }
 
 /**
- * The last defence: nothing of the kind should get into the journal (A55). A websocket's subprotocol carries its token
- * behind `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
+ * A last safeguard: no token should reach the journal (A55). A WebSocket subprotocol carries a token behind
+ * `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;
 
-/** The same text without what looks like a token. */
+/** Returns the text without anything that looks like a token. */
 export function withoutSecrets(text: string): string {
   return text.replace(secret, "$1[redacted]");
 }
 
-/** Nothing that a terminal or another reader of lines might take for more than text (A53). */
+/** Escapes characters that a terminal or a log parser could interpret (A53). */
 function ascii(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,6 +1,6 @@
-/** The first few of many in order, without sorting them all: a heap of those that are the best so far, the worst on top. */
+/** Selects the first few of many rows without sorting all: a heap of the best so far, with the worst at the top. */
 
-/** As `rows.toSorted(compare).slice(0, count)` but for the order of equals, which is theirs in `rows` there. */
+/** Same result as `rows.toSorted(compare).slice(0, count)`, except for the order of equal rows. */
 export function firstOf<T>(rows: readonly T[], count: number, compare: (a: T, b: T) => number): T[] {
   if (rows.length <= 2 * count) return rows.toSorted(compare).slice(0, count);
   const heap: T[] = [];
@@ -24,7 +24,7 @@ function rise<T>(heap: T[], row: T, compare: (a: T, b: T) => number): void {
   heap[at] = row;
 }
 
-/** Takes the place of the top. */
+/** Replaces the top of the heap. */
 function sink<T>(heap: T[], row: T, compare: (a: T, b: T) => number): void {
   let at = 0;
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Lists of the JSON API, a page at a time: filtered, sorted and cut here, so that 50,000 watches cost neither the asker
- * nor the thread that serves clients. Pure.
+ * Lists of the JSON API in pages. Filters, sorts and cuts here, so that 50,000 watches overload neither the API's client
+ * nor the thread that serves Kubernetes clients. Pure.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -9,31 +9,31 @@ import { adminLimits } from "./limits.ts";
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
-/** One thing that can be listed. */
+/** One kind of list. */
 export type Listing<T> = {
-  /** "WatchList". */
+  /** The kind of its responses: "WatchList". */
   readonly kind: string;
   readonly rows: () => readonly T[];
-  /** By what it is filtered and sorted; -1 stands for a number that there is not. */
+  /** Values to filter and sort by; -1 stands for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
-  /** A column; with "-" before it the largest comes first. */
+  /** The default order: a column; with "-" before it, descending. */
   readonly sort: string;
   readonly view: (row: T) => Json;
 };
 
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** Answers a query with a page of one list; a string says why there is none. */
+/** Returns one page of a list for a query, or an error as a string. */
 export type Page = ((query: string) => JsonObject | string) & {
   readonly listing?: ListingFacts;
-  /** The same, with no loop turn for all rows. */
+  /** The same, but the work on all rows is split over several turns of the event loop. */
   readonly sliced?: (query: string) => Promise<JsonObject | string>;
 };
 
-/** What can be asked of a list. */
+/** The parts of a list that a query can refer to. */
 export type ListingFacts = Pick<Listing<never>, "kind" | "sort"> & { readonly columns: readonly string[] };
 
-/** What a query asks for, or what is wrong with it. */
+/** A parsed query, or an error as a string. */
 type Asked = {
   readonly limit: number;
   readonly offset: number;
@@ -43,7 +43,7 @@ type Asked = {
   readonly filters: readonly (readonly [column: string, value: string])[];
 };
 
-/** The page that a query asks for; a string says why there is none. */
+/** Returns the page for a query, or an error as a string. */
 export function pageOf<T>(listing: Listing<T>, query: string): JsonObject | string {
   const asked = askedIn(listing, query);
   if (typeof asked === "string") return asked;
@@ -52,7 +52,7 @@ export function pageOf<T>(listing: Listing<T>, query: string): JsonObject | stri
   return gathered.page();
 }
 
-/** The same; other requests are served between two slices of the rows. */
+/** The same, in slices: other requests are served between two of them. */
 export function slicedPageOf<T>(
   listing: Listing<T>,
   query: string,
@@ -73,7 +73,7 @@ export function slicedPageOf<T>(
 
 type Keyed<T> = { readonly row: T; readonly key: string | number };
 
-/** The rows that match, as far as they were looked through. */
+/** The matching rows so far. */
 class Gathered<T> {
   readonly all: readonly T[];
   readonly #listing: Listing<T>;
@@ -81,7 +81,7 @@ class Gathered<T> {
   readonly #texts: readonly Column<T>[];
   readonly #of: Column<T>;
   #matching = 0;
-  /** The first of them, and those since they were put in order last. */
+  /** The first rows in order, and the rows since the last sort. */
   #first: Keyed<T>[] = [];
 
   constructor(listing: Listing<T>, asked: Asked) {
@@ -141,7 +141,7 @@ function wholeIn(params: URLSearchParams, name: string, usual: number): number |
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** A filter names a column's whole value. */
+/** A filter compares a column's whole value. */
 function fits<T>({ columns }: Listing<T>, row: T, { filters }: Asked): boolean {
   for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
   return true;
@@ -149,13 +149,13 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: Asked): boolean {
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** A column is of texts or of numbers, as its first value is: half of a watch's are numbers, which nobody need look through. */
+/** Returns the columns of texts, judged by the first row: numbers, half of a watch's columns, are not searched. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");
 }
 
-/** `text` is part of any text; it is in lower case. */
+/** True if any column contains `text`, which is in lower case. */
 function hasText<T>(texts: readonly Column<T>[], row: T, text: string): boolean {
   return text === "" || texts.some((of) => String(of(row)).toLowerCase().includes(text));
 }

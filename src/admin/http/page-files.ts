@@ -1,6 +1,6 @@
 /**
- * The admin page's files, read once at the start: what is asked for is looked up and never a path (A53). Its policy lets
- * it load and ask nothing but this port.
+ * Serves the admin page's files, which are read once at the start: a request selects from a table, and never names a path
+ * on disk (A53). The Content-Security-Policy allows the page to load from and connect to this port only.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** In src/page. */
+/** Files in src/page. */
 const own = [
   "api.js",
   "app.js",
@@ -38,7 +38,7 @@ const own = [
   "views/watches.js",
 ] as const;
 
-/** Served by what packages bring, as the browser may load it; nothing of it is changed. */
+/** Browser files of packages, served unchanged. */
 const brought = [
   ["vendor/htm.js", "htm", "htm.module.js"],
   ["vendor/preact.js", "preact", "preact.mjs"],
@@ -47,7 +47,7 @@ const brought = [
   ["uplot.css", "uplot", "uPlot.min.css"],
 ] as const;
 
-/** @throws {Error} a file of the page is not there: the package is broken. */
+/** @throws {Error} a file is missing: the package is broken */
 export function pageRoutes(): Routes {
   const folder = join(import.meta.dirname, "../../page");
   const { resolve } = createRequire(import.meta.url);
@@ -67,7 +67,7 @@ export function pageRoutes(): Routes {
   };
 }
 
-/** The only script in the markup is its import map, which is allowed by its hash. */
+/** The only inline script is the import map; the policy allows it by its hash. */
 function policyOf(index: string): string {
   const [, map = ""] = /<script type="importmap">([^]*?)<\/script>/.exec(index) ?? [];
   const hash = createHash("sha256").update(map).digest("base64");

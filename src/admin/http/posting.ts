@@ -1,24 +1,25 @@
 /**
- * Who may change something over the API (A56). It is on loopback, where every browser of this machine is as well: a page of
- * somebody else's can make it send a form, not one of these. A header of ours makes the browser ask first, which nobody
- * here allows; a foreign Origin is refused by name; a Host that is not this machine was refused before.
+ * Protects the API's operations from foreign web pages (A56). The API is on loopback, which every browser of this machine
+ * can reach. A foreign page can make a browser send a form, but not these requests: the header of an operator's name makes
+ * the browser send a CORS preflight, which is never allowed here. A foreign Origin is refused explicitly; a foreign Host
+ * was refused before.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Journal } from "../../events/journal.ts";
 import { adminLimits } from "./limits.ts";
 import { failed, type Post, type Reply } from "./reply.ts";
 
-/** Who asks, in their own words: "alice (watchkeeper CLI)". */
+/** The operator's name, as the client gives it: "alice (watchkeeper CLI)". */
 const operatorHeader = "x-watchkeeper-operator";
 
 type Posting = {
   readonly path: string;
   readonly journal: Journal;
-  /** Who it is, as a cluster says; undefined: nobody was asked. */
+  /** The user authenticated by a cluster; undefined: the API has no authorization. */
   readonly username: string | undefined;
 };
 
-/** Does what is asked for, or says why not; a refusal for where it came from is told to the journal. */
+/** Runs the operation and returns the response. Refusals because of origin go to the journal. */
 export async function replyToPost(
   request: IncomingMessage,
   post: Post,
@@ -41,7 +42,7 @@ export async function replyToPost(
   return post({ by, body });
 }
 
-/** What a browser says of a page of ours, and what others do not say. */
+/** Allowed values of Sec-Fetch-Site: those of the admin page and of a typed URL; only browsers send the field. */
 const ownSites: readonly unknown[] = [undefined, "same-origin", "none"];
 
 function refusalOf(
@@ -59,13 +60,13 @@ function refusalOf(
   return undefined;
 }
 
-/** Nobody verifies it: whoever reaches loopback may call itself anything. */
+/** Not verified: any client that reaches loopback can send any name. */
 function nameIn(headers: IncomingHttpHeaders): string {
   const name = headers[operatorHeader];
   return typeof name === "string" ? name.slice(0, adminLimits.operatorChars).trim() : "";
 }
 
-/** Undefined when it is too long; what is left of it is not read. */
+/** Returns undefined if the body is too long; the rest is not read. */
 async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let octets = 0;
@@ -83,6 +84,6 @@ function objectIn(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
-    return undefined; // it is no JSON: the answer says so
+    return undefined; // not JSON: the response says so
   }
 }

@@ -1,34 +1,34 @@
-/** What a port of ours answers, and to whom it turns. */
+/** Types of a response and of routes, for both admin ports. */
 export type Reply = {
   readonly status: number;
   readonly type: string;
   readonly text: string;
-  /** What a browser may load and ask for the sake of it (CSP); nothing at all where it is not said. */
+  /** Content-Security-Policy; default: nothing may be loaded. */
   readonly policy?: string;
-  /** Where it is instead, of a redirection. */
+  /** The target of a redirect. */
   readonly location?: string;
 };
 
-/** `query` is what stands behind the `?`. */
+/** `query` is the text after the `?`. */
 export type Route = (query: string) => Reply | Promise<Reply>;
 
-/** What is asked for with POST: who asks, as they call themselves and from where, and a small JSON object. */
+/** A POST request: the operator's name and address, and a small JSON object. */
 export type Posted = { readonly by: string; readonly body: Readonly<Record<string, unknown>> };
 
-/** Does something, and answers. */
+/** Runs an operation and returns its response. */
 export type Post = (posted: Posted) => Reply | Promise<Reply>;
 
-/** Undefined for a path at which nothing can be done. */
+/** Returns undefined for a path without an operation. */
 export type Posts = (path: string) => Post | undefined;
 
 export function jsonReply(status: number, body: unknown): Reply {
   return { status, type: "application/json; charset=utf-8", text: `${JSON.stringify(body)}\n` };
 }
 
-/** An answer that is none, with the reason. */
+/** An error response with its reason. */
 export function failed(status: number, message: string): Reply {
   return jsonReply(status, { kind: "Failure", message });
 }
 
-/** Undefined for a path that there is not. */
+/** Returns undefined for an unknown path. */
 export type Routes = (path: string) => Route | undefined;

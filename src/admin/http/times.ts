@@ -1,11 +1,11 @@
-/** Clock readings as people read them. */
+/** Formats clock readings for operators. */
 import { type Clock, dateOf } from "../../base/clock.ts";
 
 export type Times = {
   readonly now: () => number;
   /** RFC 3339 in UTC, with milliseconds. */
   readonly timeOf: (at: number) => string;
-  /** How long ago, in whole ms; null for what has not happened (-1). */
+  /** Age in whole ms; null if it has not happened (-1). */
   readonly ageOf: (at: number) => number | null;
 };
 

@@ -1,4 +1,4 @@
-/** What several metrics and the JSON API read of one cluster. */
+/** Data of one cluster that several metrics and the JSON API read. */
 import type { Clock } from "../../base/clock.ts";
 import type { BackendFacts, ClusterView, LeaseFacts, LiveCluster } from "./metric.ts";
 
@@ -20,7 +20,7 @@ export function backendFactsOf({ path }: Pick<LiveCluster, "path">): readonly Ba
   }));
 }
 
-/** All but the nodes' own leases: there may be 5,000 of them. */
+/** Without the nodes' own leases: there may be 5,000 of them. */
 function leasesOf({ label, path: { talk } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
   const now = clock.now();
   return talk.locks.all

@@ -1,9 +1,9 @@
-/** Histograms in Prometheus' text format: prom-client's own can only be fed one observation at a time. */
+/** Formats histograms in the Prometheus text format: prom-client's own accept only one observation at a time. */
 import type { Histogram } from "../../base/histogram.ts";
 
 import type { HistogramMetric } from "./metric.ts";
 
-/** Label values beyond the cap are dropped; they are a closed list, and the cap is above their number. */
+/** Label values beyond the cap are dropped. They are a closed list that is shorter than the cap. */
 export function histogramText(
   family: Pick<HistogramMetric, "name" | "help" | "labels" | "cap">,
   rows: Iterable<readonly [string, Histogram]>,

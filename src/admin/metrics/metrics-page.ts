@@ -1,4 +1,4 @@
-/** docs/metrics.md, made of the families themselves: a test sees to it that it is current. */
+/** Generates docs/metrics.md from the declared metrics; a test checks that the file is current. */
 import { limits } from "../../base/limits.ts";
 import { metrics, requestDuration } from "./metric-declarations.ts";
 

@@ -89,7 +89,7 @@ function rowsOf(values: Values): readonly Row[] {
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }
 
-/** That the reader fits the entry TypeScript sees only by way of their kind. */
+/** TypeScript can match the reader with its entry only through their common kind. */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,
@@ -99,14 +99,14 @@ function countedBy<K extends Entry["kind"]>(
   return read?.(entry);
 }
 
-/** Histograms by verb: those of one verb are added up. */
+/** Adds up the histograms of each verb. */
 function merged(all: Iterable<readonly [string, Histogram]>): ReadonlyMap<string, Histogram> {
   const sums = new Map<string, Histogram>();
   for (const [verb, histogram] of all) sums.set(verb, histogram.plus(sums.get(verb)));
   return sums;
 }
 
-/** Backends and clusters that are gone have no series of their own. */
+/** Backends and clusters that were removed have no series of their own. */
 function anonymous(labels: readonly string[], values: readonly string[]): readonly string[] {
   return values.map((value, at) => (labels[at] === "backend" || labels[at] === "cluster" ? "other" : value));
 }

@@ -1,7 +1,7 @@
-/** The numbers of one metric family by their labels, at most so many of them: the rest is summed (A54). */
+/** Values of one metric by labels, up to a maximum number of series; the rest is summed (A54). */
 import { limits } from "../../base/limits.ts";
 
-/** Label values in their family's order, and the number. */
+/** Label values in the metric's order, and the number. */
 export type Row = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
@@ -14,7 +14,7 @@ export class Series {
     this.#cap = cap;
   }
 
-  /** First come, first kept: a flood of new labels cannot push out those that mean something. */
+  /** The first series stay: a flood of new labels cannot displace the real ones. */
   add(labels: readonly string[], value: number): void {
     const clipped = labels.map((label) => label.slice(0, limits.labelChars));
     if (this.#addTo(clipped, value, this.#cap - 1)) return;

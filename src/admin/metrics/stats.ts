@@ -1,10 +1,10 @@
-/** `/api/v1/stats`: counters since the start as one JSON object, so that a page that reads it twice can draw their growth. */
+/** `/api/v1/stats`: counters since the start as one JSON object; the admin page reads it repeatedly and draws the rates. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { JsonObject } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "./registry.ts";
 
-/** Requests are summed by the class of their code ("2xx"); "none": without a response. */
+/** Sums requests by the class of their code ("2xx"); "none": without a response. */
 export function statsOf(metrics: Pick<Metrics, "read">, version: string, own: ProcessStats): JsonObject {
   const requests: Record<string, number> = {};
   for (const [[, code = ""], count] of metrics.read("requests_total")) {
@@ -71,7 +71,7 @@ export class ProcessMonitor {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // EMFILE: the page is read most when something is wrong.
+      // EMFILE: operators read this most while something is wrong.
     }
     return this.#rssBytes;
   }

@@ -1,18 +1,18 @@
 /**
- * What an operator is woken for: one list, of which the rules for Prometheus are made (config/monitoring), and by which
- * `watchkeeper explain` finds the page that says what to do (docs/runbooks). Nearly all of them are incidents: what was
- * found is proven by then, so no rule waits for longer than it takes to scrape.
+ * All alerts, in one list: the Prometheus rules (config/monitoring) are generated from it, and `watchkeeper explain` looks
+ * up the runbook of an incident in it (docs/runbooks). Nearly all alerts are incidents, which are proven when they appear,
+ * so no rule waits for longer than a scrape.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 
 export type Alert = {
-  /** Its page is docs/runbooks/NAME.md. */
+  /** Its runbook is docs/runbooks/NAME.md. */
   readonly name: string;
   readonly severity: "critical" | "warning";
   readonly expr: string;
-  /** How long it must hold: "0s" for what is proven already. */
+  /** How long the expression must hold: "0s" for what is already proven. */
   readonly holds: string;
-  /** The incidents that it tells of. */
+  /** The incidents that the alert covers. */
   readonly kinds: readonly IncidentKind[];
   readonly summary: string;
   readonly description: string;
@@ -22,7 +22,7 @@ type IncidentAlert = Pick<Alert, "name" | "severity" | "kinds" | "summary"> & {
   readonly description?: string;
 };
 
-/** An active incident of one of these kinds; the metric has its backend, if it is about one. */
+/** An active incident of one of these kinds; the metric's label names its backend, if it has one. */
 function ofIncident({ name, severity, kinds, summary, description }: IncidentAlert): Alert {
   const of = kinds.length === 1 ? `kind="${kinds[0]}"` : `kind=~"${kinds.join("|")}"`;
   return {
@@ -39,8 +39,8 @@ function ofIncident({ name, severity, kinds, summary, description }: IncidentAle
 }
 
 /**
- * A lock that is not as it should be, with who renews it from which address. One row is taken of each: a Lease and a
- * ConfigMap of one name have two, and with both the rule would fail.
+ * A lock with this verdict, with the client and address that renew it. The expression takes one row of each lock: a Lease
+ * and a ConfigMap of one name have two, and a join with both would fail.
  */
 function ofLock(verdict: string, alert: Omit<IncidentAlert, "description">): Alert {
   return {
@@ -246,7 +246,7 @@ export const alerts: readonly Alert[] = [
   }),
 ];
 
-/** The page that says what to do about incidents of this kind, in this repository. */
+/** Returns the runbook for incidents of this kind, as a path in this repository. */
 export function runbookOf(kind: string): string | undefined {
   const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
   return alert === undefined ? undefined : runbookPath(alert);

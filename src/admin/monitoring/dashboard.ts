@@ -1,4 +1,4 @@
-/** The dashboard for Grafana, made of a list of panels (config/monitoring/dashboard.json). Pure. */
+/** Generates the Grafana dashboard (config/monitoring/dashboard.json) from a list of panels. Pure. */
 
 type Query = { readonly expr: string; readonly legend: string };
 
@@ -7,14 +7,14 @@ type Panel = {
   readonly about: string;
   readonly unit: "short" | "s" | "bytes" | "percentunit" | "reqps" | "dateTimeFromNow";
   readonly kind: "timeseries" | "stat" | "table" | "state-timeline";
-  /** Of 24. */
+  /** Of the 24 columns of Grafana's grid. */
   readonly width: 6 | 8 | 12 | 24;
   readonly queries: readonly Query[];
 };
 
 const of = '{job=~"$job", instance=~"$instance"}';
 
-/** The same instance selector, and more. */
+/** Adds a matcher to the common instance selector. */
 function where(more: string): string {
   return `{job=~"$job", instance=~"$instance", ${more}}`;
 }
@@ -200,7 +200,7 @@ const panels: readonly Panel[] = [
 
 const source = { type: "prometheus", uid: "$datasource" };
 
-/** As Grafana (11 and later) reads it. */
+/** In the format of Grafana 11 and later. */
 export function dashboard(): string {
   let x = 0;
   let y = 0;

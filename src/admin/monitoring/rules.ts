@@ -1,4 +1,4 @@
-/** The alerts as Prometheus reads them: a plain rules file, and the same as a PrometheusRule of its operator. Pure. */
+/** Generates the alerts as a plain Prometheus rules file and as a PrometheusRule of the Prometheus operator. Pure. */
 import { type Alert, alerts, runbookPath } from "./alerts.ts";
 
 const head = `# Made of src/admin/monitoring/alerts.ts: node test/admin/monitoring/rules.test.ts --write
@@ -10,7 +10,7 @@ export function rulesFile(): string {
   return `${head}${groups("")}`;
 }
 
-/** For the operator of Prometheus; its label selector may ask for other labels. */
+/** For the Prometheus operator, whose selector may require other labels. */
 export function prometheusRule(): string {
   return `${head}apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
@@ -27,7 +27,7 @@ function groups(indent: string): string {
   return lines.map((line) => `${indent}${line}\n`).join("");
 }
 
-/** Every text is quoted as JSON quotes, which YAML reads. */
+/** Quotes every text as JSON, which is valid YAML. */
 function linesOf({ name, expr, holds, severity, summary, description, kinds }: Alert): readonly string[] {
   return [
     `      - alert: ${name}`,

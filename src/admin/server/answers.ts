@@ -1,4 +1,4 @@
-/** What the port of metrics and probes asks the proxy, and the proxy's answers. */
+/** What the port of metrics and probes asks of the data path's thread, and its answers. */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -6,29 +6,29 @@ import { complaintOf, type Readiness } from "./probes.ts";
 
 export type ProbeName = "livez" | "readyz";
 
-/** A check as whoever asks is told of it: the reason is the journal's. */
+/** A check as a probe's response shows it: without the reason, which goes to the journal. */
 export type Check = Pick<Readiness, "name" | "ok">;
 
-/** What both probes answer now. */
+/** The current answers of both probes. */
 export type Standing = Readonly<Record<ProbeName, readonly Check[]>>;
 
 export type Asker = {
   checks(probe: ProbeName): Promise<readonly Check[]>;
-  /** The metrics' text; rejects when it cannot be made. */
+  /** Resolves with the metrics' text; rejects if it cannot be made. */
   scrape(): Promise<string>;
 };
 
 export type AnswersParts = {
   readonly journal: Journal;
   readonly clock: Clock;
-  /** Whether a restart would not help. Dead backends are no reason for one: they are why the proxy is there. */
+  /** Checks that fail only if a restart would help. Dead backends do not count: the proxy exists to bridge them. */
   readonly live: () => readonly Readiness[];
-  /** Whether new clients may be sent here. */
+  /** Checks whether new clients may be sent here. */
   readonly ready: () => readonly Readiness[];
   readonly metrics: () => Promise<string>;
 };
 
-/** After which a probe may answer something else: all that readinessOf (probes.ts) looks at. */
+/** Entries after which a probe's answer may change: all inputs of readinessOf (probes.ts). */
 const turns: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",
@@ -58,7 +58,7 @@ export class Answers implements Asker {
     return { livez: this.#look("livez").checks, readyz: this.#look("readyz").checks };
   }
 
-  /** Calls `hear` when a probe begins to fail, or fails otherwise, or is well again, once this turn is over; until it is undone. */
+  /** Calls `hear` after the current turn whenever a probe's checks change. Returns a function that stops it. */
   onChange(hear: (probe: ProbeName, checks: readonly Check[]) => void): () => void {
     const { clock, journal } = this.#parts;
     let isDue = false;
@@ -72,12 +72,12 @@ export class Answers implements Asker {
     return journal.subscribe(({ kind }) => {
       if (isDue || !turns.has(kind)) return;
       isDue = true;
-      // Whoever tells it may be about to do it.
+      // In the next turn: the change that the entry reports may not be complete yet.
       clock.soon(look);
     });
   }
 
-  /** The same text for all who ask at nearly the same time: making it takes milliseconds of the path's own thread. */
+  /** Concurrent scrapes share one text: it takes milliseconds of the data path's thread to make. */
   scrape(): Promise<string> {
     const { clock, metrics } = this.#parts;
     if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= adminLimits.scrapeReuseMs) {
@@ -87,7 +87,7 @@ export class Answers implements Asker {
     return this.#scrape;
   }
 
-  /** The journal is told when it begins to fail, why, and when it is well again. */
+  /** Journals when a probe begins to fail, with the reason, and when it recovers. */
   #look(probe: ProbeName): { readonly checks: readonly Check[]; readonly isNew: boolean } {
     const { journal, live, ready } = this.#parts;
     const now = probe === "livez" ? live() : ready();

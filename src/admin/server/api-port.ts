@@ -1,6 +1,6 @@
 /**
- * Keeps the API's port open. It is a window, and not worth an outage: a port that somebody else has is asked for again and
- * again, and the proxy serves meanwhile. During an update that somebody is the process before this one.
+ * Keeps the API's port open. The API is not essential: while another process uses its port, the proxy serves and tries the
+ * port again at intervals. During an update that process is the proxy's own predecessor.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -20,12 +20,12 @@ export class ApiPort {
     this.#clock = clock;
   }
 
-  /** Where it is bound; "" while it is not. */
+  /** The address; "" while the port is not bound. */
   get address(): string {
     return this.#admin?.address ?? "";
   }
 
-  /** Resolves when it was tried for the first time. */
+  /** Resolves after the first attempt. */
   async start(): Promise<void> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) return this.#retry(outcome);
@@ -39,7 +39,7 @@ export class ApiPort {
     await this.#admin?.stop();
   }
 
-  /** Told once. */
+  /** Journaled once. */
   #retry({ message: reason }: Failure): void {
     if (this.#isStopped) return;
     if (!this.#isLost) this.#options.journal.write({ kind: "listener.lost", listener: "admin", reason });

@@ -1,7 +1,7 @@
 /**
- * Asks a loop that may be busy, from a thread that is not. What the loop says in time is passed on; else what it said
- * last, for a busy loop is no reason to restart a process. One that has left a question unanswered for too long stands
- * still, and that is: the check "loop" fails.
+ * Answers probes from a thread of its own for an event loop that may be busy. Passes on the loop's answer if it comes in
+ * time, else the last known one: a busy loop is no reason to restart the process. If a question stays unanswered for too
+ * long, the loop counts as stuck, and the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -11,16 +11,16 @@ import type { Asker, Check, ProbeName, Standing } from "./answers.ts";
 export type CachedProbesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Answers when the loop turns. */
+  /** Answers when the event loop turns. */
   readonly loop: Asker;
-  /** What is known before the first answer. */
+  /** The answers before the first one of the loop. */
   readonly first: Standing;
 };
 
 export class CachedProbes implements Asker {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Questions under way: each is put once, however many ask, so that a loop that wakes up finds three at most. */
+  /** Questions in flight. Each is sent once for any number of probes: a loop that wakes up finds three at most. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isStill = false;
@@ -30,12 +30,12 @@ export class CachedProbes implements Asker {
     this.#known = { ...parts.first };
   }
 
-  /** The loop has said so unasked. */
+  /** Stores an answer that the loop sent unasked. */
   learn(probe: ProbeName, checks: readonly Check[]): void {
     this.#known[probe] = checks;
   }
 
-  /** Nobody is kept waiting for a loop that has already kept somebody waiting. */
+  /** Returns the known answer at once if an earlier probe has already waited in vain. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -61,16 +61,16 @@ export class CachedProbes implements Asker {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // Whoever waits no longer does not hear of a refusal.
+    // A caller that has timed out ignores a rejection.
     answer.catch(() => {});
     return answer;
   }
 
-  /** Was it answered in time? Rejects as the answer does. */
+  /** True if the answer came in time. Rejects if the answer does. */
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    // What has come meanwhile is read first: a whole process that was paused finds its timers due before its letters.
+    // Messages are read before the timeout counts: after a pause of the whole process, due timers run before its messages.
     const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);
@@ -80,8 +80,8 @@ export class CachedProbes implements Asker {
   }
 
   /**
-   * Does the loop turn? Only probes tell: metrics may take their time. The journal is told when that changes; what is told
-   * reaches it once the loop turns again.
+   * True if the event loop turns. Judged by probes only, because metrics may take longer. A change is journaled; the entry
+   * reaches the journal once the loop turns again.
    */
   #judge(): boolean {
     const { clock, journal } = this.#parts;

@@ -1,4 +1,4 @@
-/** The thread behind probe-thread.ts: has the port, and asks the proxy's own thread. Says when it is open, or why it is not. */
+/** Entry point of the probe thread (probe-thread.ts): opens the port, and reports success or the reason of a failure. */
 import { parentPort, workerData } from "node:worker_threads";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,9 +12,9 @@ type Question = Extract<FromThread, { kind: "asked" }>["question"];
 type Answer = readonly Check[] | string;
 type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 
-/** The proxy's thread, as one that answers when it can. */
+/** The data path's thread, asked by messages. */
 class Loop implements Asker {
-  /** Bounded by Patient, which puts no question twice. */
+  /** Bounded by CachedProbes, which sends no question twice. */
   readonly #waiting = new Map<number, Waiting>();
   #id = 0;
 

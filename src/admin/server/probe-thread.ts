@@ -1,7 +1,7 @@
 /**
- * The probe thread: the port of metrics and probes has a thread of its own, so that whoever acts on its answers (a kubelet
- * restarts what does not answer within a second) has them however busy the path is. This end starts the thread, answers
- * its questions, tells it unasked what has changed, and puts another one in its place should it die.
+ * The port of metrics and probes runs in a thread of its own, so that probes are answered however busy the data path is: a
+ * kubelet restarts a container whose probe takes more than a second. This end starts the thread, answers its questions,
+ * sends it changes unasked, and replaces it if it dies.
  */
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { adminLimits } from "../http/limits.ts";
 import type { Answers, Check, ProbeName, Standing } from "./answers.ts";
 import type { Admin } from "./server.ts";
 
-/** What the thread is started with. */
+/** The thread's parameters. */
 export type ProbeThreadOrder = {
   readonly host: string;
   readonly port: number;
@@ -29,25 +29,25 @@ export type FromThread =
 export type ToThread =
   | { readonly kind: "answer"; readonly id: number; readonly answer: readonly Check[] | string }
   | { readonly kind: "refusal"; readonly id: number; readonly message: string }
-  /** Unasked, when it has changed: so a loop that is busy later has said all that it knew. */
+  /** Sent unasked on a change, so that the thread has the latest answers if the loop becomes busy. */
   | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] };
 
 export type ProbeThreadParts = {
   readonly host: string;
   readonly port: number;
-  /** A listening socket that was passed in, to be used if it is bound there. */
+  /** An inherited listening socket, used if it has the configured address. */
   readonly inherited: number | undefined;
   readonly journal: Journal;
   readonly clock: Clock;
   readonly answers: Answers;
   readonly contentType: string;
-  /** The thread's file; left out: the one beside this. */
+  /** The thread's file; default: the one beside this file. */
   readonly thread?: string | URL;
 };
 
 /** Beside this file, with its extension: .ts in the repository, .js as published. */
 const threadFile = import.meta.filename.replace(/probe-thread(\.\w+)$/, "probe-thread-main$1");
-/** Its own: the process' flags are not for it. */
+/** The thread's own limits: the process's flags do not apply to it. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.lookoutHeapMiB,
   maxYoungGenerationSizeMb: adminLimits.lookoutHeapMiB / 16,
@@ -57,9 +57,9 @@ export class ProbeThread implements Admin {
   readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  /** Where it is, or will be again. */
+  /** The current address, or the last one while the thread is replaced. */
   #address = "";
-  /** Undefined while no thread listens: the number may be another socket's by then. */
+  /** Undefined while no thread listens: the descriptor's number may be reused for another socket. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -73,7 +73,7 @@ export class ProbeThread implements Admin {
     });
   }
 
-  /** Listens until it is stopped, or says why it cannot. */
+  /** Listens until it is stopped, or returns the reason of a failure. */
   static async start(parts: ProbeThreadParts): Promise<ProbeThread | Failure> {
     const probeThread = new ProbeThread(parts);
     const failure = await probeThread.#open(parts.port, parts.inherited);
@@ -90,7 +90,7 @@ export class ProbeThread implements Admin {
     return this.#descriptor;
   }
 
-  /** Whatever the thread is doing: its sockets are closed with it. */
+  /** Ends the thread in any state; its sockets close with it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unsubscribe();
@@ -98,7 +98,7 @@ export class ProbeThread implements Admin {
     await this.#worker?.terminate();
   }
 
-  /** Resolves when a thread listens, or with the reason for which it is gone. */
+  /** Resolves when a thread listens, or with the reason why it ended. */
   async #open(port: number, inherited?: number): Promise<Failure | undefined> {
     const worker = this.#begin(port, inherited);
     if (worker instanceof Failure) return worker;
@@ -119,7 +119,7 @@ export class ProbeThread implements Admin {
     return failure;
   }
 
-  /** No thread can be had: none that the system gives, or no file to read it from. */
+  /** Returns a Failure if no thread can be started: the system refuses, or the file is missing. */
   #begin(port: number, inherited: number | undefined): Worker | Failure {
     const { host, answers, contentType, thread = threadFile } = this.#parts;
     const order: ProbeThreadOrder = { host, port, inherited, first: answers.standing(), contentType };
@@ -158,11 +158,11 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // One that never listened is the affair of whoever opened it.
+    // If it never listened, the caller of #open handles the failure.
     if (wasOpen) this.#retry();
   }
 
-  /** Where it was bound another one is to be, and tries until it is. */
+  /** Starts a thread at the same address, again and again until it listens. */
   #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());

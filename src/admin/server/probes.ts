@@ -1,26 +1,26 @@
 /**
- * What /livez and /readyz answer, in the words of kube-apiserver's own (k8s.io/apiserver, healthz.go), which scripts
- * read.
+ * The responses of /livez and /readyz, in the format of kube-apiserver's own (k8s.io/apiserver, healthz.go), which scripts
+ * parse.
  */
 
-/** One check of a probe. Its reason is for the journal: whoever asks is not told. */
+/** One check of a probe. The reason goes to the journal only, not into the response. */
 export type Readiness = { readonly name: string; readonly ok: boolean; readonly reason?: string };
 
 export type Answer = { readonly ok: boolean; readonly text: string };
 
 type Standing = {
-  /** Of each backend, cluster by cluster. */
+  /** The states of each cluster's backends. */
   readonly clusters: readonly (readonly string[])[];
-  /** Listeners that have no port. */
+  /** Listeners without a port. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
-  /** Why new clients are refused (proxy/intake.ts), or "". */
+  /** Why new clients are refused (proxy/downstream/intake.ts), or "". */
   readonly refusing: string;
 };
 
-/** What /readyz checks: could a new client be served here, and for how long? */
+/** Returns the checks of /readyz: whether new clients can be served here. */
 export function readinessOf({ clusters, lost, isDraining, refusing }: Standing): readonly Readiness[] {
-  // Whoever comes for another cluster would lose by it if one without backends failed the probe.
+  // All clusters together: a cluster without backends must not make the proxy unready for the clients of the others.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
   return [
@@ -32,7 +32,7 @@ export function readinessOf({ clusters, lost, isDraining, refusing }: Standing):
   ];
 }
 
-/** `probe` is its name, `query` what stands behind the `?`. */
+/** `probe` is its name, `query` the text after the `?`. */
 export function answerTo(probe: string, query: string, checks: readonly Readiness[]): Answer {
   const asked = new URLSearchParams(query);
   const excluded = new Set(asked.getAll("exclude"));
@@ -54,7 +54,7 @@ function warning(unknown: readonly string[]): string {
   return `warn: some health checks cannot be excluded: no matches for ${names.join(",")}\n`;
 }
 
-/** Why a probe fails, for the journal; "" when it does not. */
+/** Returns why a probe fails, for the journal; "" if it succeeds. */
 export function complaintOf(checks: readonly Readiness[]): string {
   return checks
     .filter(({ ok }) => !ok)

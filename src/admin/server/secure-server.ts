@@ -1,4 +1,4 @@
-/** The API's port over TLS, with whatever certificate is good when somebody connects. */
+/** The API's port over TLS, with the certificate that is current when a client connects. */
 import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";
@@ -9,11 +9,11 @@ import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
 
 export type ApiTls = {
   readonly certificate: Pick<ServingCertificate, "isGood" | "pair">;
-  /** As every TLS socket of ours has them. */
+  /** Common options of the proxy's TLS sockets. */
   readonly options: SecureContextOptions;
 };
 
-/** Node makes the context of a connection in its own listener, so that it is set just before. */
+/** Node creates a connection's context in its own listener, so the certificate is set just before. */
 export function secureServer(
   settings: ServerOptions,
   { certificate, options }: ApiTls,
@@ -28,7 +28,7 @@ export function secureServer(
     }
     const pair = certificate.pair();
     if (pair === shown) return;
-    // It was proven good when it was loaded: Node itself would take what no handshake can use: after that every handshake would fail.
+    // The pair was verified when it was loaded: Node would accept an unusable pair, and then fail every handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     shown = pair;
   });

@@ -1,7 +1,7 @@
 /**
- * The ports that are not for Kubernetes clients. Whoever reaches that of metrics and probes may ask, so it tells no reasons
- * and no names of clients; the API's is bound to loopback and tells all (but secrets). Both take no bodies, and cannot be
- * made to keep the data path waiting.
+ * The admin ports. The port of metrics and probes is open to any client that can reach it, so its responses contain no
+ * reasons and no client names. The API's port is on loopback and returns everything but secrets. Neither can block the data
+ * path.
  */
 import {
   createServer,
@@ -28,12 +28,12 @@ import { type ApiTls, secureServer } from "./secure-server.ts";
 
 export type AdminOptions = {
   readonly host: string;
-  /** 0 for any free one. */
+  /** 0 for any free port. */
   readonly port: number;
-  /** A listening socket that was passed in, to be used if it is bound there. */
+  /** An inherited listening socket, used if it has the configured address. */
   readonly inherited?: number | undefined;
   readonly journal: Journal;
-  /** Whom what is asked here is passed on to. */
+  /** Answers probes and scrapes. */
   readonly asker: Asker;
   /** Of the metrics. */
   readonly contentType: string;
@@ -50,11 +50,11 @@ const plain = "text/plain; charset=utf-8";
 const strangers: Reply = { status: 421, type: plain, text: "421 this port is for its own host\n" };
 const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
-/** Not written when there is room for one more: what follows has no end. */
+/** Only accepted if there is room for one more stream, because the response has no end. */
 const eventsPath = "/api/v1/events";
 const eventReply: Reply = failed(503, "Too many listen already");
 
-/** Metrics and probes: listens until it is stopped, or says why it cannot. */
+/** Metrics and probes: listens until it is stopped, or returns the reason of a failure. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
   return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
@@ -65,30 +65,30 @@ export type ApiOptions = {
   readonly port: number;
   readonly journal: Journal;
   readonly routes: Routes;
-  /** Where something can be done; nowhere if it is left out. */
+  /** Operations; default: none. */
   readonly posts?: Posts;
   readonly events?: EventStreams;
-  /** Left out: plain HTTP. */
+  /** Default: plain HTTP. */
   readonly tls?: ApiTls | undefined;
-  /** Left out: whoever reaches the port may ask, so it is on loopback. */
+  /** Default: no authorization, which is only for loopback. */
   readonly guard?: Guard | undefined;
 };
 
 /**
- * The JSON API: as above, what can be changed over it (posting.ts), and what happens, as it happens. A page that somebody
- * else's script has made the browser ask for is refused (A56).
+ * The JSON API: routes, operations (posting.ts) and the stream of events. Refuses requests that a foreign web page made a
+ * browser send (A56).
  */
 export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  // Where a token decides, a browser that was led here under another name has none to send.
+  // With authorization, a browser that was led here under another name has no token to send.
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
 type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
   Parts & {
-    /** As the journal names it. */
+    /** Its name in the journal. */
     readonly listener: string;
   };
 
@@ -141,7 +141,7 @@ type Parts = {
   readonly posts?: Posts;
   readonly events?: EventStreams;
   readonly journal: Journal;
-  /** Is whoever names another host than this one refused (DNS rebinding)? */
+  /** True to refuse a Host that is not this machine's loopback (DNS rebinding). */
   readonly isLocal: boolean;
   readonly tls?: ApiTls | undefined;
   readonly guard?: Guard | undefined;
@@ -170,12 +170,12 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
     ...(location === undefined ? {} : { location }),
     ...(status === 401 ? { "www-authenticate": 'Bearer realm="watchkeeper"' } : {}),
     ...(status === 503 ? { "retry-after": "1" } : {}),
-    // Of a body that was refused nothing more is read.
+    // The rest of a refused body is not read.
     ...(status === 413 ? { connection: "close" } : {}),
   };
 }
 
-/** A token that was good when a stream began may have expired since, or been revoked. */
+/** Checks again: a token may have expired or been revoked since the stream began. */
 async function judged(request: IncomingMessage, { guard }: Parts): Promise<Verdict> {
   const admitted = await guard?.admit(request, pathOf(request));
   if (admitted === undefined || !("status" in admitted)) return "yes";
@@ -197,12 +197,12 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
 }
 
 function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
-  // Node would take the first of two (RFC 9112 §3.2).
+  // Node would use the first of two Host fields (RFC 9112 §3.2).
   if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
   return isLocal && !isLocalHost(headers.host ?? "") ? strangers : undefined;
 }
 
-/** What makes the answer, or the reason why there is none. */
+/** Returns the handler of a request, or an error response. */
 function answerFor(
   request: IncomingMessage,
   { routes, posts, journal }: Parts,
@@ -270,11 +270,10 @@ function stop(server: Server): Promise<void> {
 }
 
 /*
- * Who may ask at a port that is not for Kubernetes clients, and how much at once: whoever reaches it must neither keep a
- * kubelet's probe out nor fill the heap.
+ * Limits of sockets and requests: a client must neither keep a kubelet's probe out nor fill the heap.
  */
 
-/** Beyond the limit the oldest goes, not the newest: idle sockets must not be able to keep a kubelet's probe out. */
+/** Beyond the limit the oldest socket is closed, not the newest: idle sockets must not keep a kubelet's probe out. */
 function keepNewest(server: Server): void {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -287,7 +286,7 @@ function keepNewest(server: Server): void {
 
 const waiting = new WeakMap<Socket, number>();
 
-/** Is it one of the few that its socket may have unanswered? Else the socket ends, and with it what waits there. */
+/** True if the socket has fewer pending requests than the limit. Otherwise closes the socket with its pending requests. */
 function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
   const count = waiting.get(socket) ?? 0;
   if (count >= adminLimits.adminWaiting) {

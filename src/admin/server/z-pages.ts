@@ -1,6 +1,6 @@
 /**
- * The z-pages, as Kubernetes' components have them (k8s.io/component-base/zpages): /statusz and /flagz as text for people,
- * /configz and /version as JSON. They tell how this process was started and what it took for its configuration.
+ * The z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz and /flagz as text, /configz and /version
+ * as JSON. They contain this process's command line and the configuration in effect.
  */
 import type { Config } from "../../config/config.ts";
 import { withoutSecrets } from "../events/log.ts";
@@ -9,16 +9,16 @@ import type { Times } from "../http/times.ts";
 
 export type ZPageParts = Pick<Times, "now" | "timeOf"> & {
   readonly version: string;
-  /** The configuration that holds now. */
+  /** Returns the configuration in effect. */
   readonly config: () => Config;
-  /** The words of the command line, without the program. */
+  /** The command line's arguments, without the program. */
   readonly words: readonly string[];
 };
 
 const warning =
   "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 
-/** Undefined for any other path. */
+/** Returns undefined for any other path. */
 export function zPages(parts: ZPageParts): Routes {
   const { now, timeOf, version, config, words } = parts;
   const startedAt = now();
@@ -53,7 +53,7 @@ function text(page: string, lines: readonly string[]): Reply {
 
 const isOption = (word: string): boolean => /^--?\w/.test(word);
 
-/** "--config", "a.yaml" → "config=a.yaml", as /flagz has it; a word that is no option stays as it is. */
+/** "--config", "a.yaml" → "config=a.yaml", as in /flagz; an argument that is no option stays as it is. */
 function flagsIn(words: readonly string[]): string[] {
   return words.flatMap((word, at) => {
     const before = words[at - 1] ?? "";
@@ -67,13 +67,13 @@ function flagsIn(words: readonly string[]): string[] {
 
 const two = (count: number): string => String(count).padStart(2, "0");
 
-/** "3 hr 04 min 12 sec", as the apiserver has it. */
+/** "3 hr 04 min 12 sec", as the apiserver formats it. */
 function spanOf(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   return `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
 }
 
-/** A configuration names files with secrets, and holds none; what somebody may have put into a name or a URL is left out. */
+/** A configuration names files with secrets but contains none; a password or token inside a name or a URL is removed. */
 function redacted(value: unknown): unknown {
   if (typeof value === "string") return withoutSecrets(value.replace(/\/\/[^/]*@/, "//[redacted]@"));
   if (Array.isArray(value)) return value.map(redacted);

@@ -1,6 +1,6 @@
 /**
- * `watchkeeper bundle`: what the proxy knows, for a bug report: every list of the API, the metrics, versions. Names and
- * addresses are replaced unless `--names` is said; no body, token or configuration is ever in it.
+ * `watchkeeper bundle`: writes every list of the API, the metrics and versions to files, for a bug report. Replaces names
+ * and addresses, unless `--names` is given. Never includes a body, a token or the configuration.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +14,14 @@ import { begun, failed, json, type Screen, standardScreen } from "../client/scre
 import { kinds } from "../commands/commands.ts";
 import { Redactor } from "./redact.ts";
 
-/** What was read. */
+/** Everything read from the proxy. */
 type Known = {
   readonly figures: Row;
   readonly lists: ReadonlyMap<string, RowList>;
   readonly metrics: string | Failure;
 };
 
-/** Exit codes: 0 written, 1 it could not be, 2 usage, 3 nobody to ask. */
+/** Exit codes: 0 written, 1 not written, 2 usage error, 3 the API is unreachable. */
 export async function bundle(
   args: string[],
   screen: Screen = standardScreen,
@@ -42,7 +42,7 @@ export async function bundle(
   if (failure !== undefined) return failed(failure, screen);
   const octets = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
   screen.print(`${to}: ${files.length} files, ${Math.ceil(octets / 1024)} KiB\n`);
-  screen.complain("Look into it before you send it to anybody\n");
+  screen.complain("Review the contents before you share them\n");
   return 0;
 }
 
@@ -51,7 +51,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Known
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
-    // One after another: the proxy has other things to do.
+    // One request at a time, to keep the load on the proxy low.
     const list = await client.list(kind, {}, adminLimits.bundleRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);
@@ -93,7 +93,7 @@ function readme(hasNames: boolean, time: string): string {
   return `What watchkeeper knew at ${time}. ${names}\nUp to ${adminLimits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
 }
 
-/** Nothing that is there is written over. */
+/** Never overwrites an existing file. */
 function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failure | undefined {
   const mine = { flag: "wx", mode: 0o600 } as const;
   try {
@@ -109,18 +109,18 @@ function write(to: string, files: readonly ArchiveFile[], wallMs: number): Failu
   }
 }
 
-/** Files as one archive, in the form of POSIX.1-1988 (ustar) that every tar reads. Pure. */
+/** Files as one archive in the POSIX.1-1988 format (ustar), which every tar reads. Pure. */
 type ArchiveFile = { readonly name: string; readonly text: string };
 
 const block = 512;
 
-/** `wallMs` is when they were made. @throws {RangeError} a name of more than 100 octets, which the form cannot hold */
+/** `wallMs` is the files' modification time. @throws {RangeError} a name exceeds 100 bytes, the format's limit */
 export function tarOf(files: readonly ArchiveFile[], wallMs: number): Buffer {
   const parts = files.flatMap(({ name, text }) => {
     const body = Buffer.from(text);
     return [headOf(name, body.length, wallMs), body, Buffer.alloc((block - (body.length % block)) % block)];
   });
-  // Two empty blocks end it.
+  // Two empty blocks end the archive.
   return Buffer.concat([...parts, Buffer.alloc(2 * block)]);
 }
 
@@ -136,7 +136,7 @@ function headOf(name: string, size: number, wallMs: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(Math.floor(wallMs / 1000), 136, 12);
-  // The sum is taken with eight spaces in its own place.
+  // The checksum is computed with eight spaces in its own field.
   head.write(" ".repeat(8), 148);
   head.write("0", 156);
   head.write("ustar\u000000", 257);

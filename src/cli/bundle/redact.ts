@@ -1,12 +1,12 @@
 /**
- * Takes names out of what is sent to strangers: clients, identities, pods, nodes, namespaces and locks become "client-1",
- * "pod-7", the same one everywhere in a bundle. Secrets should not be there at all; what looks like one goes too.
+ * Replaces names in a bundle: clients, identities, pods, nodes, namespaces and locks become "client-1", "pod-7", with the
+ * same alias everywhere in the bundle. Text that looks like a secret is replaced too, although none should be there.
  */
 import { isIP } from "node:net";
 import { withoutSecrets } from "../../admin/events/log.ts";
 import { type Row, rowOf } from "../client/rows.ts";
 
-/** Fields that name somebody, and what of. */
+/** Fields that contain a name, and the kind of its alias. */
 const named: Readonly<Record<string, string>> = {
   client: "client",
   subject: "subject",
@@ -18,35 +18,35 @@ const named: Readonly<Record<string, string>> = {
   to: "holder",
 };
 
-/** Of every list, the ones whose rows' own `name` is somebody's. */
+/** Lists whose rows' own `name` is redacted, and the kind of its alias. */
 const ownNames: Readonly<Record<string, string>> = { locks: "lock" };
 
-/** With a port behind it, or beside anything else. */
+/** IPv4 addresses, with or without a port, anywhere in a text. */
 const addresses = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 
-/** What a word in a sentence may be made of. */
+/** Words of a sentence that may be a known name. */
 const words = /[\w.:@/-]+/g;
 
 export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** All lists first: a name in one list's sentence may be a field of another's. */
+  /** Must be called for all lists before any is redacted: a name in one list's sentence may be a field of another's. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
 
-  /** A copy without names. `list` says whose rows they are. */
+  /** Returns a copy without names. `list` is the list that the rows are from. */
   rows(list: string, rows: readonly Row[]): readonly Row[] {
     return rows.map((row) => rowOf(this.#value(row, "", ownNames[list])));
   }
 
-  /** Prometheus' text: the labels that name somebody. */
+  /** Redacts labels that contain names, in the Prometheus text format. */
   metrics(text: string): string {
     const labels = /\b(namespace|holder|source|name)="((?:[^"\\]|\\.)*)"/g;
     const redacted = text.replace(labels, (_all, label: string, value: string) => {
       const kind = { source: "client", name: "lock" }[label] ?? label;
-      // Certificates and listeners have names of ours.
+      // The names of certificates and listeners come from the configuration, and stay.
       const isOurs = label === "name" && !this.#aliases.has(value);
       return `${label}="${isOurs || value === "" ? value : this.#alias(kind, value)}"`;
     });
@@ -65,7 +65,7 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // "namespace/pod", and a holder's "pod_uuid": sentences name the parts.
+    // "namespace/pod", and a holder's "pod_uuid": sentences also use the parts alone.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
       this.#alias("namespace", first);
@@ -89,7 +89,7 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // Namespaces, names and selectors stand in it, and its resource is shown beside it.
+    // A path contains namespaces, names and selectors; its resource is a column of its own.
     if (field === "path") return "[redacted]";
     const kind = named[field] ?? (field === "name" ? own : undefined);
     // An incident's subject is a sentence: a backend, or a client with its watch.
@@ -117,7 +117,7 @@ export class Redactor {
     );
   }
 
-  /** Too short a name is a word of the language. */
+  /** A very short name is ignored: it may be an ordinary word. */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }
@@ -133,7 +133,7 @@ export class Redactor {
   }
 }
 
-/** A change of a backend's state has "from" and "to" as well; an incident's subject may be a backend, whose name stays. */
+/** True for a backend's state change, which also has "from" and "to", and for an incident's subject that is a backend. */
 function isState(name: string, row: unknown): boolean {
   const fields = rowOf(row);
   if (name === "from" || name === "to") return "detector" in fields;

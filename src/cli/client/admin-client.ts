@@ -1,4 +1,4 @@
-/** Asks a running proxy's JSON API, as the CLI does: one request at a time, with an end to its patience. */
+/** Client of a running proxy's JSON API, for the CLI: one request at a time, each with a timeout. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { adminLimits } from "../../admin/http/limits.ts";
@@ -13,13 +13,13 @@ import { type ServerSentEvent, SseReader } from "./sse.ts";
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
 
-/** What a command that reads the API ends with: nobody there 3, misunderstood 2, another refusal 1. */
+/** Exit code of a command that reads the API: unreachable 3, usage error 2, any other failure 1. */
 export function exitOf({ code }: Failure): number {
   if (code === "backend-lost") return 3;
   return code === "bad-request" ? 2 : 1;
 }
 
-/** Files that hold what the API may ask for; "" and undefined: none. */
+/** Files with the API's bearer token and CA bundle; "" and undefined mean none. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
 type Asked = Pick<RequestOptions, "signal" | "method"> & {
@@ -37,7 +37,7 @@ export class AdminClient {
     this.#access = access;
   }
 
-  /** `address` is what `--admin` says: "host:port" or a URL; what is not said the environment decides. */
+  /** `address` is the value of `--admin`: "host:port" or a URL. The environment supplies what is missing. */
   static at(
     address: string | undefined,
     env: NodeJS.ProcessEnv,
@@ -52,7 +52,7 @@ export class AdminClient {
     return AdminClient.#of(said(address, "WATCHKEEPER_ADMIN") || usualAddress, access);
   }
 
-  /** The port of metrics and probes. */
+  /** Client of the port of metrics and probes. */
   static metricsAt(address: string | undefined): AdminClient | Failure {
     return AdminClient.#of(address ?? usualMetrics);
   }
@@ -65,7 +65,7 @@ export class AdminClient {
         "client",
         `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
-    // Whoever is on the way could read it, and be its owner.
+    // On plain HTTP an eavesdropper could read the token and use it.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",
@@ -79,15 +79,15 @@ export class AdminClient {
     return this.#origin.host;
   }
 
-  /** One object of the API: "figures", "incidents/42". */
+  /** Reads one object of the API: "figures", "incidents/42". */
   async one(path: string): Promise<Row | Failure> {
     const answer = await this.#json(`/api/v1/${path}`);
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
   /**
-   * Rows of a list, `most` of them at most, page by page. Between two pages rows may come and go: one that moved up may
-   * be missed, or be there twice.
+   * Reads rows of a list, at most `most`, page by page. Rows may change between two pages: a row that moved up may be
+   * missing, or be there twice.
    */
   async list(
     name: string,
@@ -108,13 +108,13 @@ export class AdminClient {
     return all;
   }
 
-  /** Has something done; `by` says who asks, in ASCII. */
+  /** Starts an operation; `by` is the operator's name, in ASCII. */
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
     const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
     return text instanceof Failure ? text : rowOf(parsed(text) ?? {});
   }
 
-  /** Hears events until the stream ends, for whatever reason, which is returned; `stop` ends it. */
+  /** Reads events until the stream ends or `stop` aborts. Resolves with the reason. */
   follow(
     path: string,
     { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
@@ -152,7 +152,7 @@ export class AdminClient {
     return judged instanceof Failure ? judged : this.#strange();
   }
 
-  /** As it is. */
+  /** Reads a page as text. */
   text(path: string): Promise<string | Failure> {
     return this.#ask(path);
   }
@@ -175,7 +175,7 @@ export class AdminClient {
     return promise;
   }
 
-  /** Without an agent: a socket that is kept would keep the process. */
+  /** Uses no agent: a kept-alive socket would keep the process running. */
   #request(path: string, options: Asked): ClientRequest {
     const { token, ca } = this.#access;
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -253,6 +253,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // whoever answers there speaks something else: the caller says so
+    return undefined; // not JSON: the caller reports it
   }
 }

@@ -1,11 +1,11 @@
-/** What `get` shows of each kind, and by which column a NAME is looked for. */
+/** The columns that `get` prints for each kind, and the column that NAME is matched against. */
 import type { Kind } from "../commands/commands.ts";
 import { at, numberAt, type Row, rowsAt, textAt } from "./rows.ts";
 import type { Column } from "./table.ts";
 import { age, amount, left, marked, milliseconds } from "./words.ts";
 
 export type View = {
-  /** The column that a NAME is the value of; an incident is asked for by its id. */
+  /** The column that NAME is matched against; an incident is read by its id instead. */
   readonly key: string;
   readonly columns: readonly Column[];
 };
@@ -26,10 +26,10 @@ function wide(column: Column): Column {
   return { ...column, isWide: true };
 }
 
-/** Told while there are several. */
+/** Printed if there are several clusters. */
 const cluster: Column = { ...text("CLUSTER", "cluster"), isRare: true };
 
-/** Who it is, as shortly as it can be told. */
+/** Returns the shortest text that identifies a client. */
 function whoIs(row: Row, at_ = ""): string {
   const [subject, pod, agent, client] = ["subject", "pod", "agent", "client"].map((name) =>
     textAt(row, at_ + name),
@@ -37,7 +37,7 @@ function whoIs(row: Row, at_ = ""): string {
   return subject || pod || agent || client || "unknown";
 }
 
-/** The soonest end of a backend's certificates of this purpose. */
+/** Returns the earliest expiry of a backend's certificates of this purpose. */
 function leftOf(row: Row, purpose: string): string {
   const all = rowsAt(row, "certificates").filter((one) => one["purpose"] === purpose);
   const ends = all.map((one) => numberAt(one, "leftMs")).filter((ms) => ms !== undefined);

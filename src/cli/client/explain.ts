@@ -1,4 +1,4 @@
-/** `watchkeeper explain [INCIDENT]`: what is wrong, what proves it, what it cost and whom, in the order in which it was seen. */
+/** `watchkeeper explain [INCIDENT]`: prints an incident's meaning, evidence and effect on clients, in order of time. */
 import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
@@ -9,7 +9,7 @@ import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
 import { age, marked } from "./words.ts";
 
-/** Exit codes: 0 explained, 1 there is no such incident, 2 usage, 3 nobody to ask. */
+/** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API is unreachable. */
 export async function explain(args: string[], screen: Screen = standardScreen): Promise<number> {
   const start = begun("explain", args, screen);
   if (start instanceof Failure) return failed(start, screen);
@@ -24,7 +24,7 @@ export async function explain(args: string[], screen: Screen = standardScreen): 
   return 0;
 }
 
-/** One that lasts before one that is over. */
+/** Prefers an active incident to a resolved one. */
 async function newest(client: AdminClient): Promise<Row | Failure> {
   const active = await client.list("incidents", { state: "active" }, 1);
   const list =
@@ -64,7 +64,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** What its kind means, if this command knows it: the proxy may be newer. */
+/** Returns what its kind means, if this command knows it: the proxy may be newer. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;
@@ -125,7 +125,7 @@ function affected(incident: Row): string {
   return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
 }
 
-/** Lines to copy: the next question one would ask. */
+/** Returns commands to copy for the next step of a diagnosis. */
 function next(incident: Row): string {
   const backend = text(incident, "backend");
   const audit = rowsAt(incident, "evidence")

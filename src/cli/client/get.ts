@@ -1,4 +1,4 @@
-/** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: a list of the API as a table, or as it is. */
+/** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: prints a list of the API as a table or as JSON. */
 
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
@@ -16,7 +16,7 @@ type Asked = {
   readonly query: Record<string, string>;
 };
 
-/** Exit codes: 0 listed, 1 nothing of that name, 2 usage, 3 nobody to ask. */
+/** Exit codes: 0 listed, 1 no row of that name, 2 usage error, 3 the API is unreachable. */
 export async function get(args: string[], screen: Screen = standardScreen): Promise<number> {
   const start = begun("get", args, screen);
   if (start instanceof Failure) return failed(start, screen);
@@ -64,7 +64,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
   if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
   const { matching, items } = list;
-  // On stderr: whoever counts lines counts rows.
+  // On stderr, so that `wc -l` counts rows only.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

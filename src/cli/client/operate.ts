@@ -1,4 +1,4 @@
-/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: changes a running proxy, and says what was done. */
+/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `reload`: changes a running proxy and prints the outcome. */
 import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
@@ -6,7 +6,7 @@ import { usage } from "../commands/options.ts";
 import { shown, textAt } from "./rows.ts";
 import { begun, failed, type Screen, standardScreen } from "./screen.ts";
 
-/** What is asked for at which path. */
+/** The API's path of each operation. */
 const paths = {
   drain: (backend: string) => `backends/${encodeURIComponent(backend)}/drain`,
   undrain: (backend: string) => `backends/${encodeURIComponent(backend)}/undrain`,
@@ -14,7 +14,7 @@ const paths = {
   reload: () => "reload",
 } as const;
 
-/** Exit codes: 0 done, 1 not done, 2 usage, 3 nobody to ask. */
+/** Exit codes: 0 done, 1 not done, 2 usage error, 3 the API is unreachable. */
 export async function operate(
   name: keyof typeof paths,
   args: string[],
@@ -36,13 +36,13 @@ export async function operate(
   return 0;
 }
 
-/** Who this is to the proxy's log: nobody verifies it. */
+/** Returns the operator's name for the proxy's log. The proxy does not verify it. */
 function operator(): string {
-  let name = "somebody";
+  let name = "unknown";
   try {
     name = userInfo().username;
   } catch {
-    // a user id that no file names, as in many containers
+    // a user id without an entry in /etc/passwd, as in many containers
   }
   const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
   return plain.slice(0, adminLimits.operatorChars);

@@ -1,6 +1,6 @@
 /**
- * What the API answers, read with care: the proxy may be older or newer than this command, so what is not there is shown
- * as missing, and nothing of it is trusted to be fit for a terminal (A53).
+ * Reads rows of the API defensively: the proxy may be older or newer than this command, so an absent field reads as
+ * missing, and control characters are removed before text reaches a terminal (A53).
  */
 
 export type Row = { readonly [name: string]: unknown };
@@ -12,7 +12,7 @@ export type RowList = {
   readonly items: readonly Row[];
 };
 
-/** Anything but an object is one without fields. */
+/** Returns an empty row for anything but an object. */
 export function rowOf(value: unknown): Row {
   return isRow(value) ? value : {};
 }
@@ -32,12 +32,12 @@ export function listOf(value: unknown): RowList {
   };
 }
 
-/** What is at "renewedBy.client". */
+/** Returns the value at a path such as "renewedBy.client". */
 export function at(row: Row, path: string): unknown {
   return path.split(".").reduce<unknown>((value, name) => rowOf(value)[name], row);
 }
 
-/** "" for what is not there. */
+/** Returns "" for an absent field. */
 export function textAt(row: Row, path: string): string {
   const value = at(row, path);
   if (typeof value === "string") return value;
@@ -55,7 +55,7 @@ export function rowsAt(row: Row, path: string): readonly Row[] {
   return Array.isArray(value) ? value.map(rowOf) : [];
 }
 
-/** One line of plain text: no character that a terminal obeys, or that turns the direction of writing. */
+/** Returns one line of plain text: without terminal control characters and without bidirectional overrides. */
 export function shown(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }

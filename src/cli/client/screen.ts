@@ -1,4 +1,4 @@
-/** Where a command writes, and how it ends: data to stdout, words for people to stderr. */
+/** Output and exit of a command: data to stdout, messages to stderr. */
 import type { Failure } from "../../base/failure.ts";
 import type { CommandName } from "../commands/commands.ts";
 import { type Given, given } from "../commands/options.ts";
@@ -8,7 +8,7 @@ export type Screen = {
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;
   readonly env: NodeJS.ProcessEnv;
-  /** Lines that fit, where a person looks; 0: a file or a pipe. */
+  /** Height of the terminal in lines; 0 for a file or a pipe. */
   readonly lines: number;
 };
 
@@ -21,13 +21,13 @@ export const standardScreen: Screen = {
   },
 };
 
-/** Says why, and returns the exit code. */
+/** Prints the reason and returns the exit code. */
 export function failed(failure: Failure, screen: Screen): number {
   screen.complain(`${failure.message}\n`);
   return exitOf(failure);
 }
 
-/** A command that reads the API: what was given to it, and whom it asks. */
+/** A command that reads the API, with its parsed arguments and its client. */
 export function begun(
   name: CommandName,
   args: readonly string[],

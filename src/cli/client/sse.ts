@@ -1,4 +1,4 @@
-/** Server-sent events out of bytes (WHATWG HTML §9.2.6), as far as the API sends them. Pure. */
+/** Parses server-sent events (WHATWG HTML §9.2.6), as far as the API uses them. Pure. */
 import { StringDecoder } from "node:string_decoder";
 import { adminLimits } from "../../admin/http/limits.ts";
 
@@ -8,7 +8,7 @@ export class SseReader {
   readonly #decoder = new StringDecoder("utf8");
   #rest = "";
 
-  /** The events that are whole by now. Undefined: more than anybody sends without an end of an event. */
+  /** Returns the events that are complete. Undefined: the size limit was exceeded without the end of an event. */
   push(chunk: Buffer): readonly ServerSentEvent[] | undefined {
     const blocks = (this.#rest + this.#decoder.write(chunk)).split("\n\n");
     this.#rest = blocks.pop() ?? "";
@@ -17,7 +17,7 @@ export class SseReader {
   }
 }
 
-/** Comments, and what nobody here knows, are nothing. */
+/** Ignores comments and unknown fields. */
 function eventIn(block: string): ServerSentEvent {
   const fields = new Map<string, string>();
   for (const line of block.split("\n")) {

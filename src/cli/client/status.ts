@@ -1,4 +1,4 @@
-/** `watchkeeper status`: one screen. Is anything wrong, since when, and how are the backends? */
+/** `watchkeeper status`: one screen with active incidents and the state of the backends. */
 
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
@@ -9,7 +9,7 @@ import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
-/** What is read of the API for it: the rest of a list is only counted. */
+/** The rows that are read from the API; the rest of a list is only counted. */
 const asked = {
   backends: ["backends", {}, adminLimits.apiPageMost],
   incidents: ["incidents", { state: "active" }, adminLimits.apiPageMost],
@@ -22,7 +22,7 @@ const asked = {
 
 type Known = Readonly<Record<keyof typeof asked, RowList>> & { readonly figures: Row };
 
-/** Exit codes: 0 all is well, 1 an incident is active or no backend is ready, 2 usage, 3 nobody to ask. */
+/** Exit codes: 0 no problem, 1 an incident is active or no backend is ready, 2 usage error, 3 the API is unreachable. */
 export async function status(args: string[], screen: Screen = standardScreen): Promise<number> {
   const start = begun("status", args, screen);
   if (start instanceof Failure) return failed(start, screen);

@@ -1,4 +1,4 @@
-/** Rows under headings, as kubectl prints them: columns as wide as they need to be, two spaces between them. Pure. */
+/** Formats rows under headings as kubectl does: column widths fit their values, with two spaces between columns. Pure. */
 import { type Row, shown } from "./rows.ts";
 
 export type Column = {
@@ -6,16 +6,16 @@ export type Column = {
   readonly of: (row: Row) => string;
   /** Shown with `-o wide` only. */
   readonly isWide?: boolean;
-  /** Left out where no row has anything in it. */
+  /** Omitted if no row has a value. */
   readonly isRare?: boolean;
 };
 
-/** In a narrow table, what is longer than this is cut: it is whole in a wide one. */
+/** Maximum width of a cell in a narrow table; longer values are cut. A wide table prints them whole. */
 const cellChars = 60;
 
 export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolean };
 
-/** Ends in a line break, unless it is empty. */
+/** Ends with a line break, unless it is empty. */
 export function tableOf(columns: readonly Column[], rows: readonly Row[], options: TableOptions): string {
   const wanted = columns.filter(
     ({ isWide = false, isRare = false, of }) =>
@@ -41,7 +41,7 @@ function cell(text: string, isWide: boolean): string {
         .join("")}…`;
 }
 
-/** Code points: nearly all that is listed is ASCII, and the signs take one place each. */
+/** Counts code points: nearly all text is ASCII, and each sign is one column wide. */
 function widthOf(text: string): number {
   return Array.from(text).length;
 }

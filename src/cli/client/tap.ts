@@ -1,4 +1,4 @@
-/** `watchkeeper tap [KIND]`: what happens, as it happens: the journal of a running proxy. */
+/** `watchkeeper tap [KIND]`: prints the journal of a running proxy as it is written. */
 
 import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import type { ServerSentEvent } from "./sse.ts";
 
 const again = 1000;
 
-/** Exit codes: 0 its time is over, 2 usage, 3 nobody to ask (any more). Else it goes on until a signal ends it. */
+/** Exit codes: 0 its time is over, 2 usage error, 3 the API is unreachable. Without --for it runs until a signal. */
 export async function tap(
   args: string[],
   screen: Screen = standardScreen,
@@ -36,7 +36,7 @@ export async function tap(
 
 type Following = { readonly stop: AbortSignal; readonly clock: Clock };
 
-/** Comes back where it was when it is cut off; undefined when its time is over. */
+/** Reconnects where the stream was cut off. Resolves with undefined when the time is over. */
 async function follow(
   client: AdminClient,
   path: string,
@@ -51,7 +51,7 @@ async function follow(
       show(told);
     });
     if (stop.aborted) return undefined;
-    // Whoever was never heard of need not be asked again.
+    // Retries only if a connection has delivered something before.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
       clock.after(again, resolve);
@@ -77,6 +77,6 @@ function parsed(data: string): Row {
   try {
     return rowOf(JSON.parse(data));
   } catch {
-    return {}; // of another version, perhaps: its name is shown
+    return {}; // perhaps of another version: only its name is printed
   }
 }

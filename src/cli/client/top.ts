@@ -1,4 +1,4 @@
-/** `watchkeeper top [watches|clients]`: who does how much now, measured between two looks. */
+/** `watchkeeper top [watches|clients]`: prints rates, measured between two reads of the API. */
 
 import { adminLimits } from "../../admin/http/limits.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { begun, failed, json, type Screen, standardScreen } from "./screen.ts";
 import { tableOf } from "./table.ts";
 import { age, amount } from "./words.ts";
 
-/** What is counted, of which list, and what tells one row from another. */
+/** The counter of each list, and the fields that identify a row. */
 const subjects = {
   clients: { count: "requests", per: "REQUESTS/S", key: ["client", "agent", "subject", "pod"] },
   watches: { count: "events", per: "EVENTS/S", key: ["auditId"] },
@@ -25,10 +25,10 @@ type Options = {
   readonly isOnce: boolean;
 };
 
-/** One look: the rows with the highest counts so far, and the counters of all. */
+/** One read: the rows with the highest counts so far, and the counters of the whole proxy. */
 type Look = { readonly rows: readonly Row[]; readonly figures: Row };
 
-/** Exit codes: 0 measured once, 2 usage, 3 nobody to ask (any more). Else it goes on until a signal ends it. */
+/** Exit codes: 0 measured once, 2 usage error, 3 the API is unreachable. Otherwise it runs until a signal. */
 export async function top(
   args: string[],
   screen: Screen = standardScreen,
@@ -64,12 +64,12 @@ function optionsIn(given: Given, screen: Screen): Options | Failure {
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",
-    // A file that grows for ever helps nobody: where no person looks, it is measured once.
+    // Output to a file or a pipe is measured once: a file must not grow without end.
     isOnce: given.has("once") || screen.lines === 0,
   };
 }
 
-/** Who does much has done much: of those with the highest counts the fastest are shown. */
+/** Reads only the rows with the highest counts: a fast client or watch soon has a high count. */
 async function look(client: AdminClient, { subject }: Options): Promise<Look | Failure> {
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
@@ -98,12 +98,12 @@ function show(before: Look, now: Look, options: Options, screen: Screen): void {
   screen.print(`${clear}${headOf(before.figures, now.figures, seconds)}\n${table}`);
 }
 
-/** By the proxy's own clock: what it counts, it counts between these. */
+/** Measured by the proxy's clock, like the counters. */
 function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }
 
-/** Whoever was not there before began at nothing; the fastest first. */
+/** A row without a previous count began at 0. The fastest comes first. */
 function ratedRows(
   before: readonly Row[],
   now: readonly Row[],

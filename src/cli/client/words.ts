@@ -1,8 +1,8 @@
-/** How ages, amounts and states are written in a terminal: as the admin page writes them. */
+/** Formats ages, amounts and states for a terminal, as the admin page does. */
 
 const missing = "-";
 
-/** "0.2s", "41s", "4m", "3h", "846d": one unit is enough for an eye. */
+/** "0.2s", "41s", "4m", "3h", "846d": one unit only. */
 export function age(ms: number | undefined): string {
   if (ms === undefined) return missing;
   const seconds = Math.max(0, ms) / 1000;
@@ -13,7 +13,7 @@ export function age(ms: number | undefined): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** What is left of it: what is over says so. */
+/** Returns the time left, or says that it is over. */
 export function left(ms: number | undefined): string {
   return ms !== undefined && ms <= 0 ? "over" : age(ms);
 }
@@ -31,7 +31,7 @@ export function amount(count: number | undefined): string {
   return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
 }
 
-/** "1 watch", "2 watches": `one` is how it is called alone, `many` else. */
+/** "1 watch", "2 watches": `one` is the singular, `many` the plural. */
 export function counted(count: number | undefined, one: string, many = `${one}s`): string {
   return `${amount(count)} ${count === 1 ? one : many}`;
 }
@@ -40,7 +40,7 @@ export function milliseconds(ms: number | undefined): string {
   return ms === undefined || ms === 0 ? missing : `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)}ms`;
 }
 
-/** A sign before the word, for eyes; the word alone says as much. */
+/** A sign before each state's word, easy to spot; the word alone is enough. */
 const signs = new Map([
   ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
   ...["dead", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(

@@ -1,4 +1,4 @@
-/** docs/cli.md, made of the table of commands: a test sees to it that it is current. Pure. */
+/** Generates docs/cli.md from the table of commands; a test checks that the file is current. Pure. */
 import { type CommandSpec, flagOf, type Option, usageOf } from "./command-spec.ts";
 import { allCommands } from "./commands.ts";
 import { aboutOf } from "./help.ts";
@@ -34,21 +34,21 @@ function upper(text: string): string {
 
 const head = `# The command line
 
-Made from the table of commands: \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` says the same.
+Generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints the same.
 
-Commands for a running proxy (status, get, explain, top, tap, bundle; drain, undrain, move, reload) ask its [JSON API](admin-api.md) at \`--admin\`, at
-\`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. It is on loopback: for a proxy elsewhere \`ssh -L 7480:127.0.0.1:7480 HOST\`, or
-\`kubectl port-forward POD 7480\`. Data goes to stdout, words for people to stderr. \`-o json\` prints what the API answers.
-What comes from clients is shown without any character that a terminal would obey.
+Commands for a running proxy (status, get, explain, top, tap, bundle; drain, undrain, move, reload) use its [JSON API](admin-api.md) at the address in \`--admin\`, in
+\`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The API is on loopback: for a proxy on another host use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
+\`kubectl port-forward POD 7480\`. Data goes to stdout, messages go to stderr. \`-o json\` prints the API's response.
+Text from clients is printed without terminal control characters.
 
-Installed under the name \`kubectl-watchkeeper\` too: \`kubectl watchkeeper status\` is the same.
+The program is also installed as \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
 
-| exit code | is |
-| --------- | -- |
-| 0 | all is well, or what was asked for was done |
-| 1 | the answer is bad: something is wrong, or is not there |
-| 2 | it was not understood: a command, an option, or a configuration |
-| 3 | nobody answers at the address of the JSON API |
+| exit code | meaning |
+| --------- | ------- |
+| 0 | success |
+| 1 | a negative result: something is wrong, or was not found |
+| 2 | usage error: an invalid command, option or configuration |
+| 3 | nothing answers at the address of the JSON API |
 | 128 + n | ended by signal n |
 
 `;

@@ -1,33 +1,33 @@
-/** What is known of a command: its options, its words, and how it is called. The table of them all is commands.ts. Pure. */
+/** A command's specification: name, arguments and options. The table of all commands is commands.ts. Pure. */
 
 export type Option = {
-  /** Without its dashes. */
+  /** Without leading dashes. */
   readonly name: string;
   readonly short?: string;
-  /** What stands for its value in a usage line; left out: it takes none. */
+  /** The placeholder of its value in a usage line; default: none, a flag. */
   readonly value?: string;
   readonly isRequired?: boolean;
   readonly isMultiple?: boolean;
-  /** The only values there are. */
+  /** The only valid values. */
   readonly choices?: readonly string[];
   readonly about: string;
-  /** What holds where it is left out. */
+  /** The default. */
   readonly usual?: string;
 };
 
 export type CommandSpec = {
   readonly summary: string;
-  /** What stands behind the name, besides options: "KIND [NAME]". */
+  /** Positional arguments: "KIND [NAME]". */
   readonly words: string;
-  /** What the first of those words may be, where that is a closed list. */
+  /** Valid values of the first positional argument, if it is a closed list. */
   readonly choices?: readonly string[];
   readonly options: readonly Option[];
-  /** What the exit codes mean here, beyond those that all commands share. */
+  /** What the exit codes mean for this command, beyond the common ones. */
   readonly exits?: string;
   readonly examples?: readonly string[];
 };
 
-/** "KIND [NAME] [--admin ADDRESS]": what may stand behind a command's name. */
+/** Returns "KIND [NAME] [--admin ADDRESS]": what may follow a command's name. */
 export function usageOf({ words, options }: CommandSpec): string {
   const parts = options.map((option) => {
     const { isRequired = false, isMultiple = false } = option;
@@ -37,7 +37,7 @@ export function usageOf({ words, options }: CommandSpec): string {
   return [words, ...parts].filter((part) => part !== "").join(" ");
 }
 
-/** "-o, --output FORMAT" without its short form: "--output FORMAT". */
+/** Returns "-o, --output FORMAT" without its short form: "--output FORMAT". */
 export function flagOf({ name, value }: Option): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }

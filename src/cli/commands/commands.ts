@@ -1,12 +1,12 @@
 /**
- * The command line as data: what `--help`, the completion scripts and docs/cli.md say, and what the commands that read
- * the API take. What each does is in the file of its name; cli.ts runs it.
+ * The command line as data, for `--help`, the completion scripts and docs/cli.md, and for parsing the arguments of commands
+ * that read the API. Each command is in the file of its name; cli.ts runs it.
  */
 
 import type { CommandSpec, Option } from "./command-spec.ts";
 import { configOption, setupCommands } from "./setup-commands.ts";
 
-/** What `get` lists: the API's own names. */
+/** Lists that `get` can print, by their names in the API. */
 export const kinds = ["backends", "watches", "clients", "locks", "certificates", "incidents"] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -30,7 +30,7 @@ const caFile: Option = {
   about: "CA bundle that verifies an https:// ADDRESS",
   usual: "$WATCHKEEPER_CA_FILE, or the system's CAs",
 };
-/** What leads to the API. */
+/** How to reach the API. */
 const reach = [admin, tokenFile, caFile] as const;
 const formats = ["table", "wide", "json"] as const;
 const output: Option = {
@@ -55,7 +55,7 @@ const plainOutput: Option = {
 
 export const commands = {
   demo: {
-    summary: "show it at work, no cluster needed",
+    summary: "demonstrate it with embedded apiservers, no cluster needed",
     words: "",
     options: [
       {
@@ -72,28 +72,28 @@ export const commands = {
         usual: "all",
       },
     ],
-    exits: "1: it could not be played, or watchkeeper's client felt a fault",
+    exits: "1: it could not be played, or a fault affected watchkeeper's client",
   },
   incident: {
-    summary: "tell one of five incidents while it happens, without watchkeeper and with it",
+    summary: "play one of five incidents, without watchkeeper and with it",
     words: "000|001|002|003|004",
     choices: ["000", "001", "002", "003", "004"],
     options: [],
-    exits: "1: something did not hold with watchkeeper, or it could not be played",
+    exits: "1: an expectation failed with watchkeeper, or it could not be played",
     examples: ["watchkeeper incident 004"],
   },
   run: {
-    summary: "serve, as a configuration file says",
+    summary: "serve with a configuration file",
     words: "",
     options: [
       configOption,
       { name: "pid-file", value: "FILE", about: "file for the process ID", usual: "none" },
     ],
-    exits: "1: it ended for a fault of its own",
+    exits: "1: it ended because of an internal error",
   },
   ...setupCommands,
   status: {
-    summary: "one screen: backends, watches, what is wrong",
+    summary: "print backends, watches and active incidents on one screen",
     words: "",
     options: [...reach, plainOutput],
     exits: "1: an incident is active, or no backend is ready",
@@ -121,7 +121,7 @@ export const commands = {
       { name: "limit", value: "N", about: "maximum number of rows, up to 50000", usual: "100" },
       { name: "no-headers", about: "omit the header" },
     ],
-    exits: "1: there is nothing of that NAME",
+    exits: "1: there is no row of that NAME",
     examples: [
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
@@ -129,14 +129,14 @@ export const commands = {
     ],
   },
   explain: {
-    summary: "say what proves an incident, step by step",
+    summary: "print the evidence and the effect of an incident",
     words: "[INCIDENT]",
     options: [...reach, plainOutput],
     exits: "1: there is no such incident",
     examples: ["watchkeeper explain 42", "watchkeeper explain"],
   },
   top: {
-    summary: "who does how much, again and again",
+    summary: "print the busiest watches or clients, updated continuously",
     words: "[watches|clients]",
     choices: ["watches", "clients"],
     options: [
@@ -148,7 +148,7 @@ export const commands = {
     ],
   },
   tap: {
-    summary: "what happens, as it happens",
+    summary: "print events as they happen",
     words: "[KIND]",
     options: [
       ...reach,
@@ -162,32 +162,32 @@ export const commands = {
     ],
   },
   drain: {
-    summary: "let a backend go: nothing new, its watches move at leisure, exec stays",
+    summary: "stop new requests to a backend, move its watches gradually, keep exec sessions",
     words: "BACKEND",
     options: [...reach, reason],
     exits: "1: there is no such backend, or no other one is ready",
     examples: ["watchkeeper drain cp-2 --reason 'kernel update'", "watchkeeper undrain cp-2"],
   },
   undrain: {
-    summary: "take a drained backend back",
+    summary: "end the drain of a backend",
     words: "BACKEND",
     options: [...reach, reason],
     exits: "1: there is no such backend",
   },
   move: {
-    summary: "send one watch to another backend, unseen by its client",
+    summary: "move one watch to another backend, transparently to its client",
     words: "AUDIT-ID",
     options: [...reach, reason],
     exits: "1: there is no such watch, or it cannot be moved now",
   },
   reload: {
-    summary: "have the configuration read again",
+    summary: "reload the configuration",
     words: "",
     options: [...reach, reason],
-    exits: "1: it was not taken, and the last good one stays",
+    exits: "1: it was rejected, and the last good one stays",
   },
   bundle: {
-    summary: "write what the proxy knows to a file, for a bug report",
+    summary: "write the proxy's state to a file, for a bug report",
     words: "",
     options: [
       ...reach,

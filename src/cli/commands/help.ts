@@ -1,4 +1,4 @@
-/** What `--help` says: the list of commands, and one command whole. Made of the table of commands. Pure. */
+/** The text of `--help`, for all commands and for one. Generated from the table of commands. Pure. */
 import { type CommandSpec, flagOf, type Option, usageOf } from "./command-spec.ts";
 import { allCommands } from "./commands.ts";
 
@@ -7,7 +7,7 @@ export function overview(): string {
   return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help says more of one.\n`;
 }
 
-/** Of one command: how it is called, what it takes, a line for each option, how it ends. */
+/** Returns one command's usage, arguments, options and exit codes. */
 export function helpOf(name: string, spec: CommandSpec): string {
   const { summary, options, examples = [] } = spec;
   return [
@@ -20,7 +20,7 @@ export function helpOf(name: string, spec: CommandSpec): string {
     .join("\n");
 }
 
-/** What an option is for, and what holds where it is left out. */
+/** Returns an option's purpose and its default. */
 export function aboutOf({ about, usual }: Option): string {
   return usual === undefined ? about : `${about}; default: ${usual}`;
 }
@@ -37,14 +37,14 @@ function exitsOf({ options, exits }: CommandSpec): Row[] {
   const asks = options.some(({ name }) => name === "admin");
   const reads = options.some(({ name }) => name === "config");
   return [
-    ["0", "all is well, or it was done"],
+    ["0", "success"],
     ...(bad === undefined ? [] : [["1", bad] as const]),
-    ["2", reads ? "it was not understood, or the configuration is not valid" : "it was not understood"],
-    ...(asks ? [["3", "nobody answers at the address of the JSON API"] as const] : []),
+    ["2", reads ? "usage error, or the configuration is not valid" : "usage error"],
+    ...(asks ? [["3", "nothing answers at the address of the JSON API"] as const] : []),
   ];
 }
 
-/** The second one begins where the longest of the first has ended. */
+/** The second column begins after the longest entry of the first. */
 function columns(rows: readonly Row[]): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}\n`).join("");

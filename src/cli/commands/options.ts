@@ -1,11 +1,11 @@
-/** What stands behind a command's name, taken by its row in the table of commands. */
+/** Parses a command's arguments by its row in the table of commands. */
 import { parseArgs } from "node:util";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { CommandSpec } from "./command-spec.ts";
 import { type CommandName, commands } from "./commands.ts";
 
-/** The options by name, and the words between them. */
+/** Parsed options by name, and positional arguments. */
 export class Given {
   readonly words: readonly string[];
   readonly #values: Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ export class Given {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** A whole number from `least` to `most`; `usual` where it is left out. */
+  /** Returns a whole number from `least` to `most`; default: `usual`. */
   whole(name: string, usual: number, [least, most]: readonly [number, number]): number | Failure {
     const text = this.text(name);
     if (text === undefined) return usual;
@@ -34,7 +34,7 @@ export class Given {
   }
 }
 
-/** @throws {TypeError} an option that there is not, or one without its value: parseArgs' own, which names it */
+/** @throws {TypeError} an unknown option, or one without its value: parseArgs' own error, which names it */
 export function given(name: CommandName, args: readonly string[]): Given | Failure {
   const spec: CommandSpec = commands[name];
   const options = spec.options.map(({ name: long, short, value }) => {
@@ -63,7 +63,7 @@ function wrongChoice(spec: CommandSpec, taken: Given): Failure | undefined {
   return usage(`Cannot take ${quote(first)}: it must be one of ${spec.choices.join(", ")}`);
 }
 
-/** What was asked for is not understood: exit code 2. */
+/** A usage error: exit code 2. */
 export function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
 }

@@ -1,4 +1,4 @@
-/** The part of the table of commands (commands.ts) by which watchkeeper is put where it is to serve. */
+/** Commands to deploy and configure watchkeeper: a part of the table of commands (commands.ts). */
 import type { CommandSpec, Option } from "./command-spec.ts";
 
 export const configOption: Option = {
@@ -6,7 +6,7 @@ export const configOption: Option = {
   short: "c",
   value: "FILE",
   isRequired: true,
-  about: "the configuration",
+  about: "the configuration file",
 };
 
 export const setupCommands = {
@@ -14,54 +14,54 @@ export const setupCommands = {
     summary: "serve one pod, without a configuration",
     words: "",
     options: [
-      { name: "print-config", about: "print what it would serve with, and end" },
-      { name: "port", value: "N", about: "where it listens", usual: "7443" },
-      { name: "metrics-port", value: "N", about: "where metrics and probes are", usual: "7481" },
+      { name: "print-config", about: "print its configuration and exit" },
+      { name: "port", value: "N", about: "port to listen on", usual: "7443" },
+      { name: "metrics-port", value: "N", about: "port of metrics and probes", usual: "7481" },
       {
         name: "direct",
         value: "DIR",
-        about: "where the pod's own token and CA are",
+        about: "directory of the projected token and CA",
         usual: "/var/run/secrets/watchkeeper",
       },
       {
         name: "shared",
         value: "DIR",
-        about: "where the other containers look for theirs",
+        about: "directory where clients look for token and CA",
         usual: "/var/run/secrets/kubernetes.io/serviceaccount",
       },
-      { name: "state", value: "DIR", about: "what is kept over a restart", usual: "/var/run/watchkeeper" },
+      { name: "state", value: "DIR", about: "directory of files that survive a restart", usual: "/var/run/watchkeeper" },
     ],
-    exits: "1: it ended for a fault of its own",
+    exits: "1: it ended because of an internal error",
   },
   manifest: {
     summary:
-      "print what Kubernetes needs to run it: a static pod, a deployment, or a workload with a sidecar in it",
+      "print Kubernetes manifests: a static pod, a deployment, or a workload with a sidecar in it",
     words: "static-pod|deployment|sidecar",
     choices: ["static-pod", "deployment", "sidecar"],
     options: [
-      { name: "image", value: "IMAGE", about: "watchkeeper's image", usual: "watchkeeper:VERSION" },
+      { name: "image", value: "IMAGE", about: "image of watchkeeper", usual: "watchkeeper:VERSION" },
       {
         name: "file",
         short: "f",
         value: "FILE",
         about: "sidecar: the workload's YAML; - is stdin",
-        usual: "none, and sidecar needs one",
+        usual: "none; required for sidecar",
       },
       {
         name: "port",
         value: "N",
-        about: "static-pod, sidecar: where it listens",
+        about: "static-pod, sidecar: port to listen on",
         usual: "8443, or 7443 for a sidecar",
       },
       {
         name: "metrics-port",
         value: "N",
-        about: "static-pod, sidecar: where its metrics and probes are",
+        about: "static-pod, sidecar: port of metrics and probes",
         usual: "7481",
       },
       {
         name: "print-config",
-        about: "static-pod: print its configuration, which is a file on the node, and not the pod",
+        about: "static-pod: print the configuration file for the node instead of the pod",
       },
       {
         name: "backend",
@@ -69,9 +69,9 @@ export const setupCommands = {
         isMultiple: true,
         about: "static-pod: a kube-apiserver for the configuration",
       },
-      { name: "passthrough", about: "static-pod: leave TLS to the apiservers, and need no key" },
-      { name: "namespace", value: "NAME", about: "deployment: where", usual: "watchkeeper" },
-      { name: "replicas", value: "N", about: "deployment: how many, from 2 to 50", usual: "2" },
+      { name: "passthrough", about: "static-pod: leave TLS to the apiservers; needs no key" },
+      { name: "namespace", value: "NAME", about: "deployment: its namespace", usual: "watchkeeper" },
+      { name: "replicas", value: "N", about: "deployment: number of replicas, from 2 to 50", usual: "2" },
     ],
     exits: "1: the workload cannot have a sidecar",
     examples: [
@@ -88,11 +88,11 @@ export const setupCommands = {
       {
         name: "from",
         value: "NAME",
-        about: "which backend or cluster of the file",
+        about: "backend or cluster of the file to import",
         usual: "the only one, or the only one whose servers have port 6443",
       },
     ],
-    exits: "1: it names no backends that could be taken over",
+    exits: "1: it has no backends that can be imported",
     examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
   },
   try: {
@@ -102,20 +102,20 @@ export const setupCommands = {
       {
         name: "kubeconfig",
         value: "FILE",
-        about: "where the clusters are from",
+        about: "kubeconfig file",
         usual: "as kubectl finds it",
       },
-      { name: "context", value: "NAME", about: "which one of its contexts", usual: "its current one" },
-      { name: "port", value: "N", about: "where it listens", usual: "7443, or any if that is taken" },
-      { name: "discover", about: "find the apiservers behind its address" },
+      { name: "context", value: "NAME", about: "context to use", usual: "the current one" },
+      { name: "port", value: "N", about: "port to listen on", usual: "7443, or any free port" },
+      { name: "discover", about: "discover the apiservers behind the server's address" },
     ],
     exits: "1: it could not serve",
   },
   check: {
-    summary: "say whether a configuration would serve",
+    summary: "check whether a configuration would work",
     words: "",
-    options: [configOption, { name: "offline", about: "ask no backend" }],
-    exits: "1: something would not work",
+    options: [configOption, { name: "offline", about: "connect to no backend" }],
+    exits: "1: a check failed",
   },
   config: {
     summary: "print a commented configuration to start from",
@@ -132,19 +132,19 @@ export const setupCommands = {
     examples: ["watchkeeper config --convert watchkeeper.yaml > converted.yaml"],
   },
   pki: {
-    summary: "make certificates, or a request for one",
+    summary: "make certificates, or a certificate signing request",
     words: "init|csr",
     choices: ["init", "csr"],
     options: [
-      { name: "dir", value: "DIR", about: "where the files are written", usual: "pki" },
-      { name: "host", value: "NAME", isMultiple: true, about: "a name or an address that clients use" },
+      { name: "dir", value: "DIR", about: "output directory", usual: "pki" },
+      { name: "host", value: "NAME", isMultiple: true, about: "DNS name or address of the proxy for the certificate" },
       {
         name: "signer",
         value: "NAME",
-        about: "csr: who of Kubernetes is to sign it",
-        usual: "none, and csr needs one",
+        about: "csr: Kubernetes signer",
+        usual: "none; required for csr",
       },
-      { name: "name", value: "NAME", about: "what the certificate calls itself", usual: "watchkeeper" },
+      { name: "name", value: "NAME", about: "common name of the certificate", usual: "watchkeeper" },
     ],
     exits: "1: nothing was written",
   },

@@ -1,6 +1,6 @@
 /**
- * A Deployment with all that belongs to it, one document each: for clients inside the cluster, or behind a load balancer.
- * It finds the apiservers by the EndpointSlice of default/kubernetes; bearer tokens pass through. Pure.
+ * Generates the manifests of a Deployment, one document each: for clients inside the cluster or behind a load balancer.
+ * The proxy discovers the apiservers by the EndpointSlice of default/kubernetes and passes bearer tokens through. Pure.
  */
 import { shapeConfig } from "./shape-config.ts";
 
@@ -12,15 +12,15 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** Beside the configuration, not below it: nothing can be mounted inside a ConfigMap. */
+/** Beside the configuration directory, not below it: a volume cannot be mounted inside a ConfigMap. */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 
-/** What the ConfigMap holds. */
+/** Returns the configuration that the ConfigMap contains. */
 export function deploymentConfig(): string {
   return shapeConfig({
     about: [
-      "The apiservers are found; a bearer token is whose it is, and a client certificate is refused by name.",
+      "Discovers the apiservers. Bearer tokens pass through; requests with a client certificate are refused.",
     ],
     name: "in-cluster",
     address: `:${ports.kube}`,
@@ -32,7 +32,7 @@ export function deploymentConfig(): string {
   });
 }
 
-/** By the name of its file in deploy/deployment. */
+/** Returns the documents, keyed by their file names in deploy/deployment. */
 export function deploymentParts(wishes: DeploymentWishes): Readonly<Record<string, string>> {
   const { namespace } = wishes;
   return {
@@ -80,7 +80,7 @@ kind: ServiceAccount
 metadata:
 ${metadata(namespace)}
 ---
-# Where the apiservers are, and nothing else.
+# Allows listing the apiservers' addresses, and nothing else.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -149,7 +149,7 @@ function containers(image: string): string {
             httpGet: {path: /readyz, port: metrics}
             periodSeconds: 1
             failureThreshold: 60
-          # Alive as long as its event loop turns: that every apiserver is down is no reason to start it again.
+          # The check fails if the event loop hangs. A restart would not help if every apiserver is down, so that does not fail it.
           livenessProbe:
             httpGet: {path: /livez, port: metrics}
             periodSeconds: 10
@@ -201,7 +201,7 @@ spec:
 }
 
 function network(namespace: string): string {
-  return `# In: whoever may be a client, and who scrapes. Out: the apiservers, whose addresses are those of nodes, and DNS.
+  return `# Ingress: clients and the metrics scraper. Egress: the apiservers (at node addresses) and DNS.
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:

@@ -1,4 +1,4 @@
-/** `watchkeeper manifest static-pod|deployment|sidecar`: what Kubernetes needs to run it, on stdout. No file is changed. */
+/** `watchkeeper manifest static-pod|deployment|sidecar`: prints Kubernetes manifests to stdout. Changes no file. */
 import { parseArgs } from "node:util";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -11,12 +11,12 @@ import type { NamedBackend } from "./shape-config.ts";
 import { usual } from "./sidecar-shape.ts";
 import { staticPod, staticPodConfig } from "./static-pod.ts";
 
-/** What is printed, and what the user should know. */
+/** The text for stdout, and remarks for the operator. */
 type Printed = { readonly text: string; readonly remarks: readonly string[] };
 
 const kinds = { "static-pod": staticPodPrinted, deployment: deploymentPrinted, sidecar: sidecarPrinted };
 
-/** Exit codes: 0 printed, 1 the workload cannot have a sidecar, 2 usage. */
+/** Exit codes: 0 printed, 1 the workload cannot have a sidecar, 2 usage error. */
 export async function manifest([what = "", ...args]: string[]): Promise<number> {
   const print =
     what === "static-pod" || what === "deployment" || what === "sidecar" ? kinds[what] : undefined;
@@ -70,7 +70,7 @@ function deploymentPrinted(args: string[]): Printed | Failure {
   const replicas = Number(values.replicas);
   if (!Number.isInteger(replicas) || replicas < 2 || replicas > 50)
     return usage("--replicas is a number from 2 to 50: one alone cannot be restarted unseen");
-  // RFC 1123, as Kubernetes names namespaces.
+  // RFC 1123: the syntax of namespace names.
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(values.namespace))
     return usage(`${quote(values.namespace)} is no name of a namespace`);
   const named = imageOf(values.image);

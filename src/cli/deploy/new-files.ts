@@ -1,4 +1,4 @@
-/** Files that did not exist before, all of them or none; only their owner may read them. */
+/** Writes new files, all of them or none, readable by their owner only. Never overwrites. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Failure, failureFrom } from "../../base/failure.ts";
@@ -7,8 +7,8 @@ import { quote } from "../../config/problem.ts";
 export type NewFile = { readonly path: string; readonly text: string };
 
 /**
- * Makes the directory and what is missing above it, for its owner alone. Throws what stands in the way. Node's own
- * `recursive` never returns where the kernel says ENOENT although the parent is there, as in /proc.
+ * Makes the directory and its missing parents, accessible to their owner only. Throws the system's error. Node's own
+ * `recursive` never returns where the kernel reports ENOENT although the parent exists, as in /proc.
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
@@ -16,7 +16,7 @@ export function makeDirectory(path: string): void {
   mkdirSync(path, 0o700);
 }
 
-/** Directories are made as needed. A Failure names what stands in the way; then nothing was written. */
+/** Makes directories as needed. Returns a Failure that names the obstacle; then no file was written. */
 export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   const taken = files.filter(({ path }) => existsSync(path)).map(({ path }) => quote(path));
   if (taken.length > 0)
@@ -29,7 +29,7 @@ export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   try {
     for (const { path, text } of files) {
       makeDirectory(dirname(path));
-      // "wx": somebody may have put something there since we looked, a link to elsewhere for instance.
+      // "wx": fails if the path was created since the check above, for instance as a link to another place.
       writeFileSync(path, text, { flag: "wx", mode: 0o600 });
       written.push(path);
     }

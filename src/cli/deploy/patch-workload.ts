@@ -1,6 +1,6 @@
 /**
- * Puts a sidecar into the workloads of a manifest, and says what stands in the way. A second run changes nothing; a run
- * with another image or port changes that.
+ * Adds a sidecar to the workloads of a manifest, or says why it cannot. A second run changes nothing; a run with another
+ * image or port changes only that.
  */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
@@ -14,7 +14,7 @@ import {
 } from "./sidecar-pod.ts";
 import { type EditedDocument, editYaml, type Place } from "./yaml-edit.ts";
 
-/** Where each kind has its pod. */
+/** The path to the pod spec in each kind. */
 const podPlaces: Readonly<Record<string, Place>> = {
   Pod: ["spec"],
   Deployment: ["spec", "template", "spec"],
@@ -27,18 +27,18 @@ const podPlaces: Readonly<Record<string, Place>> = {
 
 export type Patched = {
   readonly text: string;
-  /** What the user should know. */
+  /** What the operator should know. */
   readonly remarks: readonly string[];
 };
 
-/** `file` is named in messages. Documents of other kinds stay as they are, as long as one has a pod. */
+/** `file` is for messages. Documents of other kinds stay as they are; at least one document must have a pod. */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];
   let count = 0;
   const edited = editYaml(text, (document) => {
     const kind = document.valueAt(["kind"]);
-    if (typeof kind !== "string") return undefined; // an empty document, or none of Kubernetes'
+    if (typeof kind !== "string") return undefined; // an empty document, or not a Kubernetes object
     const place = Object.hasOwn(podPlaces, kind) ? podPlaces[kind] : undefined;
     if (place === undefined) {
       others.push(kind);
@@ -85,7 +85,7 @@ class PodPatch {
     const { addition, name, remarks, place } = this.#parts;
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
       remarks.push(`${name} asks for no token (automountServiceAccountToken: false), and has one now`);
-    // Those first that are not ours: which of them come before us is told by the list as it was.
+    // The other containers first: which of them start before the sidecar is read from the list as it was.
     for (const container of this.#clients()) this.#direct(container);
     const at = (field: string): Place => [...place, field];
     const own = sidecarContainer(addition);
@@ -94,7 +94,7 @@ class PodPatch {
     return undefined;
   }
 
-  /** The first thing that would not work, in words. */
+  /** Returns the first obstacle, in words. */
   #obstacle(): string | undefined {
     const { place } = this.#parts;
     const alias = this.#aliases()[0];
@@ -118,7 +118,7 @@ class PodPatch {
     return [...lists, ...inside].flatMap((one) => this.#document.aliasOn(one) ?? []);
   }
 
-  /** Every container that starts after the sidecar. */
+  /** Returns every container that starts after the sidecar. */
   #clients(): readonly Place[] {
     const { place } = this.#parts;
     const initial = asList(this.#document.valueAt([...place, "initContainers"]));

@@ -1,6 +1,6 @@
 /**
- * What a sidecar writes into its pod: a certificate of its own, and a directory in which every in-cluster client finds
- * token, CA and namespace where it always does.
+ * What a sidecar writes into its pod: a serving certificate of its own, and a directory in which every in-cluster client
+ * finds token, CA and namespace at the usual paths.
  */
 import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,20 +17,20 @@ import { makeDirectory } from "./new-files.ts";
 import { sidecarHosts, stateFiles } from "./sidecar-shape.ts";
 
 export type PodDirectories = {
-  /** What the kubelet projects. */
+  /** Where the kubelet projects the service account's files. */
   readonly direct: string;
-  /** Where clients look. */
+  /** Where clients look for those files. */
   readonly shared: string;
-  /** The sidecar's alone; it lives as long as the pod. */
+  /** Read by the sidecar only; it lives as long as the pod. */
   readonly state: string;
 };
 
-/** How long its certificate is good: longer than any pod lives, since nothing is left that could sign another. */
+/** Validity of the certificate: longer than any pod lives, because the key that could sign another is thrown away. */
 const certificateMs = 10 * 365 * 86_400_000;
-/** A kept certificate with less than this left is made anew. */
+/** A kept certificate with less validity left than this is replaced. */
 const leastLeftMs = 30 * 86_400_000;
 
-/** Everything is there once this has returned undefined. */
+/** Prepares the pod's directories. All files are complete once this resolves with undefined. */
 export async function preparePod(directories: PodDirectories, clock: Clock): Promise<Failure | undefined> {
   const { direct, shared, state } = directories;
   const missing = ["token", "namespace"].find(
@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * An authority, and the one certificate that it signs before its key is thrown away: what the application trusts from
- * now on can be signed by nobody. They are kept, for a sidecar that restarts: clients read ca.crt once, when they start.
+ * Makes a CA and the one certificate that it signs, then throws the CA's key away: no other certificate can be signed
+ * that the application would trust. Both are kept for a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +68,7 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // Last: what is there without it is not whole, and is made again.
+  // The CA is written last: without it the files are incomplete, and are made again.
   replace(files.ca, authority.certificate, 0o644);
 }
 
@@ -88,7 +88,7 @@ function asList<T>(outcome: readonly T[] | Failure): readonly T[] {
   return outcome instanceof Failure ? [] : outcome;
 }
 
-/** Links, so that who reads follows the kubelet's rotation by itself, also while we are down. */
+/** Makes symbolic links, so that clients see the kubelet's rotation even while the sidecar is down. */
 function linkTo(direct: string, shared: string): void {
   for (const name of ["token", "namespace"]) {
     const target = join(direct, name);
@@ -105,11 +105,11 @@ function linkedTo(link: string): string | undefined {
   try {
     return readlinkSync(link);
   } catch {
-    return undefined; // nothing there yet, or no link: it is replaced
+    return undefined; // missing, or not a link: it is replaced
   }
 }
 
-/** The cluster's own authorities stay in it: some clients go by the service's name and so past us. */
+/** The bundle keeps the cluster's own CAs: some clients connect to the service's name, and so bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;
@@ -121,13 +121,13 @@ function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined
   return undefined;
 }
 
-/** Whole or not at all: a client may read at any moment. */
+/** Replaces the file atomically: a client may read it at any moment. */
 function replace(path: string, text: string, mode: number): void {
   writeFileSync(`${path}.new`, text, { mode });
   renameSync(`${path}.new`, path);
 }
 
-/** Writes the CA again at each change of the cluster's; `onChange` hears of it, or why it could not be. */
+/** Rewrites the CA bundle whenever the cluster's CA changes. Then calls `onChange`, with the failure if there is one. */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

@@ -1,22 +1,22 @@
 /**
- * What a pod with a sidecar has that it had not before: plain values, for whoever puts them into a manifest. Every one
- * of them has a name or a path that tells it again. Pure.
+ * What a sidecar adds to a pod, as plain values for a manifest. Each has a name or a path by which a second run
+ * recognises it. Pure.
  */
 import { usual } from "./sidecar-shape.ts";
 
 export type Addition = { readonly image: string; readonly port: number; readonly metricsPort: number };
 
-/** The container's own name, and of what it mounts. */
+/** The container's name, also used for its volumes. */
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** What the application mounts: by these it is known that it was patched. */
+/** What the application mounts. A second run recognises a patched container by these. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },
 ];
 
-/** Where every in-cluster client looks for the cluster. */
+/** The variables in which every in-cluster client finds the apiserver's address. */
 export function clientEnv({ port }: Addition): readonly { readonly name: string; readonly value: string }[] {
   return [
     { name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1" },
@@ -25,7 +25,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // Admission leaves a service account's path alone where something else is mounted.
+  // Admission does not mount a token at a service account's path where another volume is mounted.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {
@@ -40,7 +40,7 @@ export const podVolumes = [
   },
 ];
 
-/** A native sidecar: it starts before the application, and ends after it. */
+/** A native sidecar: it starts before the application and ends after it. */
 export function sidecarContainer({ image, port, metricsPort }: Addition): Readonly<Record<string, unknown>> {
   const ports: (keyof Ports)[] = ["port", "metricsPort"];
   const given = { port, metricsPort };

@@ -1,16 +1,15 @@
 /**
- * What a sidecar is: its configuration, and what its pod must have. One file, because the two must agree: ports, paths
- * and names stand here once. Pure.
+ * A sidecar's configuration and the paths, ports and names in its pod. One file, because the two must agree. Pure.
  */
 import { join } from "node:path";
 
-/** Where things are in a pod, unless somebody says otherwise. */
+/** Default paths and ports in the pod. */
 export const usual = {
   /** Where every in-cluster client looks (client-go's rest.InClusterConfig). The sidecar writes here. */
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
-  /** What the kubelet projects: the token, the cluster's CA, the namespace. */
+  /** Where the kubelet projects the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** The sidecar's own certificate, so that a restarted sidecar is the one whom its application knows. */
+  /** Where the sidecar keeps its certificate: after a restart it serves with the one that its application trusts. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -21,11 +20,11 @@ export type Shape = {
   readonly state: string;
   readonly port: number;
   readonly metricsPort: number;
-  /** The in-cluster service, as the kubelet names it to every container. */
+  /** The in-cluster service, from the kubelet's environment variables. */
   readonly service: { readonly host: string; readonly port: string };
 };
 
-/** Names by which a client in the pod may call us: by address, or as it would the service. */
+/** Names in the sidecar's certificate: clients in the pod connect by loopback address or by the service's names. */
 export const sidecarHosts = [
   "127.0.0.1",
   "::1",
@@ -36,7 +35,7 @@ export const sidecarHosts = [
   "kubernetes.default.svc.cluster.local",
 ];
 
-/** The files of `state`, which the certificate of the listener below is made of. */
+/** Paths of the CA and of the listener's certificate and key. */
 export function stateFiles(state: string): {
   readonly ca: string;
   readonly cert: string;
@@ -46,8 +45,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * The file that somebody would write by hand. The service's address serves until an apiserver that was found does: a
- * service account may not ask for EndpointSlices unless it is allowed to, and some networks let nothing else through.
+ * Returns the sidecar's configuration file. The service's address is a backend until discovery finds an apiserver: a
+ * service account may lack permission to list EndpointSlices, and some network policies allow only the service.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -65,7 +64,7 @@ clusters:
       type: EndpointSlice
       fallback: {name: service, url: ${JSON.stringify(`https://${host}:${service.port}`)}}
     tls: {caFile: ${JSON.stringify(join(direct, "ca.crt"))}, serverName: kubernetes.default.svc}
-health: # half as many PINGs and a tenth of the handshakes: there are thousands of sidecars
+health: # half as many PINGs and a tenth of the probes, because there may be thousands of sidecars
   ping: {interval: 500ms, suspectAfter: 500ms, deadAfter: 2s}
   probe: {interval: 10s, timeout: 2s}
 drain: {shutdownDelay: 0s, timeout: 10s}

@@ -1,6 +1,6 @@
 /**
- * `watchkeeper sidecar`: beside one application, in its pod, without a configuration. Clients that know nothing of it
- * find its address where they find the cluster's, and its CA and their token where they always are.
+ * `watchkeeper sidecar`: serves one application in its pod, without a configuration file. Clients need no change: they
+ * find the sidecar's address in the usual variables, and CA and token at the usual paths.
  */
 import { parseArgs } from "node:util";
 import { Log } from "../../admin/events/log.ts";
@@ -14,7 +14,7 @@ import { containFaults, exitCode, exitSoon, listenForSignals } from "../serve/si
 import { followCa, type PodDirectories, preparePod } from "./pod-files.ts";
 import { type Shape, sidecarConfig, usual } from "./sidecar-shape.ts";
 
-/** Exit codes: 0 stopped by a signal, 1 after a fault, 2 when the pod is not made for it. */
+/** Exit codes: 0 stopped by a signal, 1 after an internal error, 2 the pod lacks something that the sidecar needs. */
 export async function sidecar(args: string[]): Promise<number> {
   const { values } = parseArgs({ args, options });
   const shape = shapeOf(values, process.env);
@@ -86,7 +86,7 @@ async function serve(config: Config, directories: PodDirectories): Promise<numbe
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
 
-/** The cluster's CA holds for our own way up as well; what cannot be read changes nothing. */
+/** A changed cluster CA also applies to upstream connections. A CA that cannot be read changes nothing. */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
   const tell = (outcome: readonly string[] | Failure): void => {

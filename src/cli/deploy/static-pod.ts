@@ -1,6 +1,6 @@
 /**
- * A static pod on a control-plane node, in the slot of the load balancer of kubeadm's HA guide: the host's network, one
- * port, no API needed to start. Also its configuration, since a static pod cannot have a ConfigMap. Pure.
+ * Generates a static pod for a control-plane node, in place of the load balancer of kubeadm's HA guide: host network, one
+ * port, no API needed to start. Also generates its configuration, since a static pod cannot use a ConfigMap. Pure.
  */
 import { type NamedBackend, shapeConfig } from "./shape-config.ts";
 
@@ -8,7 +8,7 @@ export type StaticPodWishes = {
   readonly image: string;
   readonly port: number;
   readonly metricsPort: number;
-  /** TLS is left to the apiservers: no key, and watches that cannot be moved. */
+  /** True if the apiservers terminate TLS: the proxy needs no key, and cannot move watches. */
   readonly isPassthrough: boolean;
   readonly backends: readonly NamedBackend[];
 };
@@ -27,13 +27,13 @@ export function staticPodConfig({ isPassthrough, port, metricsPort, backends }: 
   if (isPassthrough)
     return shapeConfig({
       ...common,
-      about: [`${configFile} on each control-plane node; TLS is left to the kube-apiservers.`],
+      about: [`${configFile} on each control-plane node. The kube-apiservers terminate TLS.`],
     });
   return shapeConfig({
     ...common,
     about: [
-      `${configFile} on each control-plane node, with the files that kubeadm makes there.`,
-      "The apiserver's certificate serves here too: it has the names of controlPlaneEndpoint, and kubeadm renews it.",
+      `${configFile} on each control-plane node. Uses the files that kubeadm makes there.`,
+      "Serves with the apiserver's certificate: it contains the names of controlPlaneEndpoint, and kubeadm renews it.",
     ],
     serving: {
       certFile: `${pki}/apiserver.crt`,
@@ -69,7 +69,7 @@ spec:
     - name: watchkeeper
       image: ${image}
       args: [run, --config, ${configFile}]
-      # Alive as long as its event loop turns: that every apiserver is down is no reason to start it again.
+      # The check fails if the event loop hangs. A restart would not help if every apiserver is down, so that does not fail it.
       livenessProbe:
         httpGet: {host: 127.0.0.1, path: /livez, port: ${metricsPort}}
         periodSeconds: 10
@@ -80,7 +80,7 @@ spec:
       resources:
         requests: {cpu: 100m, memory: 256Mi}
       securityContext:
-        # kubeadm's keys are root's alone. Without a capability root may read them, and little else.
+        # Only root can read kubeadm's keys. Without capabilities root can do little else.
         runAsUser: 0
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true

@@ -1,13 +1,13 @@
 /**
- * YAML files that are edited where they stand: documents that need no change keep every octet, in the others comments
- * and order stay. The package normalises what it writes (spaces before a comment, folded text), so nothing is written
- * without a reason.
+ * Edits YAML files in place. A document without a change keeps every byte; a changed one keeps its comments and order.
+ * The yaml package normalises what it writes (spaces before a comment, folded text), so an unchanged document is never
+ * written again.
  */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 
-/** One document under edit. Places are keys from its top. */
+/** One document under edit. A place is a list of keys from its top. */
 export class EditedDocument {
   readonly #document: Document;
   #isChanged = false;
@@ -20,14 +20,14 @@ export class EditedDocument {
     return this.#isChanged;
   }
 
-  /** The plain value at a place. */
+  /** Returns the plain value at a place. */
   valueAt(place: Place): unknown {
     const node: unknown = this.#document.getIn(place, true);
     if (isMap(node) || isSeq(node)) return node.toJS(this.#document);
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** A place on the way is an alias: what it stands for is somebody else's as well. */
+  /** Returns the alias on the way to a place, if any: an edit below it would change every other use of its anchor. */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -36,7 +36,7 @@ export class EditedDocument {
     return undefined;
   }
 
-  /** The list at `place`, made when there is none; its item with this `key` is `item` from now on, new ones at `end`. */
+  /** Puts `item` into the list at `place`, which is made if missing: replaces the item with this `key`, or adds at `end`. */
   put(
     place: Place,
     item: Item,
@@ -60,7 +60,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // An empty list may have been written as [], and what is put into it is no line.
+    // An empty list may be written as [], whose flow style would put new items on the same line.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))
@@ -73,7 +73,7 @@ export class EditedDocument {
 export type Place = readonly (string | number)[];
 export type Item = Readonly<Record<string, unknown>>;
 
-/** Runs `edit` on every document, and gives back the whole text, or the first Failure. */
+/** Runs `edit` on every document. Returns the whole text, or the first Failure. */
 export function editYaml(
   text: string,
   edit: (document: EditedDocument) => Failure | undefined,
@@ -100,7 +100,7 @@ function bad(message: string): Failure {
   return new Failure("bad-file", "client", `The file ${message}`);
 }
 
-/** As the rest of the file is written. */
+/** Returns the style of the rest of the file. */
 function styleOf(text: string): { lineWidth: number; indentSeq: boolean; flowCollectionPadding: boolean } {
   const [, outer = "", inner = "  "] = /^( *)[^\s#-][^\n]*:[ \t]*\r?\n( *)- /m.exec(text) ?? [];
   return {

@@ -1,6 +1,6 @@
 /**
- * Asks one backend, over a socket of its own, what an upstream connection would need of it: TLS that verifies, HTTP/2, readiness; and which
- * version it is.
+ * Checks one backend over a socket of its own for what an upstream connection needs: verified TLS, HTTP/2, readiness. Also
+ * reads its version.
  */
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
@@ -13,12 +13,12 @@ import { openSocket } from "../../proxy/net/connect.ts";
 
 export type Question = {
   readonly backend: BackendConfig;
-  /** PEM; not needed for a plain backend. */
+  /** PEM; not needed for a plaintext backend. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
-  /** Where `ca` was read, for what is said when it does not fit. */
+  /** The file that `ca` was read from, for error messages. */
   readonly caFile?: string | undefined;
-  /** Which PROXY header it asks for; left out: none. */
+  /** The PROXY protocol header to send; default: none. */
   readonly proxyProtocol?: "V1" | "V2" | undefined;
   readonly clock: Clock;
   readonly withinMs: number;
@@ -29,15 +29,15 @@ export type Answer = {
   readonly tookMs: number;
   /** When the backend's certificate expires, in milliseconds since 1970; undefined without TLS. */
   readonly notAfter: number | undefined;
-  /** Its `gitVersion`; "" when it does not say, or not to us. */
+  /** Its `gitVersion`; "" if the backend does not return it to this caller. */
   readonly version: string;
 };
 
 const versionBytes = 4096;
 
 /**
- * GET /readyz, which the apiserver answers to anyone; a black hole is a Failure after `withinMs`. Then GET /version, which
- * need not be answered.
+ * Sends GET /readyz, which the apiserver answers for anonymous clients; no answer within `withinMs` is a Failure. Then
+ * sends GET /version, whose answer is optional.
  */
 export function askBackend(question: Question): Promise<Answer | Failure> {
   const { backend, clock, withinMs } = question;
@@ -87,7 +87,7 @@ function urlOf({ host, port, isEncrypted }: BackendConfig): string {
   return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
 }
 
-/** Opened as an upstream connection would be. */
+/** Opens the socket as an upstream connection would. */
 function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: Question): Socket {
   const told = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
   const tlsOf = backend.isEncrypted ? { ca, serverName: serverName ?? backend.host, told } : undefined;

@@ -1,4 +1,4 @@
-/** `watchkeeper check --config FILE [--offline]`: would this configuration serve? Changes nothing anywhere. */
+/** `watchkeeper check --config FILE [--offline]`: says whether this configuration would serve. Changes nothing. */
 import { parseArgs } from "node:util";
 import { textOf } from "../../base/address.ts";
 import { timestampOf, wallClock } from "../../base/clock.ts";
@@ -18,12 +18,12 @@ import { type NamedPair, pairsIn } from "./pairs-in.ts";
 
 const usage = "usage: watchkeeper check --config FILE [--offline]\n";
 
-/** What was found, of what; a warning does not change the exit code, nor does what was not looked for. */
+/** One result. Only a failure changes the exit code; a warning or a skipped check does not. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
   readonly text: string;
-  /** What to read when all is not well. */
+  /** The page that explains the problem. */
   readonly page?: string;
 };
 
@@ -32,7 +32,7 @@ const runbook = (alert: string): string => `docs/runbooks/Watchkeeper${alert}.md
 const tlsPage = "docs/certificates.md";
 const withinMs = 3000;
 
-/** Exit codes: 0 all is well, 1 something would not work, 2 the configuration itself is invalid. */
+/** Exit codes: 0 no failure, 1 a check failed, 2 the configuration is invalid. */
 export async function check(args: string[]): Promise<number> {
   const options = optionsFrom(args);
   if (options instanceof Failure) return complain(`${options.message}\n${usage}`);
@@ -75,7 +75,7 @@ function complain(text: string): number {
   return 2;
 }
 
-/** With its authorities as they were read, what a list in a file has, and what stands before its names. */
+/** A cluster with its CA bundle as read, its backends from a file, and the prefix of their names in messages. */
 type Cluster = {
   readonly config: ClusterConfig;
   readonly list: readonly BackendConfig[] | Failure;
@@ -92,7 +92,7 @@ function clustersIn({ clusters }: Config): readonly Cluster[] {
   }));
 }
 
-/** None unless discovery reads a file: anything else would have to be asked, with credentials of ours. */
+/** Returns the backends of file discovery, else none: the other types would need requests with the proxy's credentials. */
 function listIn({ discovery }: ClusterConfig): readonly BackendConfig[] | Failure {
   if (discovery?.type !== "File") return [];
   const read = readList(discovery.file);
@@ -132,18 +132,18 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
-  // Of a bundle that carries an old authority beside its successor, the successor counts.
+  // A bundle may contain an old CA beside its successor: the latest expiry counts.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
-/** Of a listener that shows no certificate of its own. */
+/** Findings for a listener without a certificate of its own. */
 function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
   if (mode === "Passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
-/** Loads the pair as whoever shows it would, self-handshake included. */
+/** Loads the pair as serving would, with a TLS handshake against itself. */
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
@@ -167,7 +167,7 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // It would fail for that one reason, which has been told.
+  // It would fail for the CA bundle alone, which has its own finding.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -179,7 +179,7 @@ async function backendFinding(
   return { subject, ...said(backend, answer) };
 }
 
-/** A silent one, one that refuses, and one that is not who it should be are three different calamities. */
+/** Returns the runbook: a silent backend, one that refuses and one that fails TLS verification have different ones. */
 function pageOf({ code, message }: Failure): string {
   if (message.startsWith("No answer")) return runbook("BackendBlackholed");
   if (/TLS|certificate|authority/i.test(message)) return runbook("BackendUntrusted");
@@ -199,12 +199,12 @@ function said(backend: BackendConfig, answer: Answer): Omit<Finding, "subject"> 
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiringSoon") };
 }
 
-/** Where anonymous requests are switched off, the refusal comes from a living apiserver. */
+/** True if the apiserver is alive: where anonymous requests are disabled it answers 401. */
 function isAlive({ status }: Answer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** ConsistentListFromCache is on by default since 1.31. One that does not say its version may do so. */
+/** True if ConsistentListFromCache may be on: its default since 1.31. True also for an unknown version. */
 function asksForProgress({ version }: Answer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
@@ -218,7 +218,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiringSoon");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // As soon as the alert would say so, whose page this is.
+  // The same threshold as the alert whose runbook this is.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,

@@ -9,7 +9,7 @@ import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
 import { converted } from "../../config/v1alpha1.ts";
 import { readYaml } from "../../config/yaml-document.ts";
 
-/** `watchkeeper config`: a commented sample to start from; with --convert the given file in the current version. */
+/** `watchkeeper config`: prints a commented sample; with --convert, prints the given file in the current version. */
 export function config(args: string[]): Promise<number> {
   const file = parseArgs({ args, options: { convert: { type: "string" } } }).values.convert;
   if (file !== undefined) return Promise.resolve(convert(file));
@@ -18,7 +18,7 @@ export function config(args: string[]): Promise<number> {
   return Promise.resolve(0);
 }
 
-/** Exit codes: 0 printed, 1 printed but not valid, 2 not read. Problems go to stderr. */
+/** Exit codes: 0 printed, 1 printed but not valid, 2 not readable. Problems go to stderr. */
 function convert(file: string): number {
   const text = readText(file, limits.configBytes);
   if (text instanceof Failure) return complain(`${file}: ${text.message}`, 2);
@@ -40,7 +40,7 @@ function complain(text: string, code: number): number {
   return code;
 }
 
-/** Wherever it is saved: editors find the schema of this installation, and the commands name the usual file. */
+/** Adapts the sample to its place: editors find the schema of this installation, and commands use the usual file name. */
 function printed(sample: string): string {
   const schemas = fileURLToPath(new URL("../../../config/schema", import.meta.url));
   return sample

@@ -6,14 +6,14 @@ import { Demo } from "../../demo/story/demo.ts";
 import { Story } from "../../demo/story/story.ts";
 
 const usage = "usage: watchkeeper demo [--port N] [--once] [--faults LIST]\n";
-/** Long enough to be declared dead, and to be found out by the naive proxy's clients. */
+/** Long enough for the backend to be declared dead, and for the naive proxy's clients to notice. */
 const faultMs = 5_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * `watchkeeper demo [--port N] [--once] [--faults LIST]`: two apiservers, the proxy in front of them, and a client that
- * shows it at work; then what it is for: the faults of LIST (all by default; "none") beside a naive proxy. Serves all
- * the while and goes on until a signal; `--once` ends when the story is told, with 1 if a client of watchkeeper felt it.
+ * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them and a client,
+ * then plays the faults of LIST (default: all; "none") with and without watchkeeper. Serves until a signal. `--once` exits
+ * after the last fault, with 1 if watchkeeper's client noticed one.
  */
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);
@@ -21,7 +21,7 @@ export async function demo(args: string[]): Promise<number> {
     process.stderr.write(`${options.message}\n${usage}`);
     return 2;
   }
-  // Before there is anything to take away: its files and its apiservers would outlive a signal that nobody hears.
+  // Installed before any resource is made: an unhandled signal would leave its files and apiservers behind.
   const signals = untilSignal();
   const started = await Demo.start(options.port);
   if (started instanceof Failure) {
@@ -114,7 +114,7 @@ function invite({ kubeconfig }: Demo, hasFaults: boolean): void {
   say(`  ${kubectl} create configmap hello --from-literal=from=me`);
 }
 
-/** The first signal ends the demo gracefully, the second one at once. */
+/** The first signal ends the demo gracefully, the second at once. */
 function untilSignal(): { first: AbortSignal; second: AbortSignal; forget: () => void } {
   const first = new AbortController();
   const second = new AbortController();

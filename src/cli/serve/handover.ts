@@ -1,7 +1,7 @@
 /**
- * A restart that no client notices: SIGUSR2 starts a successor, the same command once more, which is given the
- * listening sockets. When it says that it serves, this process drains; when it does not come up, a bad configuration
- * say, this one serves on.
+ * Restarts without an interruption for clients. SIGUSR2 starts a successor with the same command, which inherits the
+ * listening sockets. Once the successor serves, this process drains. If the successor does not start, for instance because
+ * of a bad configuration, this process serves on.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -10,31 +10,31 @@ import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { passedOn } from "../../proxy/net/descriptors.ts";
 
-/** In a successor's environment. */
+/** Set in a successor's environment. */
 const mark = "WATCHKEEPER_SUCCESSOR";
 
-/** What a successor says once it accepts. */
+/** The message that a successor sends once it accepts. */
 const readyWord = "watchkeeper.ready";
 
 export function isSuccessor(environment = process.env): boolean {
   return environment[mark] !== undefined;
 }
 
-/** Tells the one before us that we serve; from now on we are nobody's successor. */
+/** Informs the predecessor that this process serves. From then on this process is no successor. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, mark);
-  // It may be gone by now; that is no reason not to serve.
+  // The predecessor may have exited: the successor serves all the same.
   if (process.connected) process.send?.(readyWord, () => process.connected && process.disconnect());
 }
 
 export type HandoverParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The command that is started; left out, our own. */
+  /** The command to start; default: this process's own. */
   readonly command?: readonly string[];
 };
 
-/** The sockets to hand over, once no reload is changing them; and how to let reloads go on. */
+/** Resolves with the sockets to hand over once no reload is under way, and with a function that resumes reloads. */
 export type Freeze = () => Promise<{
   readonly descriptors: ReadonlyMap<string, number>;
   readonly thaw: () => void;
@@ -48,13 +48,13 @@ export class Handover {
   #freeze: Freeze | undefined;
   readonly #heard = (): void => void this.begin();
 
-  /** Hears SIGUSR2 from its making on: by default it would end the process. */
+  /** Handles SIGUSR2 from construction on: its default action would end the process. */
   constructor(parts: HandoverParts) {
     this.#parts = parts;
     process.on("SIGUSR2", this.#heard);
   }
 
-  /** From now on there is something to hand over. */
+  /** Supplies the sockets to hand over. */
   apply(freeze: Freeze): void {
     this.#freeze = freeze;
   }
@@ -64,7 +64,7 @@ export class Handover {
     return this.#done.promise;
   }
 
-  /** Starts a successor, unless one is on its way. */
+  /** Starts a successor, unless one is starting. */
   async begin(): Promise<void> {
     if (this.#isTrying || this.#freeze === undefined) return;
     this.#isTrying = true;
@@ -81,15 +81,15 @@ export class Handover {
     }
   }
 
-  /** A successor that is not ready yet is not wanted any more: all of us are to stop. */
+  /** Stops a successor that is not ready yet, because the whole service is to stop. */
   stop(): void {
     this.#freeze = undefined;
     this.#child?.kill("SIGKILL");
   }
 
-  /** Its process id, once it serves. */
+  /** Resolves with the successor's process id once it serves. */
   #start(descriptors: ReadonlyMap<string, number>): Promise<number | Failure> {
-    // The kernel ends a container, or a whole machine, with its first process.
+    // The kernel ends a container, or the machine, with its first process.
     if (process.pid === 1)
       return Promise.resolve(failed("Process 1 cannot be succeeded: start it under another"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
@@ -102,7 +102,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // It outlives us: neither its channel nor its end is any of our business now.
+        // The successor outlives this process: its channel and its exit no longer matter here.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);
@@ -124,7 +124,7 @@ export class Handover {
     const own = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
     const [program = "", ...args] = this.#parts.command ?? own;
     const child = spawn(program, args, {
-      // Its log goes where ours goes. The channel comes last, since the sockets' places are fixed.
+      // It logs to the same place. The IPC channel comes last: the sockets' descriptor numbers are fixed.
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: { ...process.env, ...passedOn(Array.from(descriptors.keys())), [mark]: String(process.pid) },
     });

@@ -1,6 +1,6 @@
 /**
- * `watchkeeper incident NUMBER`: tells the story of one of the five incidents while it happens, without watchkeeper and
- * with it, side by side. Embedded apiservers, real sockets: it needs neither a cluster nor root.
+ * `watchkeeper incident NUMBER`: plays one of the five incidents without watchkeeper and with it, side by side, and prints
+ * what happens. Uses embedded apiservers and real sockets: it needs neither a cluster nor root.
  */
 import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
@@ -10,14 +10,14 @@ import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.t
 import { Scene } from "../../demo/incidents/scene.ts";
 import type { Settings } from "../../demo/incidents/setting.ts";
 
-/** Half of what makes a backend suspect: beyond it a figure says as much about the machine. */
+/** Half of the time that makes a backend suspect: above it a figure may be due to a slow machine. */
 const tellsLateMs = 250;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * In front of embedded apiservers, unless there are others. Exit codes: 0 told, and with watchkeeper all held; 1 something did
- * not, or it could not be played; 2 usage.
+ * Uses embedded apiservers, unless others are given. Exit codes: 0 with watchkeeper every expectation held; 1 one did not,
+ * or the incident could not be played; 2 usage error.
  */
 export async function incident(
   [number = "", ...rest]: string[],

@@ -1,15 +1,15 @@
-/** Every certificate with its key that a configuration names, as the log and the metrics call it. Pure. */
+/** Returns every certificate and key that a configuration names, with its name in the log and the metrics. Pure. */
 
 import type { ClusterConfig, PairFiles } from "../../config/cluster.ts";
 import type { Config, ListenerConfig } from "../../config/config.ts";
 
 export type NamedPair = {
-  /** "listener", "host", or "" where the name says it all. */
+  /** "listener", "host", or "" where the name is enough. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
-  /** Of a host: those by which its clients ask for it. */
+  /** A host's SNI names. */
   readonly names?: readonly string[];
-  /** Of a listener or a host with the CA of its clients, which has to be good as well. */
+  /** For a listener or a host, includes the CA bundle that verifies clients, which must be valid as well. */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
 };
 
@@ -33,7 +33,7 @@ function servingPairs({ name, tls, hosts }: ListenerConfig): readonly NamedPair[
   return [{ what: "listener", name, files: tls }, ...ofHosts];
 }
 
-/** Those with which we vouch for clients. */
+/** Certificates that the proxy presents to backends on behalf of clients. */
 function clientPairs({ tls }: ClusterConfig, prefix: string): readonly NamedPair[] {
   const { frontProxy, impersonator } = tls ?? {};
   const named = [

@@ -1,4 +1,4 @@
-/** Takes changed configurations into use, one after the other; a bad one changes nothing but the log (D10). */
+/** Applies changed configurations one after the other. A bad one changes nothing but the log (D10). */
 import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { type Config, loadConfig, watchConfig } from "../../config/config.ts";
@@ -7,17 +7,17 @@ import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import type { Reread } from "../../proxy/cluster/operations.ts";
 
-/** Listens from its making on, for changes of `file` and for SIGHUP. */
+/** Watches `file` and handles SIGHUP from construction on. */
 export class Reloads {
   readonly #file: string;
   readonly #journal: Journal;
   readonly #stopWatching: () => void;
   #running: Running | undefined;
   #last: Promise<void> = Promise.resolve();
-  /** How it ended last. */
+  /** Result of the last reload. */
   #reread: Reread = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
-  /** Came before there was anything to reload. */
+  /** A configuration that arrived before the proxy was running. */
   #early: Config | readonly Problem[] | undefined;
 
   constructor(file: string, journal: Journal) {
@@ -27,7 +27,7 @@ export class Reloads {
     process.on("SIGHUP", this.#hangUp);
   }
 
-  /** Reads the file now; resolves when that has ended. */
+  /** Reads the file now. Resolves when the reload has ended. */
   async now(): Promise<Reread> {
     this.#take(loadConfig(this.#file));
     await this.#last;
@@ -39,7 +39,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Resolves when no reload is under way; none begins before the returned function was called. */
+  /** Resolves when no reload is under way. No reload begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;
@@ -59,10 +59,10 @@ export class Reloads {
       return;
     }
     const running = this.#running;
-    // One after the other: a reload opens and closes listeners.
+    // Serialised, because a reload opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#tell(loaded, await running.reload(configIn(loaded))))
-      // What a file makes us throw is our fault, and still only that file's refusal.
+      // An exception while a file is applied is a fault of this program, yet it only refuses that file.
       .catch((reason: unknown) => this.#tell(loaded, failureFrom(reason, "proxy")));
   }
 

@@ -1,6 +1,6 @@
 /**
- * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM and SIGINT drain, a second one ends
- * now; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
+ * `watchkeeper run --config FILE [--pid-file FILE]`: serves until a signal. SIGTERM or SIGINT drains, a second one ends
+ * the process now; SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -25,7 +25,7 @@ export async function run(args: string[]): Promise<number> {
   if (isProblems(config)) return complain(`${config.map(lineOf).join("\n")}\n`);
   const journal = new Journal(wallClock);
   const log = new Log(journal, { out: process.stdout, clock: wallClock, ...config.logging });
-  // All of them from before the start on: a signal or a change that comes during it is not lost.
+  // Installed before the start, so that no signal or file change is lost meanwhile.
   const signals = listenForSignals();
   const reloads = new Reloads(config.file, journal);
   const handover = new Handover({ clock: wallClock, journal });
@@ -59,8 +59,8 @@ export async function run(args: string[]): Promise<number> {
 }
 
 /**
- * For systemd's PIDFile= and whoever else must know which process serves now: written when it does, and by each
- * successor anew. Swapped in whole, so that nobody reads half a number.
+ * Writes the id of the serving process, for systemd's PIDFile= for example; each successor overwrites it. The file is
+ * replaced atomically, so that no reader sees a partial number.
  */
 function writePid(file: string, journal: Journal): void {
   try {
@@ -76,7 +76,7 @@ function writePid(file: string, journal: Journal): void {
   }
 }
 
-/** Only while it still names this process. */
+/** Removes the file only while it contains this process's id. */
 function removePid(file: string): void {
   if (readText(file, 32) === `${process.pid}\n`) rmSync(file, { force: true });
 }

@@ -1,18 +1,18 @@
-/** How a serving process ends: the first signal drains it, the second ends it now, a fault that nobody caught drains it. */
+/** How a serving process ends: the first signal drains it, the second ends it now, an uncaught exception drains it. */
 import { wallClock } from "../../base/clock.ts";
 import { failureFrom } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 
 export type Signals = {
-  /** Resolves with the first signal: false, nobody else serves on. */
+  /** Resolves with the first signal: false, because no successor serves on. */
   readonly first: Promise<false>;
-  /** Aborts with the second. */
+  /** Aborts with the second signal. */
   readonly hurry: AbortSignal;
-  /** Does what a first signal does; a second call changes nothing. */
+  /** Has the effect of a first signal; a second call changes nothing. */
   readonly raise: () => void;
 };
 
-/** SIGTERM and SIGINT, from this call on. */
+/** Handles SIGTERM and SIGINT, from this call on. */
 export function listenForSignals(): Signals {
   const hurry = new AbortController();
   const first = Promise.withResolvers<false>();
@@ -28,8 +28,8 @@ export function listenForSignals(): Signals {
 }
 
 /**
- * The outermost ring (D10): a fault that no stream and no session caught leaves the process in a state that nobody
- * knows. It is journaled, new clients are sent elsewhere, and what is under way is let finish.
+ * The last resort: after an exception that no stream and no session caught, the state of the process is unknown. The fault
+ * is journaled and the process drains: readiness fails, listeners close, requests in flight finish (D10).
  */
 export function containFaults(journal: Journal, drain: () => void): void {
   const contain = (reason: unknown): void => {
@@ -45,12 +45,12 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** What still holds the loop has been cut, but lines of the log may be under way in a pipe. */
+/** Exits after 100 ms: all work has been cut by now, but lines of the log may still be in a pipe. */
 export function exitSoon(code: number): void {
   wallClock.after(100, () => process.exit(code));
 }
 
-/** 1 when a fault was contained on the way. */
+/** Returns 1 if a fault was contained. */
 export function exitCode(): number {
   return process.exitCode === 1 ? 1 : 0;
 }

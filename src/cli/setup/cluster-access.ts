@@ -1,4 +1,4 @@
-/** From a context to what a proxy needs of it: whom to dial and whom to trust, and what is left to the client. Pure. */
+/** Derives from a kubeconfig context the address and CA of its cluster, and what stays with the client. Pure. */
 import { rootCertificates } from "node:tls";
 import { isLoopback } from "../../base/address.ts";
 import { Failure } from "../../base/failure.ts";
@@ -6,13 +6,13 @@ import { quote } from "../../config/problem.ts";
 import { type Context, fieldsOf, textOf } from "./kubeconfig.ts";
 
 export type ClusterAccess = {
-  /** "https://host:port", which a configuration can hold. */
+  /** "https://host:port": what a configuration accepts. */
   readonly origin: string;
-  /** "/k8s/clusters/c-1": some servers have many clusters, each below a path of its own. */
+  /** "/k8s/clusters/c-1": some servers serve many clusters, each below a path of its own. */
   readonly path: string;
-  /** What the kubeconfig would have in the certificate; undefined: the server's host. */
+  /** The kubeconfig's tls-server-name; undefined: the server's host. */
   readonly serverName: string | undefined;
-  /** A file that is there, or PEM text that needs one. */
+  /** An existing file, or PEM text that has to be written to one. */
   readonly ca: { readonly file: string } | { readonly text: string };
 };
 
@@ -27,10 +27,10 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
   };
 }
 
-/** The server's, or why there is none for us. */
+/** Returns the server's URL, or why it cannot be used. */
 function urlOf(cluster: Context["cluster"]): URL | string {
   if (cluster["insecure-skip-tls-verify"] === true)
-    return "insecure-skip-tls-verify is set: watchkeeper trusts nobody unseen, give it a certificate-authority";
+    return "insecure-skip-tls-verify is set: watchkeeper always verifies a server, give it a certificate-authority";
   if (textOf(cluster["proxy-url"]) !== "") return "it goes through a proxy-url, which watchkeeper does not";
   const url = URL.parse(textOf(cluster["server"]));
   if (url === null || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.search !== "")
@@ -39,7 +39,7 @@ function urlOf(cluster: Context["cluster"]): URL | string {
   return url.protocol === "https:" || isHere ? url : "its server is http, and not on this machine";
 }
 
-/** As client-go has it: data before file; with neither, whom the machine trusts. */
+/** As in client-go: data takes precedence over a file; with neither, the system's CAs apply. */
 function caOf(cluster: Context["cluster"]): ClusterAccess["ca"] {
   const data = textOf(cluster["certificate-authority-data"]);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
@@ -47,11 +47,11 @@ function caOf(cluster: Context["cluster"]): ClusterAccess["ca"] {
   return file === "" ? { text: rootCertificates.join("\n") } : { file };
 }
 
-/** A pair as the kubeconfig has it, each half in a file or as text. */
+/** A certificate and key from a kubeconfig, each as a file or as text. */
 export type UserPair = { readonly certificate: Half; readonly key: Half };
 type Half = { readonly file: string } | { readonly text: string };
 
-/** Undefined: this user shows no certificate. */
+/** Returns undefined if this user has no client certificate. */
 export function pairOf(user: Context["user"]): UserPair | undefined {
   const certificate = halfOf(user, "client-certificate");
   const key = halfOf(user, "client-key");
@@ -65,16 +65,16 @@ function halfOf(user: Context["user"], name: string): Half | undefined {
   return file === "" ? undefined : { file };
 }
 
-/** What the client goes on doing by itself when we show the certificate for it. */
+/** Returns the impersonation settings, which the client keeps when the proxy presents the certificate. */
 export function impersonationOf(user: Context["user"]): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
 }
 
-/** In words, without any of it. */
+/** Describes the credentials, without their values. */
 export function kindOf(user: Context["user"]): string {
   if (pairOf(user) !== undefined) return "a client certificate";
   if (user["exec"] !== undefined) return `a bearer token from ${quote(fieldsOf(user["exec"])["command"])}`;
   if (user["token"] !== undefined || user["tokenFile"] !== undefined) return "a bearer token";
-  return Object.keys(user).length === 0 ? "nobody: no credentials" : "credentials of the kubeconfig's own";
+  return Object.keys(user).length === 0 ? "anonymous: no credentials" : "credentials of the kubeconfig's own";
 }

@@ -1,6 +1,6 @@
 /**
- * Asks a kubeconfig's credential plugin, to see whether it gives a client certificate: a token the client fetches by
- * itself, and passes through us; a certificate would end at us.
+ * Runs a kubeconfig's credential plugin once, to see whether it returns a client certificate. A token passes through the
+ * proxy, and the client fetches it itself; a certificate would end at the proxy.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
@@ -10,7 +10,7 @@ import { quote } from "../../config/problem.ts";
 import type { Pair } from "../../pki/pki.ts";
 import { type Context, fieldsOf, textOf } from "./kubeconfig.ts";
 
-/** Undefined: it gave no certificate, or it wants to talk with its user, which it may do when the client runs it. */
+/** Undefined: the plugin returned no certificate, or it is interactive, which works when the client runs it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = fieldsOf(user["exec"]);
   const command = textOf(exec["command"]);
@@ -22,7 +22,7 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   try {
     return await Promise.race([ask(name, exec), late.promise]);
   } catch (reason) {
-    // A JSON parser quotes what it could not read: that may be a token.
+    // A JSON parser's message quotes the input, which may contain a token.
     const isSecret = reason instanceof SyntaxError || reason instanceof TypeError;
     return refuse(
       command,
@@ -40,7 +40,7 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // The package leaves out what kubectl always sets, and newer plugins refuse to run without.
+  // The package omits a variable that kubectl always sets, and newer plugins refuse to run without it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

@@ -1,11 +1,11 @@
-/** The clusters of an envoy.yaml with static endpoints, and a word for each setting that has no counterpart here. Pure. */
+/** Reads the clusters with static endpoints of an envoy.yaml, and notes each setting without a counterpart. Pure. */
 import { Failure } from "../../base/failure.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml, type YamlDocument } from "../../config/yaml-document.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
-/** Why a setting of a cluster is not needed here. */
+/** Why a setting of a cluster is not needed. */
 const reasons: Readonly<Record<string, string>> = {
   health_checks: "every apiserver is pinged, and asked for /readyz, without being told",
   outlier_detection: "an apiserver that answers badly is asked on a fresh socket, and judged by that",
@@ -54,7 +54,7 @@ function backendsOf(cluster: unknown, { document, pointer }: Place): NamedBacken
   return distinct(backends);
 }
 
-/** Two ports of one host have one name: the later ones are numbered. */
+/** Two ports of one host would have one name, so the later ones get a number. */
 function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   const isTaken = (name: string, index: number): boolean =>
     backends.slice(0, index).some((one) => one.name === name);
@@ -63,7 +63,7 @@ function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   );
 }
 
-/** Of the first listener: which cluster it leads to would need its whole filter chain. */
+/** Returns the address of the first listener: to find a cluster's own one would need the whole filter chain. */
 function addressOf({ value }: YamlDocument): { address?: string } {
   const [first] = listAt(value, ["static_resources", "listeners"]);
   const address = at(first, ["address", "socket_address"]);

@@ -1,4 +1,4 @@
-/** The servers of a haproxy.cfg, with their file and line, and a word for each line that has no counterpart here. Pure. */
+/** Reads the servers of a haproxy.cfg, with file and line, and notes each line without a counterpart. Pure. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
@@ -13,7 +13,7 @@ const sectionKinds = new Set(
   ),
 );
 
-/** Why a line is not needed here, by how it begins. */
+/** Why a line is not needed, by its prefix. */
 const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["timeout", "nothing is cut for being idle; a silent apiserver is found by PING within a second"],
   ["option httpchk", "every apiserver is pinged, and asked for /readyz, without being told"],
@@ -24,7 +24,7 @@ const reasons: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client goes to the apiserver that has the fewest"],
 ];
 
-/** What these say is in the configuration, or nothing is lost without it. */
+/** Lines whose meaning is in the generated configuration, or that can be dropped without loss. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {
@@ -92,7 +92,7 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
   return backends;
 }
 
-/** `bind *:8443`, `bind :8443`, `bind 10.0.0.1:8443`: the first one. */
+/** `bind *:8443`, `bind :8443`, `bind 10.0.0.1:8443`: returns the first. */
 function addressOf(fronts: readonly Section[]): { address?: string } {
   const bound = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind")?.words[1];
   const [, host = "", port] = /^(.*):(\d+)$/.exec(bound ?? "") ?? [];

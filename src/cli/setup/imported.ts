@@ -1,16 +1,16 @@
-/** What another proxy's file says that can be taken over, and what cannot: made by import-haproxy.ts and import-envoy.ts. Pure. */
+/** What import-haproxy.ts and import-envoy.ts return: settings to take over, and notes on the others. Pure. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
-/** Something in the file that has no counterpart, and why none is needed. */
+/** A setting without a counterpart, and why none is needed. */
 export type Note = { readonly at: string; readonly text: string };
 
 export type Group = {
-  /** As the file calls it. */
+  /** Its name in the file. */
   readonly name: string;
   readonly backends: readonly NamedBackend[];
-  /** Where its clients connect, ":8443", as far as the file says so. */
+  /** The address that its clients connect to, ":8443", if the file has it. */
   readonly address?: string;
   readonly caFile?: string;
   readonly notes: readonly Note[];
@@ -19,7 +19,7 @@ export type Group = {
 const apiserverPort = ":6443";
 const usualCa = "/etc/kubernetes/pki/ca.crt";
 
-/** The group of this name; without a name the only one, or the only one whose backends have an apiserver's port. */
+/** Returns the group of this name; without a name, the only group, or the only one whose backends use port 6443. */
 export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
   const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
   const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
@@ -32,7 +32,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** A configuration that leaves TLS to the apiservers, as such a file does: no key is needed to begin with. */
+/** Returns a passthrough configuration, as such files have: no key is needed to begin with. */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,
@@ -51,7 +51,7 @@ export function configOf(
   });
 }
 
-/** As names of backends may be: what other files allow besides is replaced. */
+/** Returns a valid backend name: replaces characters that other formats allow. */
 export function nameOf(text: string): string {
   const name = text
     .toLowerCase()
@@ -60,7 +60,7 @@ export function nameOf(text: string): string {
   return name.slice(0, 63) || "backend";
 }
 
-/** "https://10.0.0.11:6443"; undefined when it is none. */
+/** Returns "https://10.0.0.11:6443", or undefined if it is not a valid URL. */
 export function urlOf(host: string, port: string): string | undefined {
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
   const url = `https://${bracketed}:${port}`;

@@ -1,6 +1,6 @@
 /**
- * A user's kubeconfig as kubectl reads it: several files of which the first word counts, paths that start at their own
- * file. Nothing of an entry is lost on the way, as it would be in a package's types: what we write again is what it was.
+ * Reads a user's kubeconfig as kubectl does: the first of several files wins, relative paths start at their own file.
+ * Keeps fields that are unknown here, which a package's types would drop, since entries are written again.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -12,7 +12,7 @@ import { readYaml } from "../../config/yaml-document.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One context: whom it leads to, as whom. Paths are absolute. */
+/** One context with its cluster and user. Paths are absolute. */
 export type Context = {
   readonly name: string;
   readonly namespace: string | undefined;
@@ -20,14 +20,14 @@ export type Context = {
   readonly user: Fields;
 };
 
-/** Where kubectl looks: the flag's file, else $KUBECONFIG's list, else the home directory. */
+/** Returns kubectl's search path: the flag's file, else $KUBECONFIG's list, else the file in the home directory. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** The context named `wanted`, else the current one. Of several files those that do not exist are passed over. */
+/** Returns the context named `wanted`, default: the current one. Skips missing files if there are several. */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
@@ -76,7 +76,7 @@ function userFrom(user: Fields, directory: string): Fields {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = fieldsOf(user["exec"]);
   const command = textOf(exec["command"]);
-  // A bare name is looked up in PATH, a path starts at the file (client-go, clientcmd.ResolveLocalPaths).
+  // A bare name is looked up in PATH; a relative path starts at the file (client-go, clientcmd.ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }
@@ -88,7 +88,7 @@ function withPaths(fields: Fields, directory: string, names: readonly string[]):
   return { ...fields, ...Object.fromEntries(paths) };
 }
 
-/** Each `{name, [field]}` of a list, changed inside. */
+/** Applies `change` inside each `{name, [field]}` of a list. */
 function inside(list: unknown, field: string, change: (fields: Fields) => Fields): readonly Fields[] {
   return (Array.isArray(list) ? list : []).map((item) => {
     const fields = fieldsOf(item);
@@ -96,7 +96,7 @@ function inside(list: unknown, field: string, change: (fields: Fields) => Fields
   });
 }
 
-/** The first of that name, whichever file it stands in. */
+/** Returns the first entry of that name over all files. */
 function entry(
   configs: readonly Fields[],
   { list, name, field }: { readonly list: string; readonly name: string; readonly field: string },

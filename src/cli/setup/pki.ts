@@ -1,6 +1,6 @@
 /**
- * `watchkeeper pki init`: certificates to try it with, or for where nobody else signs any. `watchkeeper pki csr`: a key,
- * and the request that a signer of Kubernetes or any other authority answers with a certificate.
+ * `watchkeeper pki init`: makes certificates for a trial, or where no other CA exists. `watchkeeper pki csr`: makes a key
+ * and a certificate signing request, for a Kubernetes signer or any other CA.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -18,13 +18,13 @@ type Options = {
   readonly signer: string | undefined;
 };
 
-/** A file, and what it is for. */
+/** A file and its purpose. */
 type Described = NewFile & { readonly purpose: string };
 
-/** Where a proxy on this machine is reached, and the name that clients of the cluster know. */
+/** Names and addresses of a proxy on this machine, and the apiserver's name inside a cluster. */
 const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
 
-/** Exit codes: 0 written, 1 nothing was written, 2 usage. */
+/** Exit codes: 0 written, 1 nothing was written, 2 usage error. */
 export async function pki([action = "", ...args]: string[]): Promise<number> {
   const make = { init: initFiles, csr: csrFiles }[action];
   if (make === undefined)
@@ -63,7 +63,7 @@ function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
 }
 
-/** Two authorities: clients that the first one vouches for could else call themselves the front proxy (k/k 119267). */
+/** Makes two CAs: with one, any client that it signed could act as the front proxy (k/k 119267). */
 async function initFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {
   if (signer !== undefined) return usage('--signer is for "pki csr"');
   const clock = wallClock;
@@ -82,17 +82,17 @@ async function initFiles({ dir, hosts, name, signer }: Options): Promise<readonl
     file("watchkeeper.crt", serving.certificate, "listeners[].tls.certFile"),
     file("watchkeeper.key", serving.key, "listeners[].tls.keyFile"),
     file("front-proxy-ca.crt", frontAuthority.certificate, "kube-apiserver --requestheader-client-ca-file"),
-    file("front-proxy-ca.key", frontAuthority.exportKey(), "its key; whoever has it may be anybody"),
+    file("front-proxy-ca.key", frontAuthority.exportKey(), "its key; its holder can act as any user"),
     file(
       "front-proxy-client.crt",
       front.certificate,
       "front-proxy-client, for --requestheader-allowed-names",
     ),
-    file("front-proxy-client.key", front.key, "its key; whoever has it may be anybody"),
+    file("front-proxy-client.key", front.key, "its key; its holder can act as any user"),
   ];
 }
 
-/** The one signer of Kubernetes' own that signs for others than kubelets; it signs clients only. */
+/** The only built-in signer of Kubernetes that signs for others than kubelets; it signs client certificates only. */
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 async function csrFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {

@@ -1,4 +1,4 @@
-/** What `try` writes: keys, its configuration and a kubeconfig, in a directory that only its user can read, while it runs. */
+/** Files of `try`: keys, configuration and kubeconfig, in a directory for its user only, removed at exit. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,14 +7,14 @@ import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 import { type ClusterAccess, impersonationOf, type UserPair } from "./cluster-access.ts";
 import type { Context } from "./kubeconfig.ts";
 
-/** Everything that the configuration is made of. */
+/** The inputs of the configuration. */
 export type Wanted = {
   readonly context: Context;
   readonly access: ClusterAccess;
-  /** The user's own certificate, which we show for whoever shows us ours. */
+  /** The user's own certificate, which the proxy presents upstream for clients with the certificate made here. */
   readonly pair: UserPair | undefined;
   readonly port: number;
-  /** Look for the apiservers behind the kubeconfig's server. */
+  /** True to discover the apiservers behind the kubeconfig's server. */
   readonly discovers: boolean;
 };
 
@@ -31,7 +31,7 @@ export class TryFiles {
     return new TryFiles(await createAuthority({ name: "watchkeeper try", clock }));
   }
 
-  /** The text of the configuration, and where it would stand. */
+  /** Writes the configuration; returns its text and its path. */
   writeConfig(wanted: Wanted): { readonly text: string; readonly file: string } {
     const text = `${JSON.stringify(this.#config(wanted), undefined, 2)}\n`;
     return { text, file: this.#write("watchkeeper.yaml", text) };
@@ -71,7 +71,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // Those that are found have addresses of their own, and one name in common.
+            // Discovered apiservers have addresses of their own, and one certificate name in common.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },
@@ -83,7 +83,7 @@ export class TryFiles {
     };
   }
 
-  /** For clients of the address that is served; returns its path. */
+  /** Writes a kubeconfig for the address that is served; returns its path. */
   writeKubeconfig({ context, access, pair }: Wanted, address: string): string {
     const { cluster: original, user, name, namespace } = context;
     const { extensions } = original;
@@ -100,7 +100,7 @@ export class TryFiles {
     });
   }
 
-  /** A certificate for us alone: who shows it may use the user's, as long as we run. */
+  /** Returns a client certificate for this proxy: its holder may use the user's certificate while `try` runs. */
   #ticket(): Readonly<Record<string, string>> {
     const { certificate, key } = this.#authority.issue({
       name: "a client of watchkeeper try",
@@ -109,7 +109,7 @@ export class TryFiles {
     return { "client-certificate-data": base64(certificate), "client-key-data": base64(key) };
   }
 
-  /** The context as it was, by itself, to look for apiservers with. */
+  /** Writes the original context by itself, for discovery. */
   #direct(context: Context): string {
     return this.#kubeconfig("direct.kubeconfig", context);
   }
@@ -127,7 +127,7 @@ export class TryFiles {
     return this.#write(file, `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
   }
 
-  /** A plugin's new certificate; the proxy takes it when both files are there. */
+  /** Writes a plugin's new certificate; the proxy reloads once both files are there. */
   renew({ certificate, key }: Pair): void {
     this.#write("user.key", key);
     this.#write("user.crt", certificate);

@@ -1,7 +1,7 @@
 /**
- * `watchkeeper try`: the current context's cluster behind an address of this machine, until a signal. Tokens and plugins
- * are the client's affair and pass through; a client certificate is shown upstream by us, to whom the written kubeconfig
- * alone has a key.
+ * `watchkeeper try`: serves the current context's cluster at an address of this machine, until a signal. Tokens and
+ * credential plugins stay with the client and pass through. The proxy presents a client certificate upstream for requests
+ * with the written kubeconfig, which alone has a key for the proxy.
  */
 import { X509Certificate } from "node:crypto";
 import { parseArgs } from "node:util";
@@ -26,10 +26,10 @@ const options = {
   discover: { type: "boolean", default: false },
 } as const;
 
-/** Taken when nobody has it; another one else. */
+/** The default port; if it is taken, any free one. */
 const usualPort = 7443;
 
-/** Exit codes: 0 ended by a signal, 1 it could not serve, 2 usage, or a kubeconfig that will not do. */
+/** Exit codes: 0 ended by a signal, 1 could not serve, 2 usage error or unsuitable kubeconfig. */
 export async function tryOut(args: string[]): Promise<number> {
   const { values } = parseArgs({ args, options });
   const asked = askedOf(values);
@@ -40,7 +40,7 @@ export async function tryOut(args: string[]): Promise<number> {
   if (issued instanceof Failure) return complain(issued.message, 1);
   const pair = issued === undefined ? own : halves(issued);
   const files = await TryFiles.make(wallClock);
-  // However this ends: keys are not left behind.
+  // On every exit: keys must not stay on disk.
   process.once("exit", () => files.remove());
   const wanted = { ...asked, pair, port, discovers: values.discover };
   return serve(files, { wanted, mayMove: asked.port === undefined, issued });
@@ -63,7 +63,7 @@ function askedOf(values: Values): Asked | Failure {
   return access instanceof Failure ? access : { context, access, port };
 }
 
-/** What runs plugins takes 85 MB, so it is loaded for those who have one. */
+/** The code that runs plugins takes 85 MB of memory, so it is loaded only for users with a plugin. */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");
@@ -76,9 +76,9 @@ function halves({ certificate, key }: Pair): Wanted["pair"] {
 
 type Serving = {
   readonly wanted: Wanted;
-  /** The port was not asked for. */
+  /** True if no port was given, so that any free one will do. */
   readonly mayMove: boolean;
-  /** By a plugin, which is asked again before it expires. */
+  /** A plugin's certificate; the plugin runs again before it expires. */
   readonly issued: Pair | undefined;
 };
 
@@ -115,7 +115,7 @@ function start(files: TryFiles, wanted: Wanted, around: Around): Promise<Running
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** The line to copy alone goes to stdout. */
+/** Only the line to copy goes to stdout. */
 function introduce({ context, access, pair }: Wanted, address: string, kubeconfig: string): void {
   const as =
     pair === undefined
@@ -126,7 +126,7 @@ function introduce({ context, access, pair }: Wanted, address: string, kubeconfi
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 
-/** Asks the plugin again when four fifths of its certificate's time are over, and soon again when that fails. */
+/** Runs the plugin again after four fifths of its certificate's lifetime, and soon again if that fails. */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
     const outcome = await askPlugin(context);

@@ -1,4 +1,4 @@
-/** The backends: how each is and why, what it carries, and its last hour. */
+/** The backends: state and reason, load, and the last hour. */
 
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";

@@ -1,4 +1,4 @@
-/** Until when every certificate is valid, the first to end first. */
+/** All certificates, sorted by expiry. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { age, markOf } from "../words.js";

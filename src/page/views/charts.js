@@ -1,10 +1,10 @@
-/** A quarter of an hour of rates, drawn while the page is open, with one cursor for all. */
+/** Charts of rates over 15 minutes, drawn while the page is open, with a common cursor. */
 import uPlot from "uplot";
 import { html, useEffect, useRef } from "../html.js";
 
 /** @typedef {import("./rates.js").Point} Point */
 
-/** Each chart's lines, by where they stand in a point. */
+/** Each chart's lines, by their index in a point's values. */
 const charts = [
   {
     title: "requests a second",
@@ -18,7 +18,7 @@ const charts = [
   { title: "event loop's lateness, ms", lines: [{ at: 4, label: "late", tone: "--line" }] },
 ];
 const height = 110;
-/** A page that was opened just now shows this many seconds, most of them empty, and no years. */
+/** The shortest time axis: a page that was just opened shows this many seconds, most of them empty. */
 const leastSeconds = 60;
 
 /**

@@ -1,4 +1,4 @@
-/** The button that lets a backend go, or takes it back. It asks once more: a click on the wrong row costs nothing. */
+/** The button that drains a backend or takes it back. It asks for confirmation, in case of a click on the wrong row. */
 import { post } from "../api.js";
 import { html, useState } from "../html.js";
 

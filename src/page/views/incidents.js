@@ -1,4 +1,4 @@
-/** What is wrong now, and what proves it. Each opens to its evidence: which detector saw what, against which threshold. */
+/** Active incidents. Each opens to its evidence: detector, measured value and threshold. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, markOf } from "../words.js";
@@ -45,7 +45,7 @@ function more({ count, names }) {
 }
 
 /**
- * Of one, and of several.
+ * Singular and plural.
  * @type {ReadonlyMap<string, readonly [one: string, several: string]>}
  */
 const impacts = new Map([
@@ -92,7 +92,7 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
 }
 
 /**
- * Lines to take along: to Prometheus and to a terminal.
+ * Lines to copy: a Prometheus query and commands for a terminal.
  * @param {{ incident: Incident }} props
  */
 function Lines({ incident }) {
@@ -106,7 +106,7 @@ function Lines({ incident }) {
 }
 
 /**
- * What one would ask next.
+ * The next steps of a diagnosis.
  * @param {Pick<Incident, "id" | "backend">} incident
  */
 export function linesOf({ id, backend }) {

@@ -1,4 +1,4 @@
-/** Counters as rates per second, a quarter of an hour of them: what the charts draw. Pure. */
+/** Converts counters to rates per second over 15 minutes, for the charts. Pure. */
 
 /** One point a second. */
 const mostPoints = 900;
@@ -6,7 +6,7 @@ const mostPoints = 900;
 /** @typedef {{ at: number, values: readonly number[] }} Point */
 
 /**
- * The points with one more, made of two readings of the same counters. A counter that went back began anew.
+ * Returns the points with one more, from two readings of the same counters. A counter that fell was reset.
  * @param {readonly Point[]} points
  * @param {import("../rows.d.ts").Stats | undefined} before
  * @param {import("../rows.d.ts").Stats} now

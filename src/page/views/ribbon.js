@@ -1,10 +1,10 @@
-/** An hour of a backend's life as a ribbon of states. Pure. */
+/** The last hour of a backend as a ribbon of states. Pure. */
 
 const hourMs = 3_600_000;
 
 /**
- * Segments from an hour ago to now, each with its share of the hour in per cent. Before the first change that is known
- * the state was what that change came from.
+ * Returns segments from an hour ago to now, each with its share of the hour in per cent. Before the first known change the
+ * state is that change's `from`.
  * @param {Pick<import("../rows.d.ts").Backend, "state" | "history">} backend
  * @param {number} now milliseconds since 1970
  */

@@ -1,4 +1,4 @@
-/** Who talks to the backends, and who holds the leader locks. */
+/** The clients of the backends, and the holders of leader locks. */
 import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
@@ -20,7 +20,7 @@ const clientColumns = [
 ];
 
 /**
- * A token's own claims are told with a question mark: nobody here verified them.
+ * A token's own claims get a question mark, because the proxy does not verify them.
  * @param {{ row: ClientRow }} props
  */
 function Who({ row }) {
@@ -37,7 +37,7 @@ function Who({ row }) {
 const lockColumns = [
   { title: "lock", column: "name", cell: ({ namespace, name }) => `${namespace}/${name}` },
   { title: "cluster", column: "cluster", isRare: true, cell: ({ cluster }) => cluster },
-  { title: "holder", column: "holder", cell: ({ holder }) => holder || "nobody" },
+  { title: "holder", column: "holder", cell: ({ holder }) => holder || "none" },
   { title: "verdict", column: "verdict", cell: (lock) => html`<${Verdict} lock=${lock} />` },
   {
     title: "renewed by",

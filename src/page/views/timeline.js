@@ -1,10 +1,10 @@
-/** What happened, the latest first: verdicts on backends, and incidents. */
+/** State changes of backends, and incidents, latest first. */
 import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { clockTime, markOf } from "../words.js";
 import { impactOf } from "./incidents.js";
 
-/** More than a screen holds, and few enough to be read. */
+/** More than fits on a screen, and short enough to read. */
 const mostEntries = 60;
 
 /** @typedef {{ at: string, state: string, text: string }} Entry */

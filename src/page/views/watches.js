@@ -1,4 +1,4 @@
-/** Every open watch, by how long ago it last made progress. Idle is calm: silence is not death. */
+/** Every open watch, sorted by the time since its last progress. An idle watch is normal: silence is not an error. */
 import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
@@ -31,7 +31,7 @@ const columns = [
 ];
 
 /**
- * Milliseconds since it last showed anything, an event or a bookmark; null if it never has.
+ * Returns milliseconds since its last event or bookmark; null if there was none.
  * @param {Pick<Watch, "lastEventAgeMs" | "lastBookmarkAgeMs">} watch
  */
 export function silenceOf({ lastEventAgeMs, lastBookmarkAgeMs }) {

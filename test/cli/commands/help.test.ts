@@ -38,10 +38,10 @@ options:
   -o, --output FORMAT  how it is said
 
 exit codes:
-  0  all is well, or it was done
+  0  success
   1  there is nothing to say
-  2  it was not understood
-  3  nobody answers at the address of the JSON API
+  2  usage error
+  3  nothing answers at the address of the JSON API
 
 examples:
   watchkeeper say it

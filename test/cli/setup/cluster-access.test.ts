@@ -77,7 +77,7 @@ test("a pair is two halves, in files or as text", () => {
 test("who a user is, in words without secrets; whom it wants to be is kept", () => {
   assert.is(kindOf({ token: "hush" }), "a bearer token");
   assert.is(kindOf({ exec: { command: "aws" } }), 'a bearer token from "aws"');
-  assert.is(kindOf({}), "nobody: no credentials");
+  assert.is(kindOf({}), "anonymous: no credentials");
   assert.is(kindOf({ "auth-provider": { name: "oidc" } }), "credentials of the kubeconfig's own");
   assert.is(kindOf({ "client-certificate": "/c", "client-key": "/k" }), "a client certificate");
   assert.equal(impersonationOf({ as: "x", "as-groups": ["g"], token: "hush" }), {
