@@ -84,7 +84,11 @@ function listPath(name: string, facts: ListingFacts | undefined): readonly [stri
   const parameters = [
     query("limit", whole(1, adminLimits.apiPageMost, adminLimits.apiPage), "Rows of a page."),
     query("offset", whole(0, adminLimits.apiOffset, 0), "Rows to skip."),
-    query("sort", { type: "string", enum: orders, default: sort }, 'A column; with "-" before it, descending.'),
+    query(
+      "sort",
+      { type: "string", enum: orders, default: sort },
+      'A column; with "-" before it, descending.',
+    ),
     query("q", { type: "string" }, "Text in any column, case-insensitive."),
     ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
   ];

@@ -29,13 +29,17 @@ export const setupCommands = {
         about: "directory where clients look for token and CA",
         usual: "/var/run/secrets/kubernetes.io/serviceaccount",
       },
-      { name: "state", value: "DIR", about: "directory of files that survive a restart", usual: "/var/run/watchkeeper" },
+      {
+        name: "state",
+        value: "DIR",
+        about: "directory of files that survive a restart",
+        usual: "/var/run/watchkeeper",
+      },
     ],
     exits: "1: it ended because of an internal error",
   },
   manifest: {
-    summary:
-      "print Kubernetes manifests: a static pod, a deployment, or a workload with a sidecar in it",
+    summary: "print Kubernetes manifests: a static pod, a deployment, or a workload with a sidecar in it",
     words: "static-pod|deployment|sidecar",
     choices: ["static-pod", "deployment", "sidecar"],
     options: [
@@ -137,7 +141,12 @@ export const setupCommands = {
     choices: ["init", "csr"],
     options: [
       { name: "dir", value: "DIR", about: "output directory", usual: "pki" },
-      { name: "host", value: "NAME", isMultiple: true, about: "DNS name or address of the proxy for the certificate" },
+      {
+        name: "host",
+        value: "NAME",
+        isMultiple: true,
+        about: "DNS name or address of the proxy for the certificate",
+      },
       {
         name: "signer",
         value: "NAME",

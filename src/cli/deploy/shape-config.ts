@@ -54,7 +54,8 @@ function backendLine({ name, url }: NamedBackend): string {
 }
 
 function servingLines(serving: Serving | undefined): string {
-  if (serving === undefined) return "    mode: Passthrough # TLS passes through unchanged: no key is needed\n";
+  if (serving === undefined)
+    return "    mode: Passthrough # TLS passes through unchanged: no key is needed\n";
   const { certFile, keyFile, clientCAFile } = serving;
   const clients =
     clientCAFile === undefined
