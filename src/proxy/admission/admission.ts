@@ -1,40 +1,41 @@
 /**
- * Bounds the requests under way whose bearer no backend has accepted yet, and those without a bearer (D15): in all, for
- * each client address and for each bearer. A request leaves this account when its bearer is accepted or when it ends, so
- * what proven clients hold is never counted. Requests beyond a bound wait here, unsent; addresses take turns.
- * How many of one address may wait depends on how much room is left, so that no address takes all of it.
+ * Bounds the active requests whose bearer no backend has accepted yet, and those without a bearer (D15): in all, for each
+ * client address and for each bearer. A request is no longer counted when its bearer is accepted or when it ends, so
+ * requests of proven clients never count. Requests beyond a bound wait here, unsent; addresses take turns. The number
+ * that may wait for one address depends on the free room, so that no address takes all of it.
  *
- * A bearer has few requests under way before its first answer: after that answer the others travel as proven, on
- * connections that no 401 ends. They wait for it for a short time only, since the first request may hang; then they take a place only when no first request of their address waits for it.
+ * A bearer gets few places before its first answer: after that answer its other requests travel as proven, on connections
+ * that no 401 ends. They wait for that answer for a short time only, since the first request may hang. Then they take a
+ * place only if no first request of their address waits for it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Rejections } from "./rejections.ts";
 import { keyOf } from "./sources.ts";
 
-/** One request that asks for a place. */
+/** One request that needs a place. */
 export type Applicant = {
   /** The client's IP address. */
   readonly address: string;
   /** A key of its bearer (never the bearer itself), or "" without one. */
   readonly bearer: string;
-  /** Runs in a turn of its own, if the request had to wait: it has a place now, or its bearer is proven. */
+  /** Called in a later tick if the request had to wait: it has a place now, or its bearer is proven. */
   readonly place: () => void;
-  /** Runs instead of `place` when there was no place in time. Neither runs after `leave`. */
+  /** Called instead of `place` if there was no place in time. Neither is called after `leave`. */
   readonly refuse: () => void;
 };
 
 /** The requests of one address, or of one bearer. */
 class Group {
-  /** How many of them have a place. */
+  /** The number that have a place. */
   open = 0;
-  /** Of a bearer: how many have a place or wait for one without waiting for its first answer. */
+  /** Of a bearer: the number that have a place or wait for one, without those that wait for its first answer. */
   firsts = 0;
   /** All of them. */
   readonly all = new Set<Entry>();
-  /** Those that wait, the oldest first: of an address its first requests of bearers, of a bearer the others. */
+  /** Waiting requests, the oldest first: of an address the first requests of bearers, of a bearer the others. */
   readonly queue = new Set<Entry>();
-  /** Of an address: those that wait for a place behind all of `queue`, since others of their bearer have one. */
+  /** Of an address: requests that wait behind all of `queue`, because others of their bearer have a place. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -45,7 +46,7 @@ class Group {
     home.set(key, this);
   }
 
-  /** The next one for a place. */
+  /** The next request that gets a place. */
   get next(): Entry | undefined {
     const [first] = this.queue.size > 0 ? this.queue : this.later;
     return first;
@@ -65,9 +66,9 @@ class Group {
 
 /** An applicant as Admission keeps it. */
 export class Entry {
-  /** `held` waits for its bearer's first answer, `queued` for a place, `open` has one, `over` is not counted any more. */
+  /** `held` waits for its bearer's first answer, `queued` for a place, `open` has one, `over` is no longer counted. */
   state: "held" | "queued" | "open" | "over" = "held";
-  /** Is it one of the few of its bearer that ask for a place before any is answered? */
+  /** True if it is one of the few of its bearer that may take a place before any is answered. */
   isFirst = true;
   readonly applicant: Applicant;
   readonly source: Group;
@@ -94,33 +95,33 @@ export class Admission {
   #open = 0;
   #isLooking = false;
 
-  /** `clock` stands still while our own loop does, so that a stall of ours refuses no request. */
+  /** `clock` stands still while the proxy's own event loop does, so that a stall of the proxy refuses no request. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#rejections = new Rejections(clock);
   }
 
-  /** Requests that have a place. */
+  /** The number of requests that have a place. */
   get open(): number {
     return this.#open;
   }
 
-  /** Requests that wait. */
+  /** The number of requests that wait. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Addresses and bearers of the requests that have a place or wait; nothing else is kept. */
+  /** The number of addresses and bearers of the requests that have a place or wait; nothing else is kept. */
   get groups(): number {
     return this.#sources.size + this.#bearers.size;
   }
 
-  /** Were many requests of this address answered 401 lately? */
+  /** True if many requests of this address were answered 401 lately. */
   isRejected(address: string): boolean {
     return this.#rejections.isRejected(keyOf(address));
   }
 
-  /** Counts the request: it is `open` at once or waits. Undefined when too many wait already. */
+  /** Counts the request: it is `open` at once, or waits. Undefined if too many wait already. */
   enter(applicant: Applicant): Entry | undefined {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
@@ -140,12 +141,12 @@ export class Admission {
     return undefined;
   }
 
-  /** A newcomer always finds room: an address may only fill a part of what is free (dynamic queue length thresholds). */
+  /** A new address always finds room: an address may fill only a part of the free room (dynamic queue length thresholds). */
   #mayWait({ key, all, open }: Group): boolean {
     const free = limits.unprovenWaiting - this.#waiting.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * limits.unprovenWaitingShare;
-    // Half of the room is never theirs, from however many addresses they come.
+    // Rejected addresses never get half of the room, however many there are.
     return waiting <= limits.rejectedWaiting && free > limits.unprovenWaiting / 2;
   }
 
@@ -157,15 +158,15 @@ export class Admission {
   }
 
   /**
-   * A backend has answered the request. If that shows that it accepted the bearer, the bearer's requests are not counted
-   * any more, and those that wait are sent.
+   * A backend has answered the request. If the status proves that it accepted the bearer, the bearer's requests are no
+   * longer counted, and those that wait are sent.
    */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Once for each bearer: the first answer ends the account of all of its requests.
+    // Once for each bearer: the first answer ends the count of all its requests.
     if (state !== "over") this.#rejections.accepted(source.key);
-    // Emptied first: none of them takes the place of another.
+    // Cleared first, so that none of them takes the place of another.
     bearer.queue.clear();
     for (const entry of Array.from(bearer.all)) {
       if (entry.state !== "open") this.#clock.soon(entry.applicant.place);
@@ -186,7 +187,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // The first answer did not come, or was a 401: one that waited for it is sent instead.
+    // The first answer did not come, or was a 401: a request that waited for it is sent instead.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }
@@ -206,7 +207,7 @@ export class Admission {
     this.#turns.add(entry.source);
   }
 
-  /** Gives places away as long as there are any: one to each address in turn. */
+  /** Assigns free places: one to each address in turn. */
   #next(): void {
     for (const source of this.#turns) {
       if (this.#open >= limits.unprovenRequests) return;
@@ -216,7 +217,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // Behind the others, and so looked at again in this same loop.
+      // Added at the end, so it is visited again in this same loop.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }

@@ -1,7 +1,7 @@
 /**
- * Counts, for each client address, requests that a backend answered 401, less the bearers that one accepted. An address
- * with many of them is *rejected*: each 401 ends the connection to the backend that carried it, so requests from there
- * travel on connections of their own, and fewer of them may wait. It is forgiven as time passes.
+ * Counts, for each client address, requests that a backend answered 401, minus the bearers that one accepted. An address
+ * with a high count is *rejected*: each 401 ends the connection to the backend that carried it, so requests of that
+ * address travel on connections of their own, and fewer of them may wait. The count falls with time.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";

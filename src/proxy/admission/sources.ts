@@ -1,4 +1,7 @@
-/** How many sockets each client address has open on a listener. Of IPv6 a /64 counts as one: it is one host's to use. */
+/**
+ * Counts the open sockets of each client address on a listener. An IPv6 /64 counts as one address: one host can use all
+ * of it.
+ */
 import { octetsOf } from "../../base/address.ts";
 
 export class Sources {
@@ -9,7 +12,7 @@ export class Sources {
     this.#most = most;
   }
 
-  /** One more, or undefined when it has its number; the returned function gives it back, once. */
+  /** Counts one more socket. Returns the function that releases it, once; undefined if the address has reached its bound. */
   take(address: string): (() => void) | undefined {
     const key = keyOf(address);
     const count = this.#counts.get(key) ?? 0;
@@ -22,7 +25,7 @@ export class Sources {
     };
   }
 
-  /** Addresses that have any. */
+  /** The number of addresses with open sockets. */
   get size(): number {
     return this.#counts.size;
   }
@@ -34,7 +37,7 @@ export class Sources {
   }
 }
 
-/** What counts as one source. */
+/** The key of one source. */
 export function keyOf(address: string): string {
   return address.includes(":") ? (octetsOf(address)?.slice(0, 8).join() ?? address) : address;
 }

@@ -1,7 +1,7 @@
 /**
- * Evens the load after a backend has come back (F16): now and then a few clients are bound to another one, at most 1 %
- * of them a second. Their watches move first, unseen; what they ask next follows (D2). Who moves is planned by
- * rebalance.ts; nobody does while a backend is still warming up.
+ * Evens the load after a backend has come back (F16): from time to time a few clients are bound to another backend, at
+ * most 1 % of them a second. Their watches move first, unnoticed; their next requests follow (D2). rebalance.ts plans the
+ * moves. No client moves while a backend is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -18,19 +18,19 @@ export type BalanceParts = {
   readonly clock: Clock;
   readonly exchanges: ActiveRequests;
   readonly migrations: Migrations;
-  /** Of the backends that are ready: what part of one each counts for (slow-start.ts). */
+  /** Of each ready backend: the share of the load that it may get (slow-start.ts). */
   readonly shares: () => ReadonlyMap<string, number>;
 };
 
-/** One client with what it has open for long. */
+/** One client with its long-lived streams. */
 type Seat = { readonly client: Client; readonly watches: WatchSession[]; load: number; isMovable: boolean };
 
 export class Balance {
   readonly #parts: BalanceParts;
-  /** Clients that may be moved, in parts of one: of 20, one each 5 s. */
+  /** The number of clients that may be moved now, with fractions: of 20, one each 5 s. */
   #allowance = 0;
   readonly #looks: Interval;
-  /** Ends the walk that is under way. */
+  /** Cancels the current walk. */
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
@@ -47,7 +47,7 @@ export class Balance {
     this.#endWalk();
   }
 
-  /** Clients with something open for long: a short request is over before anybody has moved for it. */
+  /** Collects clients with long-lived streams. Short requests are ignored: they are over before a move would help. */
   #look(): void {
     const seats = new Map<Client, Seat>();
     const { clock, exchanges } = this.#parts;
@@ -74,7 +74,7 @@ export class Balance {
     const isWarm = Array.from(shares.values()).every((share) => share === 1);
     if (shares.size < 2 || !isWarm) return;
     const gained = allowanceOf(sitters.length, limits.balanceMs);
-    // What was not needed is not saved up for a rush.
+    // An unused allowance is not saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const moves = planMoves(sitters, shares, Math.floor(this.#allowance));
     this.#allowance -= moves.length;
@@ -84,7 +84,7 @@ export class Balance {
     }
   }
 
-  /** A client that was on its way: is it there? If not its watches are sent once more, unless its aim is gone. */
+  /** Checks a client that is being moved. If it has not arrived, its watches are sent again, unless the target is gone. */
   #finish(seat: Seat, shares: ReadonlyMap<string, number>): void {
     const { client, watches } = seat;
     const { rebound } = client;
@@ -111,7 +111,7 @@ function addTo(seats: Map<Client, Seat>, { context, watch, isEnded }: Exchange):
   if (watch !== undefined) own.watches.push(watch);
 }
 
-/** One that is on its way counts where it goes to. */
+/** A client being migrated counts towards its destination. */
 function sitterOf(seat: Seat): Sitter<Seat> {
   const { client, load } = seat;
   const isMovable = seat.isMovable && client.rebound === undefined;

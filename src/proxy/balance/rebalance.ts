@@ -1,6 +1,6 @@
 /**
- * Who is to be bound to another backend, so that the load is even again after a restart (F16). Pure: what clients have
- * open and what each backend counts for go in, a few moves come out, which balance.ts makes.
+ * Plans which clients are bound to another backend, so that the load is even again after a restart (F16). Pure: from the
+ * clients' open streams and the backends' shares it returns a few moves, which balance.ts makes.
  */
 import { limits } from "../../base/limits.ts";
 
@@ -8,22 +8,22 @@ import { limits } from "../../base/limits.ts";
 export type Sitter<Client> = {
   readonly client: Client;
   readonly backend: string;
-  /** Streams that it has open. */
+  /** The number of its open streams. */
   readonly load: number;
-  /** All of them can go on elsewhere unseen: an exec keeps its client where it is. */
+  /** True if all of them can continue on another backend unnoticed. An exec keeps its client where it is. */
   readonly isMovable: boolean;
 };
 
 export type Move<Client> = { readonly client: Client; readonly from: string; readonly to: string };
 
-/** How many clients may be re-bound after `sinceMs`: 1 % of them a second, and what is left over counts next time. */
+/** The number of clients that may be re-bound after `sinceMs`: 1 % of them a second. Fractions carry over. */
 export function allowanceOf(clients: number, sinceMs: number): number {
   return (clients * limits.rebalanceShare * sinceMs) / 1000;
 }
 
 /**
- * At most `most` moves, each from the backend that has most too much to the one that has most too little, and none
- * that would leave the load less even than it is. `shares` are of the backends that take clients (slow-start.ts).
+ * Returns at most `most` moves, each from the most overloaded backend to the most underloaded one, and none that would
+ * make the load less even. `shares` are of the backends that take clients (slow-start.ts).
  */
 export function planMoves<Client>(
   sitters: readonly Sitter<Client>[],
@@ -32,7 +32,7 @@ export function planMoves<Client>(
 ): readonly Move<Client>[] {
   const excess = excessOf(sitters, shares);
   const [sum, slack] = [sumOf(sitters.map(({ load }) => load)), limits.rebalanceSlack];
-  // Made for the first move: mostly there is none.
+  // Created at the first move: mostly there is none.
   let left: ReadonlyMap<string, ByLoad<Client>> | undefined;
   const moves: Move<Client>[] = [];
   while (moves.length < most) {
@@ -50,7 +50,7 @@ export function planMoves<Client>(
   return moves;
 }
 
-/** By how many streams each backend has more than its part; less is negative. */
+/** Returns by how many streams each backend exceeds its share; negative if it has fewer. */
 function excessOf(
   sitters: readonly Sitter<unknown>[],
   shares: ReadonlyMap<string, number>,
@@ -63,10 +63,10 @@ function excessOf(
   return excess;
 }
 
-/** Those that may be moved, by load; the last of each load goes first. */
+/** Movable clients, by load; the last of each load goes first. */
 type ByLoad<Client> = Map<number, Sitter<Client>[]>;
 
-/** By backend. To look through all clients for each of 1 % of them takes a second when they are 50,000. */
+/** Indexed by backend: searching all clients for each of 1 % of them takes a second with 50,000 clients. */
 function movable<Client>(sitters: readonly Sitter<Client>[]): ReadonlyMap<string, ByLoad<Client>> {
   const left = new Map<string, ByLoad<Client>>();
   for (const sitter of sitters.toReversed()) {
@@ -81,7 +81,7 @@ function movable<Client>(sitters: readonly Sitter<Client>[]): ReadonlyMap<string
   return left;
 }
 
-/** The fewest moves: the largest client that fits into the gap. */
+/** Takes the largest client that fits into the gap, for the fewest moves. */
 function takeLargest<Client>(left: ByLoad<Client> = new Map(), gap: number): Sitter<Client> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;

@@ -1,4 +1,4 @@
-/** What stands before the API: its certificate, and the cluster that is asked who may come in. */
+/** What secures the admin API: its certificate, and the cluster that authorizes its users. */
 import type tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
 import type { AdminConfig } from "../../config/admin.ts";
@@ -11,24 +11,24 @@ import type { Cluster } from "./cluster.ts";
 
 export type ApiSecurityParts = {
   readonly journal: Journal;
-  /** By its name; undefined for one that a reload has taken away: then nobody is asked. */
+  /** The cluster of that name; undefined if a reload has removed it: then no request is authorized. */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type ApiSecurity = {
-  /** Undefined: plain HTTP. Its certificate may not be good yet. */
+  /** Undefined: plain HTTP. The certificate may be unusable yet. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;
-  /** Undefined: nobody is asked. */
+  /** Undefined: requests are not authorized. */
   readonly reviewer: Reviewer | undefined;
   readonly audiences: readonly string[];
 };
 
-/** As the journal and the metrics name its certificate. */
+/** The name of its certificate in journal and metrics. */
 const name = "admin";
 
-/** A bad certificate costs the API alone, until there is a good one: it is a window, and not worth an outage. */
+/** A bad certificate disables only the API until there is a good one: an outage of the proxy would cost more. */
 export async function apiSecurityOf(
   config: AdminConfig,
   { journal, clusterOf }: ApiSecurityParts,

@@ -1,6 +1,6 @@
 /**
- * Which backends there are, where each is, and who vouches for it: those that the configuration lists, and those that
- * discovery found. A reload or a discovery that fails changes nothing.
+ * The backends of a cluster, their addresses, and the CA that verifies them: those that the configuration lists, and
+ * those that discovery found. A reload or a discovery that fails changes nothing.
  */
 import { networkInterfaces } from "node:os";
 import { type Address, isLoopback, overlaps, textOf } from "../../base/address.ts";
@@ -22,17 +22,17 @@ import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Told before each name: "eu/" for a cluster among others, so that no two backends have one name. */
+  /** Prefix of each name: "eu/" for a cluster beside others, so that backend names are unique. */
   readonly prefix: string;
-  /** The names of those that are there now. Called by `start`, and at each change from then on. */
+  /** Gets the names of the present backends: on `start`, and at each change after it. */
   readonly onChange: (names: readonly string[]) => void;
-  /** May the backend be asked where others are? */
+  /** True if the backend is ready, so that Kubernetes can be queried there for others. */
   readonly isReady: (name: string) => boolean;
-  /** Is it neither dead nor about to go? */
+  /** True if the backend is neither dead nor draining. */
   readonly answers: (name: string) => boolean;
 };
 
-/** Without an authority every backend is plain http on loopback. */
+/** Without a CA every backend is plain http on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly authority: CaBundle | undefined };
 
 export class BackendSet {
@@ -48,9 +48,9 @@ export class BackendSet {
     this.#settings = settings;
   }
 
-  /** Undertakes nothing before it is started. */
+  /** Opens nothing before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Asked only later on, when there is a set.
+    // Read only later, when the set exists.
     let set: BackendSet | undefined;
     const authority = authorityOf(config, parts, { set: () => set });
     if (authority instanceof Failure) return authority;
@@ -65,7 +65,10 @@ export class BackendSet {
     this.#lookAtFallback();
   }
 
-  /** Another configuration's backends, or why they are not taken: then nothing has changed. */
+  /**
+   * Prepares another configuration's backends. Returns the function that applies them, or a Failure; then nothing has
+   * changed.
+   */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const authority = await this.#authorityFor(config);
     if (authority instanceof Failure) return authority;
@@ -90,19 +93,19 @@ export class BackendSet {
     this.#discovery = undefined;
   }
 
-  /** Of purpose "backend-ca": until when those hold who vouch for the backends. */
+  /** Of purpose "backend-ca": when the CA that verifies the backends expires. */
   get certificates(): readonly Expiry[] {
     const { authority } = this.#settings;
     if (authority === undefined) return [];
     return [{ purpose: "backend-ca", name: authority.name, notAfterMs: authority.notAfterMs }];
   }
 
-  /** Those that serve now. */
+  /** The backends that are ready now. */
   get ready(): readonly BackendAddress[] {
     return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
   }
 
-  /** The same file goes on being watched; what stands in it now must do. */
+  /** With the same file the present bundle stays, and its present content must be valid. */
   async #authorityFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, authority } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
@@ -112,11 +115,11 @@ export class BackendSet {
   }
 
   addressOf(name: string): BackendAddress {
-    // An upstream connection may dial in the moment in which its backend is removed: nobody listens on port 0.
+    // A connection may dial at the moment when its backend is removed: the dial to port 0 fails.
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** Undefined when nothing is to be discovered. */
+  /** Undefined if there is no discovery. */
   get record(): Discovery["record"] | undefined {
     return this.#discovery?.record;
   }
@@ -135,7 +138,7 @@ export class BackendSet {
     }
     const { clock, journal, prefix } = this.#parts;
     const answers = (name: string): boolean => this.#parts.answers(prefix + name);
-    // What is there now stays until the first answer: clients are not to feel that it will be found another way.
+    // The present backends stay until the first result: clients must not notice the change of the discovery source.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
@@ -153,12 +156,12 @@ export class BackendSet {
     this.#discovery.start();
   }
 
-  /** As a look would find it, which knows nothing of other clusters. */
+  /** The form in which discovery finds it, without the cluster's prefix. */
   #foundOf({ name, host, port, tls }: BackendAddress): Found {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** Where Kubernetes is asked. Those that serve come first; one that was never reached may still know. */
+  /** The apiservers to query. Ready ones come first; one that was never reached may still answer. */
   get access(): Pick<Question, "servers" | "caFile" | "serverName"> {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -171,7 +174,7 @@ export class BackendSet {
     };
   }
 
-  /** It comes and goes by verdicts, which nobody tells: they are read now and then. */
+  /** The fallback depends on verdicts, which are not reported here, so it is evaluated periodically. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(limits.fallbackLookMs, () => {
@@ -180,14 +183,14 @@ export class BackendSet {
     });
   }
 
-  /** Serves one of those that the fallback stands in for? */
+  /** True if one of the backends that the fallback replaces is ready. */
   #isFoundReady(): boolean {
     const { prefix, isReady } = this.#parts;
     const fallback = this.#settings.config.cluster.discovery?.fallback?.name ?? "";
     return Array.from(this.#addresses.keys()).some((name) => name !== prefix + fallback && isReady(name));
   }
 
-  /** Who is where, and vouched for by whom, as it is now known. */
+  /** Builds the list of backends, with addresses and TLS settings, from the present configuration and discovery. */
   gather(): void {
     const { config, authority } = this.#settings;
     const ca = authority?.ca;
@@ -220,7 +223,7 @@ function toldOf(tls: UpstreamTls | undefined): Trusted["told"] {
   return tls && { caFile: tls.caFile, isNamed: tls.serverName !== undefined };
 }
 
-/** As the journal and the metrics name it. */
+/** Its name in journal and metrics. */
 const authorityName = "backend-ca";
 
 function authorityOf(
@@ -240,19 +243,19 @@ function authorityOf(
   });
 }
 
-/** A certificate carries the name that was looked up rather than today's address. */
+/** A certificate carries the looked-up host name rather than the present address. */
 function nameFor({ host }: Found, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }
 
-/** The configuration's word on a backend counts, whoever else found it. */
+/** True if the configuration lists this backend: its settings take precedence over discovery. */
 function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boolean {
   return listed.some(({ name, host, port }) => name === one.name || (host === one.host && port === one.port));
 }
 
 /**
- * We are often published as an apiserver ourselves; sent to us, a request would run in a circle. An apiserver of this
- * machine may have a listener's port on another address.
+ * True if `found` is a listener of this proxy. The proxy itself is often published as an apiserver, and a request that it
+ * sends to itself would loop. An apiserver of this machine may use a listener's port on another address.
  */
 function isOwn(found: Found, { listeners }: ConfigForCluster): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean => {

@@ -1,7 +1,7 @@
 /**
- * One cluster with all that belongs to it alone: its backends and who vouches for them, as whom we come to them, what is
- * known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
- * Listeners lead into it, windows look into it.
+ * One cluster with everything that belongs to it alone: its backends and their CA, the proxy's credentials for them, what
+ * is known of their certificates, and the whole path that requests, Upgrades and passthrough connections take to them.
+ * Listeners lead into it; the admin API reads it.
  */
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -38,7 +38,7 @@ import { Path } from "./path.ts";
 export type ClusterParts = {
   readonly journal: Journal;
   readonly bufferLimiter: BufferLimiter;
-  /** How it is told beside others, for as long as it is here; "" for one that was alone when it came. */
+  /** Its name in the journal and metrics while it exists; "" for one that was the only cluster when it was created. */
   readonly label: string;
 };
 
@@ -86,10 +86,10 @@ export class Cluster {
     this.passthrough = this.#createPassthrough(onHung);
   }
 
-  /** Undertakes nothing before it is started. */
+  /** Opens nothing before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // Its backends come first, and tell nothing before they are started.
+    // The backends are created first, and call nothing before they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
@@ -118,7 +118,7 @@ export class Cluster {
       sharing: perClient ? "none" : "lanes",
       accessLog: logging.accessLog,
       ...watches,
-      // Looked up at each dial, so that another CA or address holds from the next upstream connection on.
+      // Looked up at each dial, so that a new CA or address applies from the next connection on.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         return connectConnection(this.backends.addressOf(backend), owner, {
@@ -173,7 +173,7 @@ export class Cluster {
     });
   }
 
-  /** What a listener hands its sockets to. */
+  /** The interface through which listeners pass their sockets. */
   get gate(): Gate {
     const { clock, turn, buffered, handle } = this.path;
     const journal = this.#journal;
@@ -186,24 +186,24 @@ export class Cluster {
     return { clock, turn, buffered, journal, handle, h1, passthrough: this.passthrough };
   }
 
-  /** Loads what it shows to backends, or says why it cannot; before it is started, for upstream connections are dialled at once. */
+  /** Loads the credentials for backends, or returns why it cannot. Called before `start`, which dials connections at once. */
   load(): Promise<Failure | undefined> {
     return this.#takeCredentials(this.#config);
   }
 
-  /** Dials its backends, and looks for others. */
+  /** Dials its backends, and starts discovery. */
   start(): void {
     this.backends.start();
   }
 
-  /** Resolves when a backend is ready, or with false after `limits.settleMs`. */
+  /** Resolves with true when a backend is ready, or with false after `limits.settleMs`. */
   settled(): Promise<boolean> {
     return waitUntilReady(() => this.path.backends.views, wallClock, limits.settleMs);
   }
 
   /**
-   * Another configuration's backends and certificates, or why they are not taken. Its certificates count at once: whoever
-   * comes by a new listener may need them; its backends, when the returned function is called.
+   * Prepares another configuration's backends and certificates. Returns a Failure if they are invalid, else the function
+   * that applies the backends. Certificates apply at once, because clients of a new listener may need them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -233,12 +233,12 @@ export class Cluster {
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** Is this one of its backends, by the name under which it is told? */
+  /** True if this is one of its backends, by the name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.views.some(({ name }) => name === backend);
   }
 
-  /** Can any of them be asked? */
+  /** True if a backend is ready. */
   get isAnyReady(): boolean {
     return this.path.backends.views.some(({ state }) => state === "ready");
   }
@@ -247,14 +247,14 @@ export class Cluster {
     return this.path.backends.views.some(({ name, state }) => name === backend && state === "ready");
   }
 
-  /** Suspect counts: after an outage of etcd a backend answers for a while before it is ready. */
+  /** True if the backend is ready or suspect: after an outage of etcd a backend answers for a while before it is ready. */
   answers(backend: string): boolean {
     return this.path.backends.views.some(
       ({ name, state }) => name === backend && (state === "ready" || state === "suspect"),
     );
   }
 
-  /** Of purpose "backend-ca", "client" (ours for backends), "backend" and "backend-loopback" (theirs). */
+  /** Of purpose "backend-ca", "client" (the proxy's own), "backend" and "backend-loopback" (the backends'). */
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,
@@ -263,12 +263,12 @@ export class Cluster {
     ];
   }
 
-  /** Upgrades and passthrough connections that are open, or asking for it. */
+  /** The number of Upgrades and passthrough connections that are open or being opened. */
   get tunnelCount(): number {
     return this.splices.openCount + this.passthrough.openCount;
   }
 
-  /** Looks for nothing and takes nothing new from its files any more; ends what no listener's end would. */
+  /** Stops discovery and reloading of files; ends Upgrades and passthrough connections, which outlive their listeners. */
   stop(): void {
     this.backends.stop();
     this.#credentials.stop();
@@ -277,17 +277,17 @@ export class Cluster {
   }
 }
 
-/** What stands before the names of a cluster's backends and certificates. */
+/** The prefix of a cluster's backend and certificate names. */
 function prefixOf(label: string): string {
   return label === "" ? "" : `${label}/`;
 }
 
-/* Before anybody is let in: has every backend been judged once, and is one of them ready? */
+/* Before clients are accepted: every backend has had a first verdict, and one is ready. */
 
-/** How often it looks. */
+/** The interval between checks. */
 const lookMs = 20;
 
-/** Resolves when that is so, or with whether one is ready after `withinMs`. */
+/** Resolves with true when that holds, or after `withinMs` with whether a backend is ready. */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,

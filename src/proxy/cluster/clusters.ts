@@ -1,7 +1,7 @@
 /**
- * All clusters that one process serves. Each has backends, authorities, discovery, upstream connections, verdicts, watches, guards and a
- * ledger of its own, and nothing of one is ever asked of another; together they have the room in which octets wait. A
- * reload brings clusters, changes them and takes them away.
+ * All clusters that one process serves. Each has its own backends, CAs, discovery, upstream connections, verdicts,
+ * watches, guards and ledger, and no request of one cluster goes to another. They share one bound on buffered octets. A
+ * reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
@@ -15,17 +15,17 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Removed, with clients that have not gone yet; how to stop waiting for them. */
+/** A removed cluster whose clients have not all gone yet; `stay` cancels its removal. */
 type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
 
-/** A reload that is prepared. */
+/** A prepared reload. */
 export type Preparation = {
   readonly take: () => void;
-  /** Instead of `take`: what was made for it goes. */
+  /** Called instead of `take`: discards what was created for it. */
   readonly drop: () => void;
 };
 
-/** Which cluster each name will stand for; how those that there are will change, and which are new. */
+/** The cluster that each name will stand for; how the present ones will change, and which are new. */
 type Next = {
   readonly byName: Map<string, Cluster>;
   readonly changes: (() => void)[];
@@ -36,10 +36,10 @@ export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly #journal: Journal;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** While a reload is prepared, as it will be. */
+  /** While a reload is prepared: the clusters by name as they will be. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
-  /** Hears of each that has gone, before its numbers are forgotten. */
+  /** Called for each removed cluster before its metrics are dropped. */
   onGone: (cluster: Cluster) => void = () => {};
 
   private constructor(journal: Journal) {
@@ -50,7 +50,7 @@ export class Clusters {
     );
   }
 
-  /** Undertakes nothing before they are started. */
+  /** Opens nothing before they are started. */
   static of(config: Config, journal: Journal): Clusters | Failure {
     const clusters = new Clusters(journal);
     const all = new Map<string, Cluster>();
@@ -63,12 +63,12 @@ export class Clusters {
     return clusters;
   }
 
-  /** Those that are configured. */
+  /** The configured clusters. */
   get present(): readonly Cluster[] {
     return [...this.#byName.values()];
   }
 
-  /** Those that serve, with those that are on their way out. */
+  /** All clusters that serve, including those that are being removed. */
   get all(): readonly Cluster[] {
     return [...this.present, ...Array.from(this.#leaving.values(), ({ cluster }) => cluster)];
   }
@@ -78,19 +78,19 @@ export class Clusters {
     return this.#byName.get(name);
   }
 
-  /** Whose backend this is, by the name under which it is told. */
+  /** The cluster that has this backend, by the name in journal and metrics. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));
   }
 
-  /** The way into one, as it is now, or as it will be when what is prepared is taken. */
+  /** The entry to a cluster as it is now, or as it will be when the prepared reload is applied. */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
     if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
     return cluster.gate;
   }
 
-  /** Loads what each shows to its backends, or says why one cannot. */
+  /** Loads each cluster's credentials, or returns why one cannot. */
   async load(): Promise<Failure | undefined> {
     const outcomes = await Promise.all(this.present.map((cluster) => loaded(cluster)));
     return outcomes.find((outcome) => outcome !== undefined);
@@ -100,13 +100,13 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each has a ready backend or has waited `limits.settleMs` for one; with whether any has. */
+  /** Resolves when each cluster has a ready backend or has waited `limits.settleMs` for one; true if any has one. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);
   }
 
-  /** Another configuration's clusters, or why they are not taken: then nothing has changed. */
+  /** Prepares another configuration's clusters. Returns a Failure if one is invalid; then nothing has changed. */
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: Next = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
@@ -148,7 +148,7 @@ export class Clusters {
     return loaded(cluster);
   }
 
-  /** Also one that is on its way out: it stays. */
+  /** Also finds a cluster that is being removed: it stays. */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
@@ -178,7 +178,7 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /** Its listeners send its clients away meanwhile; what they have may end, for as long as a drain would wait. */
+  /** Its listeners drain its clients meanwhile; open requests may finish within the drain timeout. */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
     const stay = wallClock.after(graceMs, () => {
       this.#leaving.delete(name);
@@ -196,7 +196,7 @@ export class Clusters {
     return outcome instanceof Failure ? told(outcome, label) : outcome;
   }
 
-  /** What is under way in all of them. */
+  /** The active requests of all clusters. */
   get exchanges(): LiveRequests {
     const own = (): readonly LiveRequests[] => this.all.map(({ path }) => path.exchanges);
     return {
@@ -209,18 +209,18 @@ export class Clusters {
     };
   }
 
-  /** What may end where memory is short. */
+  /** The requests that may be ended when memory is short. */
   get sheddable(): readonly Sheddable[] {
     return this.all.flatMap(({ path, splices }) => [...path.exchanges.live, ...splices.live]);
   }
 
-  /** They look for nothing and take nothing new any more, and have no tunnels. */
+  /** Stops their discovery and reloading, and ends their tunnels. */
   stop(): void {
     for (const { stay } of this.#leaving.values()) stay();
     for (const cluster of this.all) cluster.stop();
   }
 
-  /** Ends all that is left of them. */
+  /** Ends everything that is left of them. */
   close(): void {
     for (const { path } of this.all) path.close();
   }
@@ -236,7 +236,7 @@ async function loaded(cluster: Cluster): Promise<Failure | undefined> {
   return failure && told(failure, cluster.label);
 }
 
-/** With whose it is. */
+/** Adds the cluster's name to the message. */
 function told(failure: Failure, label: string): Failure {
   if (label === "") return failure;
   return new Failure(failure.code, failure.origin, `cluster ${label}: ${failure.message}`, failure.cause);

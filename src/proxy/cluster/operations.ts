@@ -1,29 +1,29 @@
 /**
- * What an operator may do while it runs: let a backend go and take it back, send a watch elsewhere, read the configuration
- * again. Each is told to the journal with who did it, whether it was done or not.
+ * What an operator may do at runtime: drain and undrain a backend, move a watch, reload the configuration. Each operation
+ * is journaled with the operator's name, whether it was done or refused.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Path } from "./path.ts";
 
-/** Who asks, as they call themselves and from where, and what for. */
+/** The operator's name and origin, as given, and the reason. */
 export type Operator = { readonly by: string; readonly reason: string };
 
 type OperatedPath = Pick<Path, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;
-  /** Of each cluster: no two have a backend of one name. */
+  /** Of each cluster. Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
-  /** Undefined: there is no file. */
+  /** Undefined if there is no file. */
   readonly reload: (() => Promise<Reread>) | undefined;
 };
 
-/** How it ended that a configuration was read again. */
+/** The outcome of a reload. */
 export type Reread = {
-  /** Why it was not taken; none: it was. */
+  /** Why it was rejected; empty if it was applied. */
   readonly problems: readonly string[];
-  /** What of it holds from the next start only, by its names in the file. */
+  /** Names of the settings that take effect at the next start only. */
   readonly waiting: readonly string[];
 };
 
@@ -38,8 +38,9 @@ export class Operations {
   }
 
   /**
-   * Nothing new goes there while another backend is ready, its watches move at leisure; exec, attach, port-forward and
-   * `logs -f` stay until they end. It lasts until it is undone, the backend is removed, or this process ends.
+   * Stops new requests to a backend while another one is ready, and moves its watches gradually; exec, attach,
+   * port-forward and `logs -f` stay until they end. Lasts until it is undone, the backend is removed, or this process
+   * ends.
    */
   drain(name: string, operator: Operator): Outcome {
     return this.#tell("drain", name, operator, this.#drain(name, operator));
@@ -49,7 +50,10 @@ export class Operations {
     return this.#tell("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /** Every watch of this audit id, of which there is one unless its client chose it: elsewhere, where somebody is better. */
+  /**
+   * Moves every watch of this audit id, if another backend is better. There is one such watch unless its client chose the
+   * id.
+   */
   move(auditId: string, operator: Operator): Outcome {
     return this.#tell("move", auditId, operator, this.#move(auditId));
   }
@@ -58,7 +62,7 @@ export class Operations {
     return this.#tell("reload", "", operator, await this.#reload());
   }
 
-  /** Not done, for a reason that has nothing to do with what was asked for. */
+  /** Journals an operation that was refused for a reason unrelated to its target. */
   refuse(operation: string, target: string, { by }: Operator, reason: string): void {
     this.#parts.journal.write({ kind: "operation.refused", operation, target, by, reason });
   }
@@ -75,7 +79,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.held(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // New requests would go there all the same: better to say so than to let somebody stop it in good faith.
+    // New requests would still go to this backend. Refusing prevents that an operator stops it although it serves.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "told", isDrained: true, by });

@@ -1,6 +1,6 @@
 /**
- * Everything between a listener and the backends, wired: health, upstream connections, trust and serve. What it is given decides
- * where it runs: real sockets and time (main.ts), or virtual ones (tests and the simulation).
+ * Wires everything between a listener and the backends: health, upstream connections, trust and the request handler. The
+ * given parts decide where it runs: with real sockets and time (main.ts), or virtual ones (tests and the simulation).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -47,27 +47,24 @@ import { SlowStart } from "../upstream/slow-start.ts";
 export type PathOptions = OriginRules & {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Opens a wire to a backend, by its name. */
+  /** Opens a connection to a backend, by its name. */
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
-  /** For whom we vouch with a credential of our own. */
+  /** The trust classes for which the proxy has its own credential. */
   readonly vouched?: readonly VouchedTrust[];
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly sharing: "lanes" | "none";
   /** Default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /**
-   * How backends are compared (D13): by one watch of each resource at two of them, and by lists; "all" unless a test says
-   * otherwise.
-   */
+  /** How backends are compared (D13): by one watch of each resource on two of them, and by lists; default: "all". */
   readonly compares?: "all" | "watches" | "nothing";
   /** Default: "Observe". */
   readonly staleReadGuard?: GuardMode;
-  /** Which requests are told of when they are over; default: "None". */
+  /** Which requests are logged when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
-  /** Who sees to it that not too much waits in this process. */
+  /** Bounds the octets that wait in this process. */
   readonly bufferLimiter: BufferLimiter;
   readonly ping: KeepaliveTimes;
-  /** How backends are asked on fresh sockets; undefined: they are not, and the loss of all upstream connections is death. */
+  /** How backends are probed on fresh sockets. Undefined: no probes, and the loss of all upstream connections means dead. */
   readonly probes?: Pick<ProbersParts, "probe" | "times" | "random">;
 };
 
@@ -76,7 +73,7 @@ export type Detectors = {
   readonly pingP99Ms: number;
   readonly suspectMs: number;
   readonly probes: ProbeCounts;
-  /** An operator wants it let go. */
+  /** True if an operator drained the backend. */
   readonly isDrained: boolean;
 };
 
@@ -84,7 +81,7 @@ const probed = { ...unprobed, rise: limits.riseAnswers, needsProof: true };
 
 export class Path {
   readonly clock: Clock;
-  /** The same but for the time in which our own loop stood still. */
+  /** The same clock without the time in which the proxy's own event loop stood still. */
   readonly stallAwareClock: StallAwareClock;
   readonly journal: Journal;
   readonly turn: FlushScheduler;
@@ -106,7 +103,7 @@ export class Path {
   readonly replays: ReplayLoopDetector;
   readonly talk: Talk;
   readonly caches = new CacheTracker();
-  /** What looks at everything now and then. */
+  /** The detectors that check everything periodically. */
   readonly #rounds: readonly { start(): void; stop(): void }[];
   readonly #slowStart: SlowStart;
   readonly #leaveRelief: () => void;
@@ -176,7 +173,7 @@ export class Path {
       ping,
       learn: (evidence) => {
         backends.learn(backend, evidence);
-        // Nobody waits for the next probe's time when all upstream connections are silent or lost.
+        // Probe at once if all connections are silent or lost, instead of at the next interval.
         if (isSilent(backends.held(backend))) this.probers?.probeNow(backend);
       },
       doubtLarge: () => this.probers?.doubtLarge(backend),
@@ -217,7 +214,7 @@ export class Path {
     ];
   }
 
-  /** Backends come and go; those that stay are not touched. */
+  /** Adds and removes backends; those that stay are not touched. */
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
@@ -231,39 +228,39 @@ export class Path {
       else rounds.stop();
   }
 
-  /** Ends all that is left, for good: the process ends, and serves nobody any more. */
+  /** Ends everything that is left, because the process ends. */
   close(): void {
     for (const exchange of this.exchanges.live) exchange.cut();
     this.#closeRest();
   }
 
-  /** The same for a cluster that is removed while others are served: 50,000 watches take 0.6 s to end. */
+  /** The same for a cluster that is removed while others are served: ending 50,000 watches takes 0.6 s. */
   closeInSlices(): void {
     inSlices(this.clock, this.exchanges.live, cutLive, () => this.#closeRest());
   }
 
   #closeRest(): void {
     this.reconcile([]);
-    // Answers that slow readers have not taken.
+    // Responses that slow readers have not taken.
     for (const exchange of this.exchanges.holders) exchange.cut();
     this.#leaveRelief();
   }
 
-  /** What follows from a verdict, beside what `choose` reads of it. */
+  /** Acts on a verdict, in addition to what `pick` reads of it. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.#histories?.returned(name);
     if (this.#slowStart.judged({ name, state })) this.refresher.returned(name);
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
-      // What it has when it comes back is not what it had.
+      // A backend that comes back has another cache.
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);
     if (state !== "dead") this.pending.release();
   }
 
-  /** When the latest PING or probe was sent that a backend other than this one has answered. */
+  /** When the latest PING or probe was sent that another backend has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards: rows }] of this.pools.all) {
@@ -326,7 +323,7 @@ function cutLive(exchange: Exchange): void {
   if (!exchange.isEnded) exchange.cut();
 }
 
-/** What upstream connections must know of their backend before they dial it. */
+/** What connections must know of their backend before they dial it. */
 function knownOf({
   fresh,
   isUntrusted,

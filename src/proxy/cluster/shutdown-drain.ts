@@ -16,9 +16,9 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
-  /** What waits for slow readers: the end of an answer may be in there when its exchange is over. */
+  /** Octets that wait for slow readers: the end of a response may be among them when its exchange is over. */
   readonly queuedBytes: () => number;
-  /** Spliced upgrades and passthrough connections that are still open. */
+  /** The number of open Upgrades and passthrough connections. */
   readonly upgrades: () => number;
   readonly close: () => void;
   readonly goAway: () => void;
@@ -27,7 +27,7 @@ export type DrainParts = {
 
 export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
 
-/** How often it looks whether all is over. */
+/** The interval between checks whether all is over. */
 const lookMs = 50;
 
 /** Resolves when nothing is left; `hurry` (a second signal) cuts at once. */
@@ -53,8 +53,8 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 }
 
 /**
- * Ends watches evenly over the looks that it is given, so that their clients do not come back all at once elsewhere
- * (F17). Each look counts anew: a client that has not read the GOAWAY yet may still open one.
+ * Ends watches evenly over the given number of looks, so that their clients do not reconnect elsewhere all at once (F17).
+ * Each look counts again: a client that has not read the GOAWAY yet may still open a watch.
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;
@@ -75,7 +75,7 @@ class WatchDrainSchedule {
     this.#looks -= 1;
     await walk(clock, left, (watch) => {
       if (due === 0) return enough;
-      // One that has no answer yet, or none that we can read, cannot be ended well: a later look tries again.
+      // A watch without an answer, or with an undecodable one, cannot end between two events: a later look tries again.
       if (!watch.letWatchEnd()) return undefined;
       this.#told.add(watch);
       due -= 1;
@@ -84,7 +84,7 @@ class WatchDrainSchedule {
   }
 }
 
-/** Resolves when all were visited (slices.ts). */
+/** Resolves when all entries were visited (slices.ts). */
 function walk<T>(clock: Clock, entries: Iterable<T>, visit: (entry: T) => unknown): Promise<void> {
   return new Promise((resolve) => {
     inSlices(clock, entries, visit, resolve);

@@ -1,4 +1,4 @@
-/** What identifies a client across sockets, tokens and restarts, as far as a request shows it. */
+/** What identifies a client across sockets, tokens and restarts, as far as a request contains it. */
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";

@@ -1,4 +1,4 @@
-/** What is known of one downstream socket: who calls, by which listener, and to which backend it is bound. */
+/** What is known of one downstream socket: its client, its listener, and the backend to which it is bound. */
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { type Identity, nobody, type Vouched } from "../identity/client-identity.ts";
@@ -12,21 +12,21 @@ export type ClientOptions = {
   readonly listener: string;
   readonly alpn: "h2" | "http/1.1";
   readonly isTls: boolean;
-  /** Its own X-Forwarded-For is kept: it is one of the configured forwarders. */
+  /** True if it is one of the configured forwarders, whose own X-Forwarded-For is kept. */
   readonly isTrustedForwarder: boolean;
-  /** What its certificate makes of it; left out: it has shown none. */
+  /** The identity in its certificate; default: none was presented. */
   readonly identity?: Identity;
-  /** The host that it came for; left out: there is no TLS. */
+  /** The host that SNI selected; default: no TLS. */
   readonly host?: string;
-  /** May it ask for this authority here? Left out: for any. */
+  /** True if the client may request this authority here; default: any. */
   readonly mayAsk?: (authority: string) => boolean;
-  /** When it is better off on another connection, since 1970; left out: never. */
+  /** When it should reconnect, in ms since 1970; default: never. */
   readonly leavesAt?: number;
-  /** Its connection's ends, as far as they are known: a backend behind a balancer of its own is told of them. */
+  /** Both ends of its connection, if known: a backend behind its own load balancer gets them in a PROXY header. */
   readonly ends?: Ends;
 };
 
-/** The caller of the socket's latest request, and what it was looked up by: nearly every request finds it here. */
+/** The caller of the socket's latest request, and the lookup key: nearly every request finds its caller here. */
 export type CallerMemo = {
   readonly word: Bearer | Vouched | undefined;
   readonly userAgent: string;
@@ -47,16 +47,16 @@ export class Client {
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
   readonly ends: Ends | undefined;
-  /** For those who remember whether it is still there, longer than they need the rest. */
+  /** Kept by observers that need to know whether it is open, longer than they need the rest. */
   readonly connection = { isOpen: true };
-  /** Lets it finish what it has, and come again: whoever holds its socket says how. */
+  /** Closes the connection after its open requests, so that the client reconnects. The owner of the socket sets it. */
   sendAway: () => void = () => {};
-  /** A backend answered one of its requests: an HTTP/2 session pays for control frames with that. */
+  /** Called when a backend answered one of its requests: HTTP/2 sessions limit control frames by answers. */
   answered: () => void = () => {};
   /** One object for all its requests, so that HPACK sends it once. */
   readonly forwardedFor: Field;
   #backend: string | undefined = undefined;
-  /** Where its watches are on their way to, to even the load; the others follow the first one that is there. */
+  /** The backend that its watches are being moved to, to even the load. Its requests follow the first watch that arrives. */
   rebound: string | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
@@ -76,7 +76,7 @@ export class Client {
     this.forwardedFor = new Field("x-forwarded-for", options.address);
   }
 
-  /** The backend that its requests go to (D2): sticky, so that it never sees two caches in turn. */
+  /** The backend that its requests go to (D2): sticky, so that the client never reads two caches in turn. */
   get backend(): string | undefined {
     return this.#backend;
   }

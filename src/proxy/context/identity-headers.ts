@@ -1,9 +1,9 @@
 /**
- * Step 3 of 7: who asks, and what does the backend learn of it?
+ * Identifies the client of a request, and the identity that the backend gets. Step 3 of 7.
  *
  * Pure. A bearer credential passes untouched. The fields that go upstream are the client's own, in their order and
- * number, with X-Forwarded-For and Audit-ID put right. Of a client with a certificate goes up who it is, in our words
- * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: choose.
+ * number, with X-Forwarded-For and Audit-ID set. For a client with a certificate the proxy adds the identity in it
+ * (client-identity.ts). A listener or host that asserts identities drops X-Remote-* of all its clients. Next: upstream/pick.ts.
  */
 import { randomBytes } from "node:crypto";
 import { clipped } from "../../base/detach.ts";
@@ -17,14 +17,14 @@ import type { Client } from "./client.ts";
 
 export type Identified = {
   readonly fields: Field[];
-  /** By which it is told of: a client's own may be longer, and goes up whole. */
+  /** The audit id in the journal, clipped: a client's own may be longer, and goes upstream whole. */
   readonly auditId: string;
-  /** For whom our own word goes up; undefined: the client speaks for itself. */
+  /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
   readonly vouched: Vouched | undefined;
 };
 
 const https = new Field(":scheme", "https");
-/** Ours, so that ids of several proxies never meet; the rest counts (RFC 9562's form, version 4). */
+/** Random for each process, so that ids of several proxies never collide; the rest counts (RFC 9562's form, version 4). */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -42,23 +42,23 @@ export function identify(request: RequestHead, client: Client, wallMs: number): 
   const vouched = vouchedIn(request.fields, client.identity, wallMs);
   if (vouched instanceof Failure) return vouched;
   const { fields, auditId, forwardedFor } = ownOf(request, dropsOf(client.identity, vouched));
-  // Anyone may write X-Forwarded-For, so only a configured forwarder is believed. One list in one field: the
-  // apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs).
-  // What many forwarders, or one client of theirs, have made longer than a field may be would end an upstream connection of many (A7).
+  // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. The list goes into one field:
+  // the apiserver reads the first field of that name and no other (apimachinery util/net, SourceIPs). A list longer than
+  // a field may be is dropped: it would end an upstream connection that many clients share (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field("audit-id", id));
-  // Behind all that was stripped, so that nothing that the client says can take ours away (A40).
+  // Added after all fields were stripped, so that no field of the client can remove these (A40).
   if (vouched !== undefined) fields.push(...vouched.fields);
   return { fields, auditId: id, vouched };
 }
 
 type Own = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
-/** What the client says itself and may say. */
+/** The client's own fields, without those that it may not send. */
 function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
   const fields: Field[] = [];
   let auditId = "";
@@ -75,7 +75,7 @@ function ownOf(request: RequestHead, drops: FieldRule | undefined): Own {
   return { fields, auditId, forwardedFor };
 }
 
-/** A certificate counts before a bearer; one that does not hold leaves the bearer to count, as at the apiserver. */
+/** A certificate takes precedence over a bearer. An invalid one leaves the bearer in effect, as at the apiserver. */
 function vouchedIn(
   fields: readonly Field[],
   identity: Identity,

@@ -1,4 +1,4 @@
-/** What serve knows of a request by the time that it is sent, and what may be done with it because of that. */
+/** What is known of a request when it is sent, and what may be done with it because of that. */
 
 import { limits } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -12,24 +12,24 @@ export type RequestContext = {
   readonly caller: Caller;
   /** When its head was read, a clock reading. */
   readonly at: number;
-  /** Of a watch, as `resourceKey` has it; "" of anything else. */
+  /** Of a watch: its `resourceKey`; else "". */
   readonly resource: string;
   readonly method: string;
   readonly kind: Kind;
   readonly verb: string;
-  /** One object of the apiserver's own, or a part of it, is read by its name. */
+  /** True if it reads one object of the apiserver's own, or a part of it, by name. */
   readonly isObjectRead: boolean;
-  /** The apiserver answers from its own storage: how long that takes says something about its health. */
+  /** True if the apiserver answers from its own storage, so that the time it takes is evidence of its health. */
   readonly isOwn: boolean;
   readonly fields: readonly Field[];
   readonly auditId: string;
-  /** No body follows the head. */
+  /** True if no body follows the head. */
   readonly isBodiless: boolean;
-  /** For whom our own word goes up, under our own credential. */
+  /** The identity that the proxy asserts with its own credential. */
   readonly vouched?: Vouched | undefined;
 };
 
-/** What counts as waiting for as long as its request lives: a head that is longer than usual, all of it. */
+/** Octets that count as buffered for the life of the request: the whole head if it is longer than usual, else 0. */
 export function longHeadBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
@@ -40,14 +40,14 @@ export function longHeadBytes(fields: readonly Field[]): number {
 const safeMethods = new Set(["GET", "HEAD"]);
 
 /**
- * May it be asked twice, of two backends even, before anything is answered (watch.md §10)? Never a long-running one:
- * a GET of exec or of the proxy subresource acts.
+ * True if it may be sent twice, even to two backends, before anything is answered (watch.md §10). Never a long-running
+ * one: a GET of exec or of the proxy subresource acts.
  */
 export function isRepeatable({ method, kind, isBodiless }: RequestContext): boolean {
   return isBodiless && kind !== "long-running" && safeMethods.has(method);
 }
 
-/** May no cache answer it? With a version, one may (k8s.io/apiserver, storage/cacher); a GET without one asks etcd. */
+/** True if no cache may answer it: a GET without a version is read from etcd (k8s.io/apiserver, storage/cacher). */
 export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
   if (!isObjectRead || !isBodiless) return false;
   const path = fields.find(({ name }) => name === ":path")?.value ?? "";

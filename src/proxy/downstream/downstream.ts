@@ -1,4 +1,4 @@
-/** One client's HTTP/2 session: joins its wire and its frames, and gives each request to `serve`. */
+/** One client's HTTP/2 session: joins its connection and its frames, and passes each request to the handler. */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -28,7 +28,7 @@ export class Downstream implements WireOwner {
   idleSince: number;
   #drainingSince: number | undefined;
 
-  /** `connect` gives the wire, whose owner is this. */
+  /** `connect` creates the connection, whose owner is this object. */
   constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
     this.client = client;
     this.#parts = parts;
@@ -51,7 +51,7 @@ export class Downstream implements WireOwner {
     client.answered = () => this.session.answered();
   }
 
-  /** Has it nothing open, and was not sent away yet? */
+  /** True if it has no open stream, and has not been drained. */
   get isIdle(): boolean {
     return this.session.openCount === 0 && this.#drainingSince === undefined && !this.session.isOver;
   }
@@ -69,7 +69,7 @@ export class Downstream implements WireOwner {
     this.session.lose();
   }
 
-  /** Sends the client away in two steps: it may finish what it has, and what is under way is still served. */
+  /** Drains the client in two GOAWAY steps: requests that are open, or on their way, are still served. */
   drain(): void {
     if (this.#drainingSince !== undefined || this.session.isOver) return;
     this.#drainingSince = this.#parts.clock.now();
@@ -77,7 +77,7 @@ export class Downstream implements WireOwner {
     this.session.sendPing();
   }
 
-  /** Ends it whatever is open. */
+  /** Ends it with whatever is open. */
   cut(): void {
     this.session.goAway();
     this.session.flush();
@@ -85,13 +85,13 @@ export class Downstream implements WireOwner {
     this.session.lose();
   }
 
-  /** About once a second: the wire's deadlines, and the end of a session that has been idle for long (A25). */
+  /** Called about once a second: checks the session's deadlines, and ends a session that was idle for long (A25). */
   check(): void {
     this.session.check();
     const now = this.#parts.clock.now();
     if (this.session.openCount > 0) this.idleSince = now;
     else if (now - this.idleSince > limits.idleSessionMs) this.drain();
-    // A client that does not answer the PING of the first step gets the second one all the same.
+    // A client that does not answer the PING of the first step gets the second GOAWAY all the same.
     if (this.#drainingSince !== undefined && now - this.#drainingSince > limits.goAwayPongMs)
       this.session.goAway();
   }
@@ -101,8 +101,9 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * The client has read the first GOAWAY, but what it was about to ask may still follow: nghttp2 sends PONG before all
-   * that waits, and Node what was asked before it was connected. It would be refused, so there is a moment for it.
+   * The client has read the first GOAWAY, but requests may still follow: nghttp2 sends PONG before everything that waits,
+   * and Node sends requests that were made before it connected. The second GOAWAY would refuse them, so it is delayed a
+   * little.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * The requests of one HTTP/1.1 socket, one at a time and in order: its deadlines, its refusals, its end. node:http
- * hands over each parsed head (h1.ts); what happens to a request after that is its H1Side's and the exchange's affair.
+ * The requests of one HTTP/1.1 socket, one at a time and in order: its deadlines, its refusals, its end. node:http passes
+ * each parsed head (h1.ts); Http1StreamWriter and the exchange handle the request after that.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -27,7 +27,7 @@ export type H1Parts = {
 
 type FlushScheduler = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
-/** The parser's codes that deserve more than 400. */
+/** The parser's error codes that get another status than 400. */
 const refusalCodes = new Map<string, RefusalCode>([
   ["HPE_HEADER_OVERFLOW", 431],
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
@@ -37,10 +37,10 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Since the last answer, or the beginning; a clock reading. */
+  /** Since the last response, or the beginning; a clock reading. */
   idleSince: number;
   readonly #waiting: FlushScheduler[] = [];
-  /** Whose answer is due, or was the last while its upload outlives it: of who is idle no head is kept (A26). */
+  /** The request whose response is due, or the last one while its upload continues. An idle client keeps no head (A26). */
   #side: Http1StreamWriter | undefined;
   #hasAsked = false;
   #isBusy = false;
@@ -53,7 +53,7 @@ export class Http1Connection implements H1End {
     this.#socket = socket;
     this.client = client;
     this.idleSince = parts.clock.now();
-    // From its first moment: an 'error' that nobody hears ends the process (A52).
+    // Added at once: an 'error' event without a listener ends the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => {
       client.connection.isOpen = false;
@@ -63,7 +63,7 @@ export class Http1Connection implements H1End {
     this.#awaitHead(limits.idleSessionMs, true);
   }
 
-  /** Has it asked before, nothing open now, and was not sent away yet? */
+  /** True if it has sent a request, has none open now, and has not been drained. */
   get isIdle(): boolean {
     return !this.#isBusy && this.#hasAsked && !this.#isDraining && !this.#isRefused;
   }
@@ -71,7 +71,7 @@ export class Http1Connection implements H1End {
   /** A head was parsed. */
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    // Behind our own end no answer can follow: a request that crossed it is not executed, since its client may repeat it.
+    // No response can follow the proxy's FIN: a request that crossed it is not executed, since its client may repeat it.
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
@@ -89,14 +89,14 @@ export class Http1Connection implements H1End {
   upgrade(request: IncomingMessage, head: Buffer): void {
     request.on("error", () => {});
     if (this.#socket.writableEnded) return this.destroy();
-    // Its answer and theirs would meet on one socket (A33).
+    // Its response and that of the open request would mix on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade behind a request that is not answered yet");
     this.#isBusy = true;
     this.#stopTimer();
     this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
   }
 
-  /** The parser gave up, or the socket did. */
+  /** The parser failed, or the socket did. */
   fail(reason: Error): void {
     const code = "code" in reason ? String(reason.code) : "";
     if (!code.startsWith("HPE_")) return this.destroy();
@@ -113,7 +113,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** Ends a request that has no answer: its client is told that the outcome is not known. False if there is none. */
+  /** Ends a request without a response: the client gets a 504, since the outcome is unknown. False if there is none. */
   cut(): boolean {
     if (!this.#isBusy || this.#side?.isAnswered !== false) return false;
     this.refuse("The proxy ended this request before its answer came", 504);
@@ -125,7 +125,7 @@ export class Http1Connection implements H1End {
     abort(this.#socket);
   }
 
-  /** Idle: ends now. Busy, or so new that its first request is on its way: with the answer that is due. */
+  /** Idle: ends now. Busy, or so new that its first request is on its way: ends with the response that is due. */
   drain(): void {
     this.#isDraining = true;
     if (this.#isBusy || !this.#hasAsked) return;
@@ -134,7 +134,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** A fault of ours while doing something for this client costs this client only. */
+  /** Runs `run`; an internal fault in it costs this client only. */
   contain(run: () => void): void {
     try {
       run();
@@ -170,7 +170,7 @@ export class Http1Connection implements H1End {
     side.attach(owner, asked.hasBody);
   }
 
-  /** An answer has left, or its socket has. */
+  /** A response has been sent, or its socket is closed. */
   #finish(): void {
     if (this.#socket.destroyed || this.#isRefused) return;
     this.#isBusy = false;
@@ -180,7 +180,7 @@ export class Http1Connection implements H1End {
     else this.#awaitRest();
   }
 
-  /** The answer came before the whole request, whose rest is read and thrown away, but not for ever. */
+  /** The response came before the whole request. The rest is read and discarded, within a time limit. */
   #awaitRest(): void {
     if (this.#side?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
@@ -195,8 +195,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * The next head's deadline (A22), and how long a socket may be idle (A25). node reads below the socket, so a head
-   * that has begun shows only as octets read without a request: looked at once every `h1HeadMs`.
+   * Sets the deadline of the next head (A22), and the idle limit of the socket (A25). node reads below the socket, so an
+   * incomplete head is visible only as octets read without a request: checked every `h1HeadMs`.
    */
   #awaitHead(leftMs: number, hasBegun: boolean): void {
     const { bytesRead } = this.#socket;
@@ -207,7 +207,10 @@ export class Http1Connection implements H1End {
     });
   }
 
-  /** Like Go's server: who has closed his half is gone. A watch would otherwise live on until its next event. */
+  /**
+   * As in Go's server, a client that has closed its half is gone. Without this a watch would live on until its next
+   * event.
+   */
   #receiveEnd(): void {
     if (this.#isBusy && this.#side?.isEnded === false) this.destroy();
   }

@@ -1,6 +1,6 @@
 /**
- * One HTTP/1.1 request and its answer, with the face of an h2 stream: the rest of the path cannot tell them apart.
- * node:http frames what is written here (length, chunks, or until the end for HTTP/1.0); this file decides when.
+ * One HTTP/1.1 request and its response, with the interface of an h2 stream, so that the rest of the path treats both
+ * alike. node:http frames what is written here (length, chunks, or until the end for HTTP/1.0); this file decides when.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -12,16 +12,16 @@ import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.t
 import { readTrailers } from "../h1/h1-request.ts";
 import { sendLocalReply } from "../request/local-reply.ts";
 
-/** The answer's life: nothing final yet, its body, all of it given to node, or torn down. */
+/** The response: nothing final yet, its body, all of it passed to node, or torn down. */
 type State = "waiting" | "answering" | "ended" | "gone";
 
-/** What the side may do to its socket. */
+/** What the writer may do to its socket. */
 export type H1End = {
-  /** Ends it so that nobody can take what was sent for the whole. */
+  /** Ends it so that the client cannot take a truncated response for a complete one. */
   destroy(): void;
   /** Answers 400 if nothing was answered yet, and ends it. */
   refuse(message: string): void;
-  /** Runs what may fail by our fault, at this client's cost only. */
+  /** Runs `run`; an internal fault in it costs this client only. */
   contain(run: () => void): void;
 };
 
@@ -46,11 +46,11 @@ export class Http1StreamWriter implements StreamWriter {
     this.#request = request;
     this.#response = response;
     this.#socket = socket;
-    // The apiserver's own Date travels; node's would be a second opinion.
+    // The apiserver's own Date is forwarded; node must not add another one.
     response.sendDate = false;
   }
 
-  /** What the request's body and its end are told to. `hasBody` false: the head was all. */
+  /** Sets the listener for the request's body and its end. `hasBody` false: the head was all. */
   attach(owner: StreamListener, hasBody: boolean): void {
     if (this.#state === "gone") return;
     this.#owner = owner;
@@ -71,17 +71,17 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner?.reset(errorCode.CANCEL);
   }
 
-  /** Whether the answer's head is on its way, so that no other answer can be given any more. */
+  /** True if the response's head has been sent, so that no other response is possible. */
   get isAnswered(): boolean {
     return this.#state !== "waiting";
   }
 
-  /** Whether node has the whole answer. */
+  /** True if node has the whole response. */
   get isEnded(): boolean {
     return this.#state === "ended";
   }
 
-  /** Whether the whole request was read. */
+  /** True if the whole request was read. */
   get isReceived(): boolean {
     return this.#isReceived;
   }
@@ -104,7 +104,7 @@ export class Http1StreamWriter implements StreamWriter {
 
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
-    // A copy: node keeps it until the socket has taken it.
+    // Copied: node keeps it until the socket has taken it.
     const chunk = Buffer.from(bytes.subarray(start, end));
     if (endStream) return this.#end(chunk);
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));
@@ -114,7 +114,8 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner = undefined;
     if (this.#state === "gone") return;
     if (this.#state === "waiting") return this.#answerReset(code);
-    // The answer is whole and the rest of the request is not wanted (Go's server resets so): the socket may live on.
+    // The response is complete and the rest of the request is not needed (Go's server resets so): the socket may stay
+    // open.
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
@@ -128,24 +129,24 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   /**
-   * Answers in place of the reset, which HTTP/1.1 cannot say: some clients (curl) send a request again, a write too, when a
-   * connection that was used before ends without an answer.
+   * Sends a response in place of the reset, which HTTP/1.1 lacks. Some clients (curl) repeat a request, even a write, if
+   * a reused connection ends without a response.
    */
   #answerReset(code: number): void {
-    // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have said 400.
+    // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have answered 400.
     if (code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend took the request for malformed");
     const failure =
       code === errorCode.REFUSED_STREAM
         ? new Failure("backend-refused", "proxy", "The request was not processed")
         : new Failure("backend-lost", "backend", "The request was broken off before its answer");
-    // What is still to come of its body is thrown away.
+    // The rest of the request's body is discarded.
     this.#request.resume();
     sendLocalReply(this, this.#request.method ?? "", failure);
   }
 
   grant(count: number): void {
-    // A body that was sent twice, since a backend refused the first, is granted twice.
+    // A body that was sent twice, because a backend refused the first attempt, is granted twice.
     this.#held = Math.max(0, this.#held - count);
     if (this.#held < limits.h1HeldBytes) this.#request.resume();
   }
@@ -167,9 +168,10 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   #sendInterim(status: number, fields: readonly Field[]): void {
-    // HTTP/1.0 has no interim answers (RFC 9110 §15.2), and a 101 that no splice stands behind opens a tunnel to us.
+    // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 outside an Upgrade would open a tunnel to the proxy
+    // itself.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // Told to node, which closes after an answer to `Expect` that no 100 came before: the body may still follow.
+    // Through node, which otherwise closes after a response to `Expect` without a 100: the body may still follow.
     if (status === 100) return this.#response.writeContinue();
     const lines = fields
       .filter((field) => field.role !== role.status)
@@ -190,7 +192,7 @@ export class Http1StreamWriter implements StreamWriter {
     });
   }
 
-  /** As `writeHead` keeps it in order and unmerged; `Trailer` only where trailers can follow, or node throws. */
+  /** Flat as `writeHead` needs it to keep order and duplicates. `Trailer` only where trailers can follow, or node throws. */
   #flat(fields: readonly Field[], status: number): string[] {
     const isChunked =
       this.#request.httpVersion !== "1.0" &&

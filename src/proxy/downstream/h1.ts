@@ -1,6 +1,6 @@
 /**
- * Step 1 of 7 for HTTP/1.1: what does this client ask? node:http parses (it never listens: sockets come from
- * `listen.ts`), each request becomes an exchange like any other, upgrades go to `splice.ts`. Next: classify.ts.
+ * Parses HTTP/1.1 requests with node:http, which never listens: sockets come from `listen.ts`. Each request becomes an
+ * exchange like any other; Upgrades go to UpgradeHandler. Step 1 of 7 for HTTP/1.1. Next: kube/request-info.ts.
  */
 import http from "node:http";
 import type { Socket } from "node:net";
@@ -10,17 +10,17 @@ import type { Client } from "../context/client.ts";
 import { upgradesOf } from "../h1/h1-request.ts";
 import { type H1Parts, Http1Connection } from "./h1-connection.ts";
 
-/** One socket, as its listener has it. */
+/** One socket, as its listener uses it. */
 export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" | "drain" | "cut">;
 
 /** Takes over sockets that speak HTTP/1.1. */
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const turns = new WeakMap<Duplex, Http1Connection>();
-  // Of the whole process: there is no other way to say it.
+  // Node has this setting for the whole process only.
   http.setMaxIdleHTTPParsers(limits.h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // node's own deadlines need a listening server; ours are in Turns. Its Host rule answers without a Status.
+    // node's own deadlines need a listening server; Http1Connection has them. node's Host check answers without a Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,
@@ -32,7 +32,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
     turns.get(request.socket)?.take(request, response);
   server.on("request", take);
-  // Without these two node would answer 100 or 417 itself: only the backend knows (RFC 9110 §10.1.1).
+  // Without these two node itself would answer 100 or 417: only the backend can decide that (RFC 9110 §10.1.1).
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
   server.on("upgrade", (request, socket, head) => turns.get(socket)?.upgrade(request, head));

@@ -1,6 +1,6 @@
 /**
- * Whether new clients are let in: as long as there are descriptors (A24) and memory (A26). It says so to /readyz too, with
- * hysteresis, so that a balancer in front does not send clients here and away by turns.
+ * Decides whether new clients are accepted: while there are descriptors (A24) and memory (A26). /readyz reports the same,
+ * with hysteresis, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
@@ -8,23 +8,23 @@ import { limits } from "../../base/limits.ts";
 
 export type IntakeParts = {
   readonly clock: Clock;
-  /** Sockets of clients at once, of all listeners together. */
+  /** The most client sockets at a time, over all listeners. */
   readonly most: number;
-  /** Is memory so scarce that no new client may come in? */
+  /** True if memory is so scarce that no new client may be accepted. */
   readonly isShort: () => boolean;
 };
 
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** When a client was refused last, or would have been; undefined once that is long ago. */
+  /** When a client was last refused, or would have been; undefined once that is long ago. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
   }
 
-  /** Takes one socket in; the returned function lets it go. Undefined: it has to be closed. */
+  /** Counts one accepted socket. Returns the function that releases it; undefined: the socket must be closed. */
   enter(): (() => void) | undefined {
     const { clock, most, isShort } = this.#parts;
     if (this.#count >= most || isShort()) {
@@ -38,8 +38,8 @@ export class Intake {
   }
 
   /**
-   * Why clients had better go elsewhere, or "": from the moment at which the next one would be refused, until there
-   * is room to spare and none has been refused for `limits.intakeCalmMs`.
+   * Why clients should go elsewhere, or "": from the moment at which the next one would be refused, until there is room
+   * to spare and none has been refused for `limits.intakeCalmMs`.
    */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
@@ -58,12 +58,12 @@ export class Intake {
   }
 }
 
-/** Of the descriptors that this process may have, those that clients' sockets may take. */
+/** Of the process's file descriptors, the number that client sockets may take. */
 export function mostSockets(): number {
   return Math.floor(openFilesLimit() * limits.connectionShare);
 }
 
-/** Linux tells in /proc; elsewhere POSIX' usual soft limit is assumed. */
+/** Linux has it in /proc; elsewhere POSIX' usual soft limit is assumed. */
 function openFilesLimit(): number {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

@@ -1,6 +1,6 @@
 /**
- * Step 1 of 7: who comes, over what? Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or
- * an HTTP/1.1 one (h1.ts). On one port: h2, http/1.1 and no ALPN at all. Next: classify, called by serve.
+ * Accepts sockets, ends TLS, and makes each an HTTP/2 session (downstream.ts) or an HTTP/1.1 connection (h1.ts). One port
+ * takes h2, http/1.1 and clients without ALPN. Step 1 of 7. Next: kube/request-info.ts, called by the handler.
  */
 import assert from "node:assert/strict";
 import net from "node:net";
@@ -34,11 +34,11 @@ export type ListenerOptions = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** A listening socket that was passed in, to be used if it is bound here. */
+  /** A listening socket that was passed in, used if it is bound at this address. */
   readonly inherited: number | undefined;
-  /** Undefined is plain text, for loopback only; or a passthrough. */
+  /** Undefined: plain text, for loopback only; or a passthrough. */
   readonly hosts: Hosts | undefined;
-  /** The cluster behind what comes without TLS, and behind a passthrough without routes. */
+  /** The cluster of connections without TLS, and of a passthrough without routes. */
   readonly cluster: string;
   /** Undefined: requests are served here. */
   readonly routes: readonly Route[] | undefined;
@@ -48,11 +48,11 @@ export type ListenerOptions = {
   readonly keepalive: Keepalive;
 };
 
-/** The way into one cluster. */
+/** The entry to one cluster. */
 export type Gate = DownstreamParts & {
   /** Takes over a socket. */
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
-  /** Takes over sockets whose TLS is left to a backend. */
+  /** Takes over sockets whose TLS a backend ends. */
   readonly passthrough: Pick<Passthrough, "pass">;
 };
 
@@ -62,18 +62,18 @@ export type ListenParts = {
   /** Of each cluster that the listener, its hosts or its routes name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** Descriptors and memory are the process's, so all its listeners share one. */
+  /** Descriptors and memory belong to the process, so all its listeners share one. */
   readonly intake: Intake;
 };
 
-/** What a socket has shown before its first request. */
+/** What is known of a socket before its first request. */
 type Met = {
   readonly alpn: "h2" | "http/1.1";
   readonly host?: Host;
   readonly identity?: Identity;
 };
 
-/** Deadlines of ten seconds and more need no finer look. */
+/** Deadlines of ten seconds and more need no finer check. */
 const checkMs = 1000;
 
 export class Listener {
@@ -87,11 +87,11 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** The port that it got when it asked for any; once bound it comes back to the same. */
+  /** The assigned port, if any port was requested; once bound, a restart uses the same one. */
   #port: number;
   #inherited: number | undefined;
   handshakeErrors = 0;
-  /** Called each time that the last socket has gone. */
+  /** Called each time that the last socket has closed. */
   onEmpty: () => void = () => {};
 
   constructor(options: ListenerOptions, parts: ListenParts) {
@@ -104,12 +104,12 @@ export class Listener {
       this.#accept(socket),
     );
     this.#server.on("error", (error) => {
-      // Before it listens the one who called `start` is told.
+      // Before it listens, `start` returns the error.
       if (this.#server.listening) this.#contained(error);
     });
   }
 
-  /** Binds, and returns the address with the port that it got. */
+  /** Binds, and returns the address with the assigned port. */
   async start(): Promise<string | Failure> {
     const { name, host } = this.#options;
     const port = this.#port;
@@ -125,7 +125,7 @@ export class Listener {
     return address;
   }
 
-  /** Listens on the socket that was passed in, if it is the one that is meant: who waits in its queue is not lost. */
+  /** Listens on the inherited socket if it has the right address, so that clients in its accept queue are not lost. */
   async #adopt(): Promise<boolean> {
     const fd = this.#inherited;
     this.#inherited = undefined;
@@ -146,7 +146,7 @@ export class Listener {
     });
   }
 
-  /** Its listening socket, for a successor; undefined when there is none. */
+  /** Its listening socket, for a successor; undefined if there is none. */
   get descriptor(): number | undefined {
     return descriptorOf(this.#server);
   }
@@ -159,21 +159,21 @@ export class Listener {
     return { h2: this.#downstreams.size, h1: this.#h1Clients.size };
   }
 
-  /** Accepts nothing more; what is open stays. */
+  /** Accepts no new connections; open ones stay. */
   close(): void {
     this.#server.close();
   }
 
   /**
-   * Sends every HTTP/2 client away in two steps, every HTTP/1.1 one with its present answer; also those who are still
-   * shaking hands.
+   * Drains every HTTP/2 client in two GOAWAY steps, every HTTP/1.1 client with its present response, and those whose TLS
+   * handshake is not over yet.
    */
   drain(): void {
     this.#isDraining = true;
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Sends those away whom a certificate identified at this host: they may come again with one that holds. */
+  /** Drains the clients that a certificate identified at this host: they may reconnect with a valid one. */
   sendAway(host: string): void {
     this.#sendAway((client) => client.host === host && client.identity.kind !== "none");
   }
@@ -184,7 +184,7 @@ export class Listener {
     });
   }
 
-  /** Also while they come and go. */
+  /** Tolerates that clients come and go during the walk. */
   *#sessions(): Iterable<Downstream | H1Client> {
     yield* this.#h1Clients;
     yield* this.#downstreams;
@@ -196,8 +196,8 @@ export class Listener {
   }
 
   /**
-   * Ends everything now. Sockets are closed a moment later: one that is closed with octets unread resets its connection, and
-   * the last answers in it are lost (RFC 9112 §9.6).
+   * Ends everything now. Sockets are closed a moment later: closing one with unread octets resets its connection, and the
+   * last responses in it are lost (RFC 9112 §9.6).
    */
   cut(): void {
     this.#stopChecks();
@@ -209,7 +209,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // Closed at once rather than left in the kernel's queue, where it would take the place of one that leaves (A24).
+    // Closed at once: left in the kernel's queue it would take the place of a descriptor that becomes free (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -218,7 +218,7 @@ export class Listener {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.onEmpty();
     });
-    // A socket without a listener for "error" takes the process down with it (A52).
+    // A socket without a listener for "error" would end the process (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#options.keepalive);
     readProxyHeader(socket, this.#options.introductions, this.#parts.clock, (ends) =>
@@ -226,7 +226,7 @@ export class Listener {
     );
   }
 
-  /** It is known who calls. */
+  /** The client's address is known. */
   #introduced(socket: net.Socket, ends: Ends | Failure): void {
     if (ends instanceof Failure)
       return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
@@ -252,7 +252,7 @@ export class Listener {
     });
   }
 
-  /** Its octets are read no more: one that stays would keep its descriptor for as long as it likes. */
+  /** Its octets are not read any more: a client that stays would keep its descriptor for as long as it likes. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);
@@ -286,7 +286,7 @@ export class Listener {
       isTrustedForwarder: trustedForwarders.has(source.address),
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
-      // Nobody's authority is looked at where all mean the same.
+      // The authority is checked only where hosts differ.
       ...(host && hosts?.hasSeveral === true && { mayAsk: hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.cluster ?? this.#options.cluster);
@@ -294,7 +294,7 @@ export class Listener {
     else this.#serveH1(socket, client, gate);
   }
 
-  /** A session is one cluster's from its first octet on: whoever asks it for another's host is told 421. */
+  /** A session belongs to one cluster from its first octet on: a request for another cluster's host gets 421. */
   #gateOf(cluster: string): Gate {
     const gate = this.#parts.gates.get(cluster);
     assert(gate !== undefined, "A listener was opened without the way into its cluster");
@@ -320,11 +320,12 @@ export class Listener {
     if (this.#isDraining) one.drain();
   }
 
-  /** One timer for all sessions of the listener: deadlines need no better than a second. */
+  /** One timer for all sessions of the listener: their deadlines need no better than a second. */
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of our own, what clients sent in time is still to be read: it is judged a second later (F11).
+    // After a stall of the event loop, octets that clients sent in time are still unread: sessions are checked a second
+    // later (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();
@@ -344,18 +345,18 @@ export class Listener {
   }
 }
 
-/** What does a new socket speak? Looks at its first octets without taking them (A22: within a deadline). */
+/** The protocol of a new socket, detected from its first octets without consuming them (A22: within a deadline). */
 export type Spoken = "tls" | "h2" | "http/1.1";
 
 /** TLS's record type for a handshake (RFC 8446 §5.1). */
 const tlsHandshake = 0x16;
-/** The start of HTTP/2's preface; no HTTP/1.1 request line begins so. */
+/** The start of HTTP/2's preface; no HTTP/1.1 request line begins like this. */
 const preface = "PRI * HTTP/2.0";
 
 export function detect(socket: net.Socket, clock: Clock, tell: (spoken: Spoken) => void): void {
   peek(socket, clock, look, (spoken) => {
     tell(spoken);
-    // A TLS socket takes over the handle; the others read on as soon as they listen.
+    // A TLS socket takes over the handle; the others read on as soon as they have a listener.
     if (spoken !== "tls") socket.resume();
   });
 }
@@ -365,7 +366,7 @@ function look(seen: Buffer): Seen<Spoken> | undefined {
   return verdict && { verdict, taken: 0 };
 }
 
-/** Undefined: too few octets to tell. */
+/** Undefined: too few octets to decide. */
 function spokenIn(chunk: Buffer): Spoken | undefined {
   if (chunk[0] === tlsHandshake) return "tls";
   const start = chunk.toString("latin1", 0, preface.length);

@@ -1,6 +1,6 @@
 /**
- * All listeners, as the configuration has them. A changed configuration opens what is new, lets go of what is gone,
- * and does not touch the rest; one that cannot be opened leaves everything as it was (D10).
+ * All configured listeners. A changed configuration opens new ones, closes removed ones, and does not touch the rest. If
+ * one cannot be opened, everything stays as it was (D10).
  */
 import { networksOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -28,7 +28,7 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The way into a cluster, by its name: asked for as a listener is opened, and kept for as long as it has clients. */
+  /** The entry to a cluster, by its name: read when a listener is opened, and kept for as long as it has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
 };
@@ -36,14 +36,14 @@ export type ListenersParts = {
 export class Listeners {
   readonly #parts: ListenersParts;
   readonly #keepalive: Keepalive;
-  /** Of all listeners: it is one loop that computes them. */
+  /** Of all listeners: one event loop computes all handshakes. */
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
   /** Closed by a reload, with clients that have not gone yet. */
   readonly #leaving = new Set<Listener>();
-  /** Could not be bound again after a reload that failed; each is tried until it can, and how to stop that. */
+  /** Listeners that could not be bound again after a failed reload, each with the function that ends its retries. */
   readonly #lost = new Map<Listener, () => void>();
 
   constructor(parts: ListenersParts, keepalive: Keepalive, inherited = new Descriptors()) {
@@ -53,12 +53,12 @@ export class Listeners {
     this.#keepalive = keepalive;
   }
 
-  /** Where each is bound, by its name: "127.0.0.1:8443". */
+  /** The bound address of each, by its name: "127.0.0.1:8443". */
   get addresses(): ReadonlyMap<string, string> {
     return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
   }
 
-  /** The listening sockets, by the listeners' names; one that nobody can hand over is missing. */
+  /** The listening sockets, by the listeners' names; without those that cannot be handed over. */
   get descriptors(): ReadonlyMap<string, number> {
     return new Map(
       this.#opened.flatMap(({ config, listener: { descriptor } }) =>
@@ -75,33 +75,33 @@ export class Listeners {
     };
   }
 
-  /** Clients that have nothing open, who became idle last first. */
+  /** Clients that have nothing open; the one that became idle last is first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
       .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
-  /** TLS handshakes that failed, on listeners that are open now or were since the start. */
+  /** TLS handshakes that failed, on present and former listeners. */
   get handshakeErrors(): number {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
-  /** Names of those that serve their clients, but take no new ones: someone else has their port. */
+  /** Names of listeners that serve their clients but accept no new ones, because another process has their port. */
   get lost(): readonly string[] {
     return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
   }
 
-  /** Of purpose "serving", and "client-ca" where clients' certificates are asked for. */
+  /** Of purpose "serving", and "client-ca" where client certificates are requested. */
   get certificates(): readonly Expiry[] {
     return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
   }
 
-  /** Opens and closes until what is open is what is wanted, or says why not; then nothing has changed. */
+  /** Opens and closes listeners until they match `wanted`, or returns why it cannot; then nothing has changed. */
   async reconcile(wanted: readonly ListenerConfig[]): Promise<Failure | undefined> {
     const stay = this.#opened.filter(({ config }) => wanted.some((one) => isSame(one, config)));
     const leave = this.#opened.filter((opened) => !stay.includes(opened));
-    // A changed listener mostly keeps its port, so the old socket has to be closed before the new one is bound.
+    // A changed listener mostly keeps its port, so the old socket must be closed before the new one is bound.
     for (const { listener } of leave) listener.close();
     const come = wanted.filter((one) => !stay.some(({ config }) => isSame(one, config)));
     const newcomers = await this.#openAll(come);
@@ -114,17 +114,17 @@ export class Listeners {
     return undefined;
   }
 
-  /** Accept nothing more; what is open stays. */
+  /** Accepts no new connections; open ones stay. */
   close(): void {
     for (const listener of this.#all()) listener.close();
   }
 
-  /** Send every client away gracefully. */
+  /** Drains every client. */
   drain(): void {
     for (const listener of this.#all()) listener.drain();
   }
 
-  /** End everything now. */
+  /** Ends everything now. */
   cut(): void {
     for (const { hosts, listener } of this.#opened) {
       hosts?.stop();
@@ -140,13 +140,13 @@ export class Listeners {
     return [...this.#opened.map(({ listener }) => listener), ...this.#leaving];
   }
 
-  /** Its clients are sent away in two steps, and may finish what they have; the process' own end cuts the last. */
+  /** Drains its clients in two GOAWAY steps; open requests may finish. The end of the process cuts the last. */
   #letGo({ listener, hosts }: Opened): void {
     hosts?.stop();
     this.#forgetLost(listener);
     const forget = (): void => {
       this.#leaving.delete(listener);
-      // A counter never falls, also when its listener has gone.
+      // A counter never falls, even when its listener has gone.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
@@ -157,8 +157,8 @@ export class Listeners {
   }
 
   /**
-   * What was closed for newcomers that failed: its port was free a moment ago, and its clients are still there. Should
-   * somebody have taken the port by now it is asked for again and again; the clients that it has are served on.
+   * Reopens a listener that was closed for new ones that failed: its port was free a moment ago, and its clients are
+   * still connected. If another process has taken the port by now, binding is retried; the present clients are served on.
    */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;
@@ -203,7 +203,7 @@ export class Listeners {
     const { name } = config;
     const { clock, journal, intake } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
-    // Only once there are hosts can their listener be made, and the CA may change before.
+    // The listener needs its hosts first, and their CA may change before it exists.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
     if (hosts instanceof Failure)
@@ -233,7 +233,7 @@ export class Listeners {
   }
 }
 
-/** Without any route every name is for all backends of its cluster. */
+/** Without any route every name goes to all backends of its cluster. */
 function routesOf({ routes, cluster }: ListenerConfig): readonly Route[] {
   return routes.length > 0 ? routes : [{ serverNames: [], cluster, backends: [] }];
 }

@@ -1,6 +1,6 @@
 /**
- * Who is at the other end of a new socket? The socket's own peer, or the client whom a trusted load balancer names in
- * a PROXY header. Nobody else is believed: from anyone else a header is refused, never skipped.
+ * Determines both ends of a new connection: the socket's own peer, or the client that a trusted load balancer names in a
+ * PROXY header. From any other peer a header is refused, never skipped.
  */
 import type net from "node:net";
 import { type Networks, withoutMapping } from "../../base/address.ts";
@@ -15,7 +15,7 @@ export type ProxyProtocolRules = {
   readonly trusted: Networks;
 };
 
-/** Tells once, at once where no header is looked for; or never, when the socket ends or says nothing in time. */
+/** Calls `tell` once, at once if no header is expected; never if the socket ends or sends nothing in time. */
 export function readProxyHeader(
   socket: net.Socket,
   { mode, trusted }: ProxyProtocolRules,
@@ -42,7 +42,7 @@ export function readProxyHeader(
   peek(socket, clock, look, tell);
 }
 
-/** What a socket says of itself; nothing any more when its peer has gone already. */
+/** The socket's own addresses; empty if its peer has gone already. */
 function ownEnds(socket: net.Socket): Ends {
   return {
     source: endpointOf(socket.remoteAddress, socket.remotePort),

@@ -1,14 +1,14 @@
 /**
- * Where the body of a relayed HTTP/1.1 answer ends. Pure. Octets are counted, never changed: the client gets the very
+ * Where the body of a relayed HTTP/1.1 response ends. Pure. Octets are counted, never changed: the client gets the
  * framing that the backend wrote, checked here.
  */
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
 
-/** Follows one body. `take` says how many of the octets belong to it, or what is wrong with them. */
+/** Follows one body. `take` returns how many of the octets belong to it, or what is wrong with them. */
 export type BodyEnd = {
   take(bytes: Buffer): number | string;
-  /** Nothing of the body is outstanding. Undefined: only the connection's end can tell. */
+  /** True if nothing of the body is outstanding. Undefined: the body ends with its connection. */
   readonly isWhole: boolean | undefined;
 };
 
@@ -35,10 +35,10 @@ class Length implements BodyEnd {
   }
 }
 
-/** What the next octets are: a size line, a chunk, the CRLF behind it, a trailer line; or the end was seen. */
+/** What the next octets are: a size line, a chunk, the CRLF after it, a trailer line; `nothing`: the end was seen. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
-/** No more digits than a chunk of 4 GiB needs; extensions are passed on, they end with their line (RFC 9112 §7.1.1). */
+/** No more digits than a chunk of 4 GiB needs. Extensions are forwarded; they end with their line (RFC 9112 §7.1.1). */
 const sizeLine = /^([0-9A-Fa-f]{1,8})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
 
@@ -47,7 +47,7 @@ class Chunks implements BodyEnd {
   /** Of the chunk that is being read. */
   #left = 0;
   #line = "";
-  /** All lines of trailers together are held to the bound of a head. */
+  /** All trailer lines together must stay within the bound of a head. */
   #trailerBytes = 0;
 
   get isWhole(): boolean {

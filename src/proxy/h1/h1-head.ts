@@ -1,7 +1,7 @@
 /**
- * HTTP/1.1 heads as octets, for the one attempt on which we speak it upstream (splice.ts): the request's is written, the
- * answer's is read. Pure, and stricter than any parser that a client may use: what two parsers could read in two ways
- * is refused (A37).
+ * HTTP/1.1 heads as octets, for the one upstream attempt that uses HTTP/1.1 (upgrade-handler.ts): the request's is
+ * written, the response's is read. Pure, and stricter than any parser that a client may use: what two parsers could read
+ * differently is refused (A37).
  */
 
 import { limits } from "../../base/limits.ts";
@@ -19,7 +19,7 @@ export type AnswerHead = ResponseHead & {
   readonly length: number;
 };
 
-/** A request that asks for `upgrades`; its fields must have passed readRequest, its body is empty. */
+/** A request for `upgrades`; its fields must have passed readRequest, its body is empty. */
 export function writeUpgrade(request: RequestHead, upgrades: readonly string[]): Buffer {
   const lines = [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`];
   for (const field of request.fields) {
@@ -29,7 +29,7 @@ export function writeUpgrade(request: RequestHead, upgrades: readonly string[]):
   return Buffer.from(lines.join("\r\n"), "latin1");
 }
 
-/** A plain answer after which the connection ends. */
+/** A plain response after which the connection ends. */
 export function writeLastAnswer(head: AnswerHead): Buffer {
   const lines = [`HTTP/1.1 ${head.status} `];
   for (const field of head.fields) {
@@ -40,7 +40,7 @@ export function writeLastAnswer(head: AnswerHead): Buffer {
   return Buffer.from(lines.join("\r\n"), "latin1");
 }
 
-/** The head that `bytes` begins with; undefined while it is not whole; else what is wrong with it. */
+/** Returns the head that `bytes` begins with; undefined while it is incomplete; a string if it is malformed. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head beyond its bound";
@@ -64,14 +64,17 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF is left in the value by split(), and is a control character there.
+    // split() leaves a bare CR or LF in the value, where it is a control character.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
   return fields;
 }
 
-/** Without the blanks at both ends (RFC 9110 §5.6.3), and in linear time: an expression for the last ones is not. */
+/**
+ * Without the blanks at both ends (RFC 9110 §5.6.3), and in linear time: a regular expression for the trailing ones is
+ * not.
+ */
 function withoutBlanks(text: string): string {
   let [from, to] = [0, text.length];
   while (isBlank(text, from)) from += 1;
@@ -83,7 +86,7 @@ function isBlank(text: string, at: number): boolean {
   return text[at] === " " || text[at] === "\t";
 }
 
-/** What a head says about the connection is ours to read; the rest must be an answer as HTTP/2 knows it. */
+/** The fields about the connection are read here; the rest must be a response by the rules of HTTP/2. */
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
@@ -99,7 +102,7 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
   return { ...head, status: Number(status), upgrades, framing, length };
 }
 
-/** RFC 9112 §6.3, as far as an answer to GET or POST needs it. Undefined: two framings, or one where none belongs. */
+/** RFC 9112 §6.3, as far as a response to GET or POST needs it. Undefined: two framings, or one where none belongs. */
 function framingOf(head: ResponseHead, codings: readonly string[]): Framing | undefined {
   const isBodiless = head.status < 200 || head.status === 204 || head.status === 304;
   if (codings.length === 0) {

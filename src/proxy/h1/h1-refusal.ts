@@ -1,12 +1,12 @@
 /**
- * Answers to what never became a request: written to the socket as they are, always the last thing on it. Bodies are
- * Kubernetes `Status` objects, so that kubectl shows the sentence instead of "unknown".
+ * Responses to what never became a request: written to the socket directly, always as its last octets. Bodies are
+ * Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
  */
 import { role } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { statusJson } from "../../kube/status.ts";
 
-/** The codes that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
+/** The statuses that a socket may be refused with: reason phrase (RFC 9110 §15) and the apiserver's own reason. */
 const reasons = {
   400: ["Bad Request", "BadRequest"],
   405: ["Method Not Allowed", "MethodNotAllowed"],
@@ -16,10 +16,10 @@ const reasons = {
 } as const;
 export type RefusalCode = keyof typeof reasons;
 
-/** A whole HTTP/1.1 answer that ends its connection. The message must not quote field values: they may be secrets. */
+/** A whole HTTP/1.1 response that ends its connection. The message must not quote field values: they may be secrets. */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  // As respond.ts has it: whoever reads it sees that no apiserver said so.
+  // With the proxy's name, as in local-reply.ts, so that the reader does not blame an apiserver.
   const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,
@@ -31,7 +31,7 @@ export function refusal(code: RefusalCode, message: string): Buffer {
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
-/** What `answer` writes to a side, as a whole HTTP/1.1 answer that ends its connection. */
+/** What `answer` writes to a stream, as a whole HTTP/1.1 response that ends its connection. */
 export function rawAnswer(answer: (side: StreamWriter) => void): Buffer {
   const pieces: Buffer[] = [];
   answer({
@@ -50,7 +50,7 @@ export function rawAnswer(answer: (side: StreamWriter) => void): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** For whoever speaks plain HTTP to the TLS port: names the mistake, as Go's server does. */
+/** The response to plain HTTP on the TLS port: names the mistake, as Go's server does. */
 export function plainHttpOnTls(): Buffer {
   return refusal(400, "Client sent an HTTP request to an HTTPS port: use https:// in the server's address");
 }

@@ -1,7 +1,7 @@
 /**
- * An HTTP/1.1 head as the fields of an HTTP/2 request, so that both kinds of client meet the same rules afterwards.
- * Pure. Names become lower case; values, order and multiplicity stay as they came, so the caller must read them from
- * `rawHeaders`: node's header objects merge repeated fields (two Impersonate-Group become one group "a, b").
+ * An HTTP/1.1 head as the fields of an HTTP/2 request, so that the same rules apply to both kinds of client. Pure. Names
+ * become lower case; values, order and multiplicity stay, so the caller must read them from `rawHeaders`: node's header
+ * objects merge repeated fields (two Impersonate-Group become one group "a, b").
  */
 import type { IncomingMessage } from "node:http";
 import { limits } from "../../base/limits.ts";
@@ -16,11 +16,14 @@ export type H1Head = {
   readonly version: string;
   readonly rawHeaders: readonly string[];
   readonly scheme: "http" | "https";
-  /** Where the client reached us: what HTTP/1.0 without a Host is about (HAProxy's httpchk asks so). */
+  /**
+   * The address where the client reached the proxy: the authority of an HTTP/1.0 request without Host (HAProxy's
+   * httpchk).
+   */
   readonly ownAuthority: string;
 };
 
-/** What the parser made of a request on a socket of ours. */
+/** The parser's result for a request on one of the proxy's sockets. */
 export function headOf(request: IncomingMessage, isTls: boolean): H1Head {
   const { localAddress = "", localPort = 0 } = request.socket;
   return {
@@ -35,7 +38,7 @@ export function headOf(request: IncomingMessage, isTls: boolean): H1Head {
 
 export type H1Request = { readonly head: RequestHead; readonly hasBody: boolean };
 
-/** Meant for the next hop only, whether or not `Connection` names them (RFC 9110 §7.6.1). */
+/** Fields for the next hop only, whether or not `Connection` names them (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
   "connection",
   "keep-alive",
@@ -45,11 +48,11 @@ const hopByHop = new Set([
   "http2-settings",
 ]);
 
-/** Removing one of these would change who asks, what is asked, or where a body ends (A40). */
+/** Removing one of these would change the identity, the request, or where a body ends (A40). */
 const kept =
   /^(authorization|cookie|host|content-.*|sec-websocket-.*|x[-_]remote[-_].*|x-forwarded-.*|impersonate[-_].*|audit-id)$/;
 
-/** The request by the rules of HTTP/2, after those that only HTTP/1.1 needs; or why it is refused. */
+/** Returns the request by the rules of HTTP/2, after those that only HTTP/1.1 needs; a string: why it is refused. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
   const pairs = pairsOf(head.rawHeaders);
@@ -73,8 +76,8 @@ export function readHead(head: H1Head): H1Request | string {
 export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };
 
 /**
- * A request that may switch protocols. None with a body: what follows it would be read as tunnel by us and as a second
- * request by others (A34, CVE-2026-58055). `Content-Length: 0` is what Go sends on kubectl's POST.
+ * A request that may switch protocols. None with a body: the proxy would read what follows as tunnel data, and others as
+ * a second request (A34, CVE-2026-58055). `Content-Length: 0` is what Go sends on kubectl's POST.
  */
 export function readUpgrade(raw: H1Head): H1Upgrade | string {
   const request = readHead(raw);
@@ -85,7 +88,7 @@ export function readUpgrade(raw: H1Head): H1Upgrade | string {
   return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
-/** Trailers may describe the body, never who asks or how the message ends (A38, RFC 9110 §6.5.1). */
+/** Trailers may describe the body, never the identity or the end of the message (A38, RFC 9110 §6.5.1). */
 export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
   const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));
@@ -93,7 +96,7 @@ export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   return fault === undefined ? fields : `Malformed trailers: ${fault}`;
 }
 
-/** Protocols asked for in `Upgrade`, as written; h2c is left out, for a request may ignore it (RFC 9113 §3.1). */
+/** Protocols named in `Upgrade`, as written, without h2c: a request may ignore it (RFC 9113 §3.1). */
 export function upgradesOf(rawHeaders: readonly string[]): string[] {
   return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
 }
@@ -135,12 +138,12 @@ function connectionOptions(pairs: Pairs): Set<string> {
 }
 
 function travelsOn(name: string, value: string, options: ReadonlySet<string>): boolean {
-  // The one option of TE that HTTP/2 has, and it is for this hop in both (RFC 9113 §8.2.2).
+  // The one option of TE that HTTP/2 has, for this hop in both protocols (RFC 9113 §8.2.2).
   if (name === "te") return value.toLowerCase() === "trailers";
   return name !== "host" && !hopByHop.has(name) && !options.has(name);
 }
 
-/** Exactly `chunked` or a length: anything else is how requests are smuggled (A33). */
+/** Exactly `chunked` or a length: anything else enables request smuggling (A33). */
 function framingOf(
   pairs: Pairs,
   version: string,
@@ -156,7 +159,7 @@ function framingOf(
 
 type Target = { readonly authority: string; readonly path: string };
 
-/** Where the request is for. Never decoded, never normalised: the apiserver sees the same octets (A30). */
+/** The authority and path of a request. Never decoded, never normalised: the apiserver gets the same octets (A30). */
 function targetOf(head: H1Head, hosts: readonly string[]): Target | string {
   if (hosts.length > 1) return "More than one Host";
   if (hosts.length === 0 && head.version === "1.1") return "No Host";

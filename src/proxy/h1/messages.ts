@@ -14,12 +14,12 @@ const lengthOctets = new Map([
 ]);
 
 export class Messages {
-  /** Messages that are whole. */
+  /** Complete messages. */
   count = 0;
-  /** Octets of a header still to come: 2 before its first. */
+  /** Octets of the current header still to come; 2 before the first. */
   #headerLeft = 2;
   #first = 0;
-  /** Are its first two octets read? Then its length comes. */
+  /** True if its first two octets are read: its length follows. */
   #isBegun = false;
   #isMasked = false;
   #length = 0;
@@ -61,7 +61,7 @@ export class Messages {
     if (this.#headerLeft === 0) this.#beginPayload();
   }
 
-  /** The mask is passed over with what it masks. */
+  /** The mask is skipped with the payload. */
   #beginPayload(): void {
     this.#payloadLeft = this.#length + (this.#isMasked ? 4 : 0);
   }

@@ -1,6 +1,6 @@
 /**
- * What we say of a client that has shown a certificate, and what it may not say itself (D9, A39-A42). Pure: policy and
- * certificate in, an Identity out, made once for each socket.
+ * The identity that the proxy asserts for a client with a certificate, and the fields that such a client may not send
+ * itself (D9, A39-A42). Pure: from policy and certificate it makes an Identity, once for each socket.
  */
 
 import { Failure } from "../../base/failure.ts";
@@ -10,7 +10,7 @@ import type { IdentityPolicy } from "../../config/config.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import { subjectOf } from "./subject.ts";
 
-/** Whose word goes up: the client's own, ours for it, or nobody's. */
+/** How a client is identified upstream: by its own credential, by the proxy's assertion, or not at all (refused). */
 export type Identity = Unvouched | Refused | Vouched;
 
 /** Selects fields of a request. */
@@ -18,16 +18,16 @@ export type FieldRule = (field: Field) => boolean;
 
 type Common = {
   /**
-   * True for a field that names an identity (X-Remote-* and the configured names, in any spelling): no client may send
+   * True for a field that names an identity (X-Remote-* and the configured names, in any spelling). No client may send
    * one where the listener or host asserts identities, with or without a certificate. Undefined: all fields pass.
    */
   readonly strips: FieldRule | undefined;
 };
 
-/** It showed none, or one that names nobody: for the apiserver that is the same. */
+/** It presented no certificate, or one without a common name: for the apiserver that is the same. */
 export type Unvouched = Common & { readonly kind: "none" };
 
-/** `mayUseBearer`: a bearer credential counts all the same, as it would at the apiserver. */
+/** `mayUseBearer`: true if a bearer credential is accepted all the same, as at the apiserver. */
 export type Refused = Common & {
   readonly kind: "refused";
   readonly failure: Failure;
@@ -36,15 +36,15 @@ export type Refused = Common & {
 
 export type Vouched = Common & {
   readonly kind: "vouched";
-  /** Its user. */
+  /** Its user name. */
   readonly user: string;
-  /** Under which of our credentials it travels; never on an upstream connection without it, nor anyone else on that upstream connection. */
+  /** The trust class of its requests. Connections of that class carry the proxy's own credential, and no other requests. */
   readonly trust: VouchedTrust;
-  /** Put behind everything of the client's own. */
+  /** Added after all fields of the client's own. */
   readonly fields: readonly Field[];
-  /** True for a field that `strips` selects, and for Authorization: the certificate counts before any bearer. */
+  /** True for a field that `strips` selects, and for Authorization: the certificate takes precedence over any bearer. */
   readonly drops: FieldRule;
-  /** Does the client ask to be somebody else, where only the apiserver could judge whether it may? */
+  /** True for a field with which the client asks to impersonate, where only the apiserver could authorize that. */
   readonly isPresumptuous: FieldRule;
   /** When the certificate, or the first one of its chain, expires: milliseconds since 1970. */
   readonly notAfter: number;
@@ -58,11 +58,11 @@ export type PeerCertificate = {
   /** SHA-256 of `der` in lower-case hexadecimal digits, without colons. */
   readonly fingerprint: string;
   readonly notAfter: number;
-  /** Why it does not lead to the client CA, in OpenSSL's words; undefined when it does. */
+  /** Why it does not lead to the client CA, in OpenSSL's words; undefined if it does. */
   readonly problem: string | undefined;
 };
 
-/** A client without TLS, or of a listener where certificates mean nothing. */
+/** A client without TLS, or of a listener that ignores certificates. */
 export const nobody: Unvouched = { kind: "none", strips: undefined };
 
 const rejected = refused(
@@ -79,7 +79,7 @@ const usualNames: HeaderNames = {
   extraPrefixes: ["x-remote-extra-"],
 };
 
-/** Who has shown this certificate. */
+/** Returns the identity of a client that presented this certificate. */
 export function identityOf(shown: PeerCertificate | undefined, policy: IdentityPolicy): Identity {
   const rules = policy.clientCerts === "Reject" ? passAll : rulesUnder(policy);
   const { strips } = rules;
@@ -88,7 +88,7 @@ export function identityOf(shown: PeerCertificate | undefined, policy: IdentityP
   return identity.kind === "vouched" ? { ...identity, ...rules } : { ...identity, strips };
 }
 
-/** Who a certificate is of, where that counts. */
+/** The identity in a certificate, where the policy uses it. */
 function asked(shown: PeerCertificate, policy: Asserting): Told {
   const { notAfter, problem } = shown;
   if (problem !== undefined) return refused("unauthenticated", `Bad client certificate: ${problem}`, true);
@@ -97,7 +97,7 @@ function asked(shown: PeerCertificate, policy: Asserting): Told {
   return named(shown, policy);
 }
 
-/** Who the certificate says that it is of. */
+/** The identity that the certificate's subject names. */
 function named(
   { der, fingerprint, notAfter }: PeerCertificate,
   policy: Exclude<Asserting, { readonly clientCerts: "ActAsImpersonator" }>,
@@ -106,7 +106,7 @@ function named(
   if (subject instanceof Failure) return refused("unauthenticated", subject.message, true);
   const { commonName, organizations, uids } = subject;
   if (commonName === "") return { kind: "none" };
-  // The apiserver takes neither (x509.go, parseUIDFromCert).
+  // The apiserver accepts neither (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "")
     return refused("unauthenticated", "The certificate's uid is empty or not the only one", true);
   if (policy.clientCerts === "Impersonate" && commonName === anonymous)
@@ -126,14 +126,17 @@ function named(
   );
 }
 
-/** The fields and trailers that do not go upstream; undefined: all go. `vouched`: with this request our own word goes up. */
+/**
+ * Selects the fields and trailers that do not go upstream; undefined: all go. `vouched`: the identity that the proxy
+ * asserts.
+ */
 export function dropsOf(identity: Identity, vouched: Vouched | undefined): FieldRule | undefined {
   return vouched === undefined ? identity.strips : vouched.drops;
 }
 
 /**
- * From when on a client is better off on another connection: shortly before its certificate ends; when it ends, for one
- * that came later than that, or with what is over by then. `wallMs` is the present; all since 1970.
+ * When a client should reconnect: shortly before its certificate expires, or when it expires if less time is left.
+ * `wallMs` is the present; all in ms since 1970.
  */
 export function leavesAt(identity: Identity, wallMs: number): number {
   if (identity.kind !== "vouched") return Number.POSITIVE_INFINITY;
@@ -149,12 +152,12 @@ function refused(
   return { kind: "refused", failure: new Failure(code, "client", message), mayUseBearer };
 }
 
-/** What is said of a client, but for what it may not say itself. */
+/** An identity without the rules for the client's own fields. */
 type Told = Omit<Unvouched, "strips"> | Omit<Refused, "strips"> | Omit<Vouched, "strips" | "drops">;
 
 type Asserting = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
-/** Impersonated, it is in system:unauthenticated, whatever groups are named. */
+/** Impersonated, this user is in system:unauthenticated, whatever groups are named. */
 const anonymous = "system:anonymous";
 
 type User = {
@@ -166,7 +169,7 @@ type User = {
 
 type Word = Pick<Vouched, "trust" | "fields" | "isPresumptuous">;
 
-/** For the apiserver's authenticating proxy (k8s.io/apiserver, requestheader.go), which this one is then. */
+/** The fields of the apiserver's authenticating proxy (k8s.io/apiserver, requestheader.go), which this proxy is then. */
 function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames): Word {
   const [userName = "", uidName = "", groupName = "", prefix = ""] = [
     names.user[0],
@@ -177,36 +180,36 @@ function asserted({ name, uid, groups, fingerprint }: User, names: HeaderNames):
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
   fields.push(...groupFields(groupName, groups));
-  // Its key has a slash, which no field name may have: the apiserver undoes the escape.
+  // The key has a slash, which no field name may have: the apiserver undoes the escape.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
-  // Whom it may impersonate is judged by the apiserver, which is told who asks.
+  // The apiserver gets the client's identity, so it authorizes impersonation itself.
   return { trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
 /**
- * Under a credential of our own, which may impersonate. Without the extra: it would need a right of its own
- * (userextras), and says nothing that an authorizer asks for.
+ * The fields that impersonate the user under the proxy's own credential, which may impersonate. Without the extra field:
+ * it would need a permission of its own (userextras), and no authorizer evaluates it.
  */
 function impersonated({ name, uid, groups }: User): Word {
   const fields = [fieldOf("impersonate-user", name)];
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
   const own = groupFields("impersonate-group", groups);
   fields.push(...own);
-  // To a service account without groups the apiserver adds those of service accounts, which a certificate does not give
-  // (endpoints/filters/impersonation, groupsSpecified). The one group that both have keeps it from that.
+  // The apiserver adds the groups of service accounts to a service account without groups, which a certificate does not
+  // grant (endpoints/filters/impersonation, groupsSpecified). The one group that both have prevents that.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/** Our own credential itself: whoever has a certificate of the client CA is its owner, and says nothing by any other. */
+/** The proxy's own credential as it is: every client with a certificate of the client CA may use it, and sends no other. */
 const lent: Word = {
   trust: "impersonate",
   fields: [],
   isPresumptuous: () => false,
 };
 
-/** One field each, since a group's name may hold a comma; an empty one counts for nothing at the apiserver. */
+/** One field each, since a group's name may contain a comma. The apiserver ignores an empty one. */
 function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }
@@ -217,8 +220,8 @@ function fieldOf(name: string, value: string): Field {
 }
 
 /**
- * With "-" for all but letters and digits: servers behind the apiserver may take `x_remote_user` for `x-remote-user`, as
- * CGI has it (RFC 3875 §4.1.18), and older Apaches any other mark.
+ * The name with "-" for all but letters and digits: servers behind the apiserver may read `x_remote_user` as
+ * `x-remote-user`, as CGI does (RFC 3875 §4.1.18), and older Apaches any other character.
  */
 function plain(name: string): string {
   return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");
@@ -251,7 +254,7 @@ function identityRule(names: HeaderNames): FieldRule {
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
   const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
-  // A field knows by itself whether it has one of the usual names, so that most cost no look at theirs.
+  // A field's role already marks the usual names, so most fields need no comparison.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
   const words = new Set(own);
   return (field) => {

@@ -1,13 +1,13 @@
-/** What a TLS socket of ours knows of its client after the handshake. */
+/** What the proxy's TLS socket knows of its client after the handshake. */
 import type { X509Certificate } from "node:crypto";
 import type tls from "node:tls";
 import type { PeerCertificate } from "./client-identity.ts";
 
-/** Undefined: the client has shown no certificate. */
+/** Undefined: the client has presented no certificate. */
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // No listener that asks for certificates resumes sessions; should one ever, nobody is identified by it (A47).
+  // No listener that requests certificates resumes sessions. Should one ever do so, its client is not identified (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,
@@ -18,8 +18,8 @@ export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | unde
 }
 
 /**
- * OpenSSL's verdict on the chain (purpose and dates included), as Node itself asks for it. Its public form,
- * `authorized`, is set only on sockets that a tls.Server of Node's accepted; whatever is not a clear yes is a no.
+ * OpenSSL's verdict on the chain (purpose and dates included), read the way Node itself reads it. Its public form,
+ * `authorized`, is set only on sockets that a tls.Server of Node's accepted. Anything but a clear success is a failure.
  */
 function problemOf(socket: tls.TLSSocket): string | undefined {
   const handle: unknown = Reflect.get(socket, "_handle");
@@ -32,11 +32,14 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
-/** Of its chain, as far as it is known: the apiserver looks at all of it with each request. */
+/**
+ * When the first certificate of its chain expires, as far as known: the apiserver checks the whole chain with each
+ * request.
+ */
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // A chain of OpenSSL's has at most a hundred; an authority may have signed itself.
+  // A chain of OpenSSL's has at most a hundred; a CA may have signed itself.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;

@@ -1,19 +1,19 @@
 /**
- * Whom does a certificate name? Read from its DER by the rules of Go's crypto/x509, as the apiserver does: every
- * organisation is a group, the last common name is the user's. Not from Node's text form of a subject: that joins and
- * escapes what it prints, and two subjects that only look alike would be one user. Pure.
+ * The subject of a certificate, read from its DER by the rules of Go's crypto/x509, as the apiserver does: every
+ * organisation is a group, the last common name is the user's. Not read from Node's text form of a subject: that joins
+ * and escapes its parts, and two subjects that only look alike would be one user. Pure.
  */
 import { Failure } from "../../base/failure.ts";
 
 export type Subject = {
-  /** "" when there is none. */
+  /** "" if there is none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Values of Kubernetes' own attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
   readonly uids: readonly string[];
 };
 
-/** One element: its tag, and where its contents are. */
+/** One element: its tag, and the position of its contents. */
 type Element = { readonly tag: number; readonly start: number; readonly end: number };
 
 const sequence = 0x30;
@@ -29,7 +29,10 @@ const attributes = new Map<string, "commonName" | "organization" | "uid">([
   ["2b0601040183c25302", "uid"],
 ]);
 
-/** `der`: a whole certificate that OpenSSL has read already. Fails for a name in an encoding that is not text to all. */
+/**
+ * `der`: a whole certificate that OpenSSL has parsed already. Fails for a name in an encoding that readers decode
+ * differently.
+ */
 export function subjectOf(der: Uint8Array): Subject | Failure {
   const found = { commonName: "", organizations: [] as string[], uids: [] as string[] };
   for (const { kind, value } of namesOf(der)) {
@@ -66,7 +69,7 @@ function nameOf(der: Uint8Array, attribute: Element): Name | undefined {
   return kind && { kind, value };
 }
 
-/** What stands inside one element; nothing of what is cut or too long. */
+/** The elements inside one element; none if any is cut or too long. */
 function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
   const elements: Element[] = [];
   for (let at = start; at < end; ) {
@@ -90,7 +93,7 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/** NumericString, PrintableString, IA5String. T61String and BMPString are read differently by different readers. */
+/** NumericString, PrintableString, IA5String. Readers decode T61String and BMPString differently. */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

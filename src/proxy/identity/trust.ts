@@ -1,8 +1,9 @@
 /**
- * Which upstream connections may a request share (D2)? Pure but for what it remembers: bearers that a backend took lately.
+ * Decides which upstream connections a request may share (D2). Pure except for its memory of bearers that a backend
+ * accepted recently.
  *
- * One 401 or one anonymous request makes the apiserver send GOAWAY on the whole session (watch.md W7), so those who
- * could cause that travel apart from those who have shown that they do not.
+ * One 401 or one anonymous request makes the apiserver send GOAWAY on the whole session (watch.md W7). So requests that
+ * may cause that travel on other connections than those of proven clients.
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -13,19 +14,19 @@ import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
 /**
- * `front-proxy` and `impersonate` are those for whom we vouch, each on upstream connections that carry our own credential for it: nobody
- * else may ever travel there, or they would be us (D9).
+ * `front-proxy` and `impersonate` are for clients whose identity the proxy asserts, on upstream connections that carry
+ * its own credential for that. No other request may travel there: it would have the proxy's rights (D9).
  */
 export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;
 export type TrustClass = (typeof trustClasses)[number];
 
 /**
- * What the apiserver reads as a bearer (k8s.io/apiserver, bearertoken.go). Anything else it answers as anonymous, often
- * with 403: taken for a proof, that would let the sender's GOAWAYs hit the proven.
+ * The form that the apiserver reads as a bearer (k8s.io/apiserver, bearertoken.go). Anything else it answers as
+ * anonymous, often with 403: if that counted as proof, the sender's GOAWAYs would hit proven clients.
  */
 const bearerForm = /^bearer [^ ]/i;
 
-/** A credential of that kind, also in the place where browsers' websockets have to put it (websocket/protocol.go). */
+/** True for a bearer credential, also in the field that browsers' websockets have to use (websocket/protocol.go). */
 export function isBearer({ role: of, name, value }: Field): boolean {
   if (of === role.authorization) return bearerForm.test(value);
   return name === "sec-websocket-protocol" && value.includes("base64url.bearer.authorization.k8s.io.");
@@ -36,14 +37,14 @@ export type Bearer = {
   readonly key: string;
   /** A clock reading; 0 while it is not proven. */
   provenUntil: number;
-  /** When it ends by its own word, in ms since 1970. */
+  /** When it expires by its own claim, in ms since 1970. */
   readonly endsAt: number;
 };
 
-/** What serve remembers of a request's credential, to report the answer's status; undefined is anonymous. */
+/** The credential of a request, with which the status of the response is reported; undefined is anonymous. */
 export type Credential = Bearer | undefined;
 
-/** True only if it is proven; without a look at what is remembered, so that one proven on another socket may not be. */
+/** True only if it is proven. Reads no shared memory, so a bearer proven on another socket may return false. */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
@@ -65,7 +66,7 @@ export class Trust {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
       if (!bearerForm.test(field.value)) return undefined;
-      // It lives as long as its client's connection, which may be idle: of an endless one nothing is kept (A26).
+      // The memo lives as long as its client's connection, which may be idle: an overlong token is not kept (A26).
       if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
@@ -81,18 +82,19 @@ export class Trust {
     return this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";
   }
 
-  /** A backend answered: anything but 401 proves the credential for ten minutes. */
+  /** A backend answered: any status but 401 proves the credential for ten minutes. */
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
     const known = this.#known(credential);
     known.provenUntil = status === 401 ? 0 : this.#clock.now() + this.#provenMs(known);
-    // Only what was accepted: ten thousand invented tokens must not push out one that is good (A43).
+    // Only accepted bearers are kept: ten thousand invented tokens must not evict a valid one (A43).
     if (status !== 401 && !this.#bearers.has(known.key)) this.#bearers.set(known.key, known);
   }
 
   /**
-   * A bearer is unproven from its own end on, so that tokens that end together bring no 401s upon the connections of the
-   * proven. One that is accepted long after its end shows that our wall clock is wrong, not the bearer.
+   * A bearer is unproven from its own expiry on, so that tokens that expire together cause no 401s on the connections of
+   * proven clients. A bearer that is accepted long after its expiry shows that the proxy's wall clock is wrong, not the
+   * bearer.
    */
   #provenMs({ endsAt }: Bearer): number {
     const leftMs = endsAt - this.#clock.wall();
@@ -100,7 +102,7 @@ export class Trust {
     return Math.min(limits.provenMs, Math.max(limits.endedBearerMs, leftMs));
   }
 
-  /** Requests that came before it was taken may hold another of the same key: what is remembered goes for all of them. */
+  /** Requests from before it was accepted may hold another object of the same key: the stored one counts for all of them. */
   #known(credential: Bearer): Bearer {
     return this.#bearers.get(credential.key) ?? credential;
   }
@@ -109,7 +111,7 @@ export class Trust {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
     if (known === undefined) {
-      // A token that long is nobody's: to read what it says costs more than to be surprised by its end.
+      // No real client has so long a token: parsing it costs more than a missed expiry.
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }

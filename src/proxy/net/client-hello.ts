@@ -1,6 +1,6 @@
 /**
- * What a client says in clear before TLS begins: its ClientHello (RFC 8446 §4.1.2), of which the server's name is read
- * (RFC 6066 §3) and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: octets in.
+ * The ClientHello that a client sends in clear before TLS begins (RFC 8446 §4.1.2). Only the server name is read (RFC
+ * 6066 §3), and nothing is changed. It may come in several records (RFC 8446 §5.1). Pure: octets in.
  */
 import { limits } from "../../base/limits.ts";
 
@@ -15,9 +15,9 @@ export type WholeHello = {
   readonly state: "whole";
   /** Where its last record ends. */
   readonly length: number;
-  /** In lower case, without a last dot, printable. Undefined: it names none, as for an IP address. */
+  /** In lower case, without a trailing dot, printable. Undefined: it names none, as for an IP address. */
   readonly serverName: string | undefined;
-  /** A request may follow before the server has answered (0-RTT). */
+  /** True if a request may follow before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
 };
 
@@ -34,7 +34,7 @@ const earlyDataExtension = 42;
 /** Thrown and caught in this file only. */
 class Malformed extends Error {}
 
-/** `seen` is what has come so far, from the first octet on. */
+/** `seen`: all octets so far, from the first one on. */
 export function readHello(seen: Buffer): Hello {
   if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
   try {
@@ -48,7 +48,7 @@ export function readHello(seen: Buffer): Hello {
   }
 }
 
-/** What its records carry, and where the last of them ends; undefined while it is not whole. */
+/** The contents of its records, and where the last of them ends; undefined while it is incomplete. */
 function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
   const pieces: Buffer[] = [];
   const header: number[] = [];
@@ -74,7 +74,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("it is not all of one handshake");
-  // An empty one may not be sent (§5.1), and would go on for ever.
+  // An empty record is forbidden (§5.1), and the loop would never end with one.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} octets`);
   return length;
 }
@@ -111,7 +111,7 @@ class Cursor {
     return this.take(octets).readUIntBE(0, octets);
   }
 
-  /** What has its length before it. */
+  /** A vector with its length before it. */
   vector(octets: 1 | 2): Cursor {
     return new Cursor(this.take(this.number(octets)));
   }
@@ -130,7 +130,7 @@ function readMessage(message: Cursor): Pick<WholeHello, "serverName" | "hasEarly
   message.vector(1); // compression methods
   let serverName: string | undefined;
   let hasEarlyData = false;
-  // Of TLS 1.2, extensions may be left out altogether.
+  // TLS 1.2 allows a ClientHello without extensions.
   const extensions = message.isAtEnd ? message : message.vector(2);
   if (!message.isAtEnd) throw new Malformed("something follows its extensions");
   while (!extensions.isAtEnd) {
@@ -154,7 +154,10 @@ function readServerName(body: Cursor): string {
   return text;
 }
 
-/** The entry that has this name, in lower case; else the one with `*.` in place of its first label, which is not empty. */
+/**
+ * Returns the entry with this name, in lower case; else the one with `*.` in place of its first label, which is not
+ * empty.
+ */
 export function entryNamed<T>(
   entries: readonly T[],
   namesOf: (entry: T) => readonly string[],

@@ -1,11 +1,11 @@
-/** How a socket ends when its last words matter and nothing more is wanted from its peer. */
+/** How a socket ends when its last octets matter and nothing more is needed from its peer. */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
 /**
- * Reads on and throws away until the peer has had time to read what was written: closing with octets unread would
- * reset the connection under it (RFC 9112 §9.6). A peer that reads slowly is waited for.
+ * Reads on and discards until the peer has had time to read what was written: closing with unread octets would reset the
+ * connection before that (RFC 9112 §9.6). A peer that reads slowly gets the time it needs.
  */
 export function closeAfterFlush(socket: Socket, clock: Clock): void {
   if (socket.destroyed) return;

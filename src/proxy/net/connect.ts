@@ -16,11 +16,14 @@ export type BackendAddress = {
   readonly port: number;
   /** Undefined: plain h2c, which config allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
-  /** It stands behind a load balancer of its own, and must be told whose each connection is. */
+  /**
+   * Set if the backend stands behind its own load balancer, which needs a PROXY header with the client of each
+   * connection.
+   */
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
-/** A certificate of ours and its key, PEM: what a backend is shown when it asks. */
+/** A certificate of the proxy's own and its key, PEM, presented if a backend requests it. */
 export type ShownPair = { readonly chain: string; readonly key: string };
 
 /** A socket that is opening, for a client if its `ends` are given; errors come as its "error" and "close", as usual. */
@@ -42,14 +45,14 @@ export function openSocket(
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
-  // The first to hear of it, so that everybody else hears it in our words.
+  // Prepended, so that all other listeners get the error in the proxy's own words.
   socket.prependListener("error", (reason) => retell(reason, trusted));
   return socket;
 }
 
 /**
- * A TLS socket that asks for a certificate by a name of its own and trusts whoever answers: to read that certificate,
- * and to say nothing. Undefined: the backend has no TLS.
+ * A TLS socket with the given SNI name that accepts any certificate: it only reads the certificate, and sends nothing.
+ * Undefined: the backend has no TLS.
  */
 export function openUntrusting(address: BackendAddress, name: string): tls.TLSSocket | undefined {
   if (address.tls === undefined) return undefined;
@@ -60,7 +63,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Without a client's `ends` the connection is our own, and a PROXY header says so. */
+/** Without a client's `ends` the connection is the proxy's own, and the PROXY header states that. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -68,7 +71,7 @@ function openTcp(
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
   if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
-  // Trying several addresses at once Node exchanges the handle below, under whoever has it by then.
+  // When Node tries several addresses at once, it replaces the socket's handle, even after TLS has taken it over.
   const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
   socket.write(writeHeader(proxyProtocol, ends));
   return socket;
@@ -79,7 +82,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node tells the upper one of the lower one's error, and when that was its dial's, twice.
+  // Node reports the lower socket's error on the upper one, and twice if the dial failed.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -112,7 +115,7 @@ function createContext(ca: string | undefined, pair: ShownPair | undefined): tls
   });
 }
 
-/** For an upstream connection: the wire is there at once, what is written before the handshake waits. */
+/** For an upstream connection: the wire is usable at once; what is written before the handshake waits. */
 export function connectConnection(
   address: BackendAddress,
   owner: WireOwner,
@@ -131,7 +134,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** For a passthrough: TCP alone, since TLS is the client's own. Its "close" tells of every failure. */
+/** For a passthrough: TCP alone, since TLS is between client and backend. Every failure ends in "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});
@@ -145,7 +148,7 @@ export function connectUpgrade(
   parts: {
     readonly keepalive: Keepalive;
     readonly pair?: ShownPair | undefined;
-    /** Whom it is for. */
+    /** Both ends of the client's connection. */
     readonly ends?: Ends | undefined;
   },
   withinMs: number,

@@ -1,17 +1,17 @@
 /**
- * Listening sockets that outlive a process: passed in by systemd (sd_listen_fds(3)) or by a predecessor, and passed on
- * to a successor. The kernel's queue of clients that wait to be accepted stays with the socket, where SO_REUSEPORT
- * would reset those in the queue of the one that goes.
+ * Listening sockets that outlive a process: passed in by systemd (sd_listen_fds(3)) or by a predecessor, and passed on to
+ * a successor. The kernel's accept queue stays with the socket, where SO_REUSEPORT would reset the clients in the queue
+ * of the process that ends.
  */
 import { closeSync } from "node:fs";
 
 /** After stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/** The port of metrics and probes, among the listeners' names: a listener's has no upper-case letter. */
+/** The port of metrics and probes, among the listeners' names: a listener's name has no upper-case letter. */
 export const adminName = "metricsAddress";
 
-/** Sockets that were passed in, until somebody takes each. */
+/** Sockets that were passed in, until a listener takes each. */
 export class Descriptors {
   readonly #byName: Map<string, number>;
 
@@ -33,25 +33,26 @@ export class Descriptors {
     return descriptor;
   }
 
-  /** Nobody listens there any more: who connected would wait in the queue for ever. */
+  /** Closes the sockets that no listener has taken: clients would wait in their accept queues for ever. */
   closeRest(): void {
     for (const descriptor of this.#byName.values()) {
       try {
         closeSync(descriptor);
       } catch {
-        // It was none of ours to begin with.
+        // The descriptor was not open.
       }
     }
     this.#byName.clear();
   }
 }
 
-/** What was passed to the process `pid`, as its environment says; it is taken out there, so that no child believes it. */
+/** The sockets passed to process `pid`, by its environment. Removes the variables, so that no child process uses them. */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // A predecessor does not know our id beforehand and names none; systemd does, and means nobody else.
+  // A predecessor does not know the new pid and names none; systemd names the pid, and the sockets are for that process
+  // only.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");
@@ -63,14 +64,14 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   );
 }
 
-/** What a successor's environment says of the sockets that it is given, in this order, behind stderr. */
+/** The environment of a successor that gets these sockets, in this order, after stderr. */
 export function passedOn(names: readonly string[]): Readonly<Record<string, string>> {
   return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":") };
 }
 
 /**
- * A listening server's descriptor. Node has no public name for it; undefined says that it is
- * not listening, or that Node has changed: then there is no handing over, and that is told.
+ * A listening server's descriptor. Node has no public name for it. Undefined: the server is not listening, or Node has
+ * changed; then a handover is impossible, and that is reported.
  */
 export function descriptorOf(server: object): number | undefined {
   const handle: unknown = Reflect.get(server, "_handle");

@@ -1,21 +1,21 @@
 /**
- * The first octets of a new socket, looked at before it is known who reads it. What is not taken is put back. Bounded
- * in time (A22) by a deadline, in octets by whoever looks, and over all sockets that are looked at together.
+ * Looks at the first octets of a new socket before its reader is known. Octets that are not taken are put back. Bounded
+ * in time (A22) by a deadline, in octets by the given function, and over all peeked sockets together.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
-/** What was seen, and how many octets of it were for the one who looked. */
+/** The result, and how many of the octets it consumes. */
 export type Seen<T> = { readonly verdict: T; readonly taken: number };
 
-/** Undefined: too few octets to tell. `seen` is whole so far; it is called again with more. */
+/** Undefined: too few octets to decide. `seen` is everything so far; called again with more. */
 export type Look<T> = (seen: Buffer) => Seen<T> | undefined;
 
-/** Octets that wait on sockets whose first words are not whole; those that come whole never do. */
+/** Octets that wait on sockets whose first message is incomplete. A complete one never waits. */
 let waitingBytes = 0;
 
-/** Tells once, with the socket paused; or never, when the socket ends or is silent for `limits.handshakeMs`. */
+/** Calls `tell` once, with the socket paused; never if the socket ends or is silent for `limits.handshakeMs`. */
 export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (verdict: T) => void): void {
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);
@@ -31,7 +31,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Not "readable" with unshift: what is put back makes it fire again at once, and one octet would spin for ever.
+  // Not "readable" with unshift: octets that are put back make it fire again at once, and one octet would loop for ever.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;
@@ -49,11 +49,11 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Look<T>, tell: (
   };
   socket.on("close", leave);
   socket.on("data", take);
-  // It may have been paused by who looked at it before.
+  // An earlier peek may have paused it.
   socket.resume();
 }
 
-/** Doubles when it is full: what comes octet by octet is copied twice in all, and not once for each octet. */
+/** Doubles when it is full: octets that come one by one are copied twice in all, not once for each octet. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

@@ -1,10 +1,10 @@
-/** A PROXY header as we write it, for backends that stand behind a load balancer of their own. Pure. */
+/** The PROXY header that the proxy writes to backends behind their own load balancer. Pure. */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 import type { Ends } from "./proxy-protocol.ts";
 
 export type HeaderVersion = "V1" | "V2";
 
-/** Version 2's signature, and its octets for a connection of our own (LOCAL) and for somebody's (PROXY). */
+/** Version 2's signature, and its commands for a connection of the proxy's own (LOCAL) and for a client's (PROXY). */
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const local = 0x20;
 const proxied = 0x21;
@@ -16,7 +16,10 @@ const ownHeaders = {
   V2: Buffer.concat([signature, Buffer.from([local, 0, 0, 0])]),
 };
 
-/** Names these ends; without them, or where they are no IP addresses, it says that the connection is our own. */
+/**
+ * Names both ends. Without them, or if they are no IP addresses, the header states that the connection is the proxy's
+ * own.
+ */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);
@@ -34,12 +37,12 @@ function headerOf(version: HeaderVersion, octets: readonly (readonly number[])[]
   return Buffer.concat([signature, Buffer.from([...fixed, ...block])]);
 }
 
-/** Both ends are of one family: where only one is IPv6 the other is written as that (RFC 4291 §2.5.5.2). */
+/** Both ends must be of one family: if only one is IPv6, the other is written as a mapped address (RFC 4291 §2.5.5.2). */
 function mapped(octets: readonly number[]): readonly number[] {
   return octets.length === 16 ? octets : [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...octets];
 }
 
-/** Of IPv6 every group is written out: some readers know no dots in such an address. */
+/** In IPv6 every group is written out: some readers accept no dots in such an address. */
 function textOf(octets: readonly number[]): string {
   if (octets.length === 4) return addressOfOctets(Uint8Array.from(octets));
   const bytes = Buffer.from(octets);

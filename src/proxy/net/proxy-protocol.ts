@@ -1,7 +1,7 @@
 /**
- * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): what a load balancer says of
- * its client before the client's own octets. Pure: octets in, what they say out (proxy-header.ts: the other way round). TLVs
- * of version 2 are passed over unread: nothing here is decided by them.
+ * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): the header in which a load
+ * balancer names its client, before the client's own octets. Pure: octets in, addresses out (proxy-header.ts writes it).
+ * TLVs of version 2 are skipped: no decision depends on them.
  */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 import { limits } from "../../base/limits.ts";
@@ -11,7 +11,7 @@ export type Endpoint = { readonly address: string; readonly port: number };
 
 export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
 
-/** What the first octets of a socket are. `ends` is undefined where the sender speaks for itself (LOCAL, UNKNOWN). */
+/** What the first octets of a socket are. `ends` is undefined if the sender's own connection is meant (LOCAL, UNKNOWN). */
 export type Header =
   | { readonly state: "absent" }
   | { readonly state: "partial" }
@@ -24,7 +24,7 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Addresses and ports of version 2's families, in octets; of UNIX sockets and unspecified ones nothing is read. */
+/** Addresses and ports of version 2's families, in octets; UNIX sockets and unspecified ones are not read. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -40,7 +40,7 @@ export function readHeader(seen: Buffer): Header {
 const partial: Header = { state: "partial" };
 const malformed = (reason: string): Header => ({ state: "malformed", reason });
 
-/** As far as both go. */
+/** Compares as far as both go. */
 function startsLike(seen: Buffer, signature: Buffer): boolean {
   const length = Math.min(seen.length, signature.length);
   return seen.subarray(0, length).equals(signature.subarray(0, length));

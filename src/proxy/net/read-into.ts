@@ -1,11 +1,11 @@
 /**
- * Lets all sockets read into one buffer of ours. Node does so for sockets that are made with its option `onread`, and
- * those are only the ones that we dial over TCP ourselves: an accepted one, and TLS on top of it, cannot be given the
- * option. So its two fields and its one call are borrowed from a socket that has it. Where a Node names them otherwise
- * nothing is lost but speed: chunks come as "data" then.
+ * Lets all sockets read into one shared buffer. Node does so only for sockets that are created with its option `onread`.
+ * The proxy creates only its own TCP connections: an accepted socket, or TLS on top of it, cannot get the option. So this
+ * file sets the two internal fields, and makes the one internal call, that the option would. In a Node version with other
+ * internals only speed is lost: chunks come as "data" then.
  *
- * What it saves: an ArrayBuffer for each TLS record (one of 16 KiB each in a long answer, and V8 runs a full collection for
- * every 64 MiB of them) and the stream that it passes through, together a tenth of a small request's cost.
+ * It saves an ArrayBuffer for each TLS record (one for each 16 KiB of a long response, and V8 runs a full collection for
+ * every 64 MiB of them) and the stream that the chunk passes through, together a tenth of a small request's cost.
  */
 import net from "node:net";
 
@@ -17,10 +17,10 @@ type Reader = { useUserBuffer(buffer: Buffer): void };
 type Hear = (count: number, buffer: Buffer) => boolean;
 type Fields = { readonly buffer: symbol; readonly hear: symbol };
 
-/** Stands for a callback until there is one. */
+/** Placeholder for a callback. */
 const unheard: Hear = () => true;
 
-/** What Node has under these names, in a socket that was made with the option. */
+/** Finds Node's symbols for the two fields, in a sample socket that was created with the option. */
 function fieldsOf(): Fields | undefined {
   const sample = new net.Socket({ onread: { buffer: shared, callback: unheard } });
   const symbols = Object.getOwnPropertySymbols(sample);
@@ -33,15 +33,15 @@ function fieldsOf(): Fields | undefined {
 const fields = fieldsOf();
 
 /**
- * From now on `hear` is told what the socket reads; the bytes are lent for the call. False when this Node cannot do so.
- * What the socket has read before still comes as "data".
+ * From now on `hear` gets what the socket reads; the bytes are valid during the call only. False if this Node version
+ * does not support it. What the socket has read before still comes as "data".
  */
 export function readInto(socket: net.Socket, hear: (chunk: Buffer) => void): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");
   if (fields === undefined || !isReader(handle)) return false;
   const told: Hear = (count, buffer) => {
     hear(buffer.subarray(0, count));
-    // Node begins to read again at some of its own occasions; a paused socket is heard once more then, and not for long.
+    // Node sometimes resumes reading by itself; a paused socket then delivers one more chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);

@@ -1,6 +1,6 @@
 /**
- * Joins a TCP or TLS socket and whoever reads it. The seam of the simulation: the rest of the path sees a Wire.
- * The catch-all guard is here too: what one session throws ends that session, never the process (D10).
+ * Joins a TCP or TLS socket to its reader. The boundary of the simulation: the rest of the path sees a Wire. The
+ * catch-all guard is here, too: an exception in one session ends that session, never the process (D10).
  */
 import type net from "node:net";
 import { wallClock } from "../../base/clock.ts";
@@ -12,13 +12,13 @@ import type { Wire, WireOwner } from "./wire.ts";
 
 export type Keepalive = { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
 
-/** The kernel's own probes: a backstop for quiet sockets only, blind while any octet is unacknowledged (F1). */
+/** The kernel's own probes: a fallback for quiet sockets only, ineffective while any octet is unacknowledged (F1). */
 export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
 }
 
-/** `origin` is who is charged when it breaks. */
+/** `origin`: the side that is blamed for a failure. */
 export function wireOf(
   socket: net.Socket,
   owner: WireOwner,
@@ -41,8 +41,8 @@ export function wireOf(
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
   });
-  // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping. The owner learns it now:
-  // a peer that does not read what is still to be written would keep the session's streams for seconds (D17).
+  // The peer's FIN ends a session in both directions: HTTP/2 has no half-open sessions worth keeping. The owner is
+  // notified now: a peer that does not read the rest would keep the session's streams for seconds (D17).
   socket.on("end", () => {
     guarded(() => owner.closed(failure));
     if (!socket.writableEnded) endSoon(socket);
@@ -52,7 +52,8 @@ export function wireOf(
   return {
     write(buffers, written) {
       const isTaken = writeAll(socket, buffers, written);
-      // Answers without a body know no window: whoever does not read them is not heard either, until it does.
+      // Responses without a body are not flow-controlled: a client that does not read them is not read either, until it
+      // does.
       if (parts.origin === "client" && socket.writableLength > limits.unreadBytes) socket.pause();
       return isTaken;
     },
@@ -69,8 +70,8 @@ export function wireOf(
 }
 
 /**
- * Says that all is said, and destroys the socket when the peer has had time to hear it. Without this a peer that is
- * told to go and stays keeps its descriptor, and what it did not read, for as long as it likes.
+ * Sends FIN, and destroys the socket when the peer has had time to read. Without this a peer that stays open would keep
+ * its descriptor, and the octets that it did not read, for as long as it likes.
  */
 function endSoon(socket: net.Socket): void {
   socket.end();
@@ -102,6 +103,6 @@ function writeAll(
     else socket.write(buffer, (error) => (error ? undefined : written()));
   }
   if (!isOne) socket.uncork();
-  // "drain" comes only after a write that said false, which a backlog this far above the mark always did.
+  // "drain" comes only after a write that returned false, which a backlog this far above the mark always did.
   return socket.writableLength <= limits.socketBacklogBytes;
 }

@@ -1,13 +1,14 @@
 /**
- * node:http's parser hands over every head that one read has brought, up to 64 KiB of them, also those of a socket that is
- * destroyed, and 4 KiB of objects of each stay until the socket is closed, after the turn: 2,000 heads a socket, of all that
- * can be read in one turn.
+ * node:http's parser delivers every head of one read, up to 64 KiB of them, even for a destroyed socket. 4 KiB of objects
+ * for each stay until the socket is closed, which is after the current tick: 2,000 heads for each socket that is read in
+ * the tick.
  */
 import type { Socket } from "node:net";
 
 /**
- * No more is parsed of what this socket has sent, for it ends anyway. A parser has no public way to stop; to say of a head that
- * another protocol begins behind it, as for an Upgrade, makes it read no further (_http_common.js, parserOnHeadersComplete).
+ * Stops parsing what this socket has sent, because it ends anyway. A parser has no public way to stop. Answering a head
+ * as if another protocol began behind it, as for an Upgrade, makes it read no further (_http_common.js,
+ * parserOnHeadersComplete).
  */
 export function stopParsing(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, "parser");

@@ -1,15 +1,15 @@
 /**
- * Why a backend's certificate will not do, in the words of the configuration: the keys that an operator may have got
- * wrong, instead of Node's advice on how to start Node. Pure.
+ * Why a backend's certificate is rejected, in the words of the configuration: it names the keys that an operator may have
+ * got wrong, instead of Node's advice on how to start Node. Pure.
  */
-/** What a certificate is held against. */
+/** What a certificate is checked against. */
 export type Trusted = {
   readonly serverName: string;
-  /** Where that and the authorities are from; left out: no file is named. */
+  /** Where the name and the CA come from; default: no file is named. */
   readonly told?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
 };
 
-/** OpenSSL's codes for a chain that leads to none of the authorities. */
+/** OpenSSL's codes for a chain that leads to none of the CAs. */
 const unsigned: readonly string[] = [
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
@@ -19,10 +19,10 @@ const unsigned: readonly string[] = [
   "CERT_SIGNATURE_FAILURE",
 ];
 
-/** As long as a line may be; whoever answers there writes what he likes into his certificate. */
+/** The most characters of names in a message: a hostile backend can put any text into its certificate. */
 const mostChars = 160;
 
-/** Node's word on a socket, put into ours in its place: whoever hears of it hears that. Other errors stay as they are. */
+/** Replaces Node's message for an untrusted certificate by the proxy's, for all listeners. Other errors stay as they are. */
 export function retell(reason: Error, { told }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && told !== undefined)
@@ -31,7 +31,7 @@ export function retell(reason: Error, { told }: Trusted): void {
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/** Node's word on a certificate's names (undefined: it is for that one), in ours; the Error keeps Node's code. */
+/** Node's error on a certificate's names, reworded (undefined: the name matches); the Error keeps Node's code. */
 export function wrongName(
   reason: Error | undefined,
   { serverName, told }: Trusted,

@@ -1,4 +1,4 @@
-/** A side before another one that passes everything on: for those that hear or read something of it on the way. */
+/** A StreamWriter that forwards everything to another one: the base of those that read something in passing. */
 import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 

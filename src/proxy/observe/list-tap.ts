@@ -1,4 +1,4 @@
-/** The way of a list to its client, on which its version is read in passing; nothing is changed. */
+/** Reads a list's version while the list is forwarded to its client; changes nothing. */
 import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { ListVersion } from "../../kube/list-version.ts";
@@ -6,10 +6,10 @@ import { BodyTap } from "./body-tap.ts";
 
 export class ListTap extends BodyTap {
   readonly #tell: (version: string) => void;
-  /** Undefined before the answer, and when its version is told. */
+  /** Undefined before the response, and after its version was reported. */
   #reading: ListVersion | undefined;
 
-  /** `tell` hears the version of an answer, if it can be read, and "" never. */
+  /** `tell` gets the version of a response if it can be read; never "". */
   constructor(down: StreamWriter, tell: (version: string) => void) {
     super(down);
     this.#tell = tell;

@@ -1,6 +1,6 @@
 /**
- * Stands on the way of the few requests that show who holds leader locks and which pods are gone: a copy of the body is
- * kept, up to a bound, and read when the backend has taken it. Nothing is held back or changed on the way.
+ * Observes the few requests that show which clients hold leader locks and which pods are gone: it keeps a copy of the
+ * body, up to a bound, and reads it when the backend has accepted it. Nothing is delayed or changed.
  */
 
 import { limits } from "../../base/limits.ts";
@@ -8,14 +8,14 @@ import type { Field } from "../../h2/core/field.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import { BodyTap } from "./body-tap.ts";
 
-/** One request's body, as far as it is small, and what is to be done with it once the answer is 2xx. */
+/** The copy of one request's body, if it is small, and what to do with it once the response is 2xx. */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
   #pieces: Buffer[] = [];
   #length = 0;
   #isOver = false;
 
-  /** `taken` hears the whole body, once. */
+  /** `taken` gets the whole body, once. */
   constructor(taken: (body: Buffer) => void) {
     this.#taken = taken;
   }
@@ -39,17 +39,17 @@ export class BodyCopy {
   }
 }
 
-/** The exchange as its client is to feed it. */
+/** The listener that gets what the client sends: the exchange, with the copy before it. */
 export function copied(owner: StreamListener, copy: BodyCopy | undefined): StreamListener {
   return copy === undefined ? owner : new CopiedBody(owner, copy);
 }
 
-/** The client as the exchange is to answer it. */
+/** The writer that the exchange answers: the client, with the tap before it. */
 export function heard(down: StreamWriter, copy: BodyCopy | undefined): StreamWriter {
   return copy === undefined ? down : new LockTap(down, copy);
 }
 
-/** What the client sends, copied in passing. */
+/** Copies what the client sends. */
 class CopiedBody implements StreamListener {
   readonly #owner: StreamListener;
   readonly #copy: BodyCopy;
@@ -77,7 +77,7 @@ class CopiedBody implements StreamListener {
   }
 }
 
-/** What the client is told, of which the status is heard. */
+/** Reads the status of the response. */
 class LockTap extends BodyTap {
   readonly #copy: BodyCopy;
 

@@ -1,6 +1,6 @@
 /**
- * Names the clients that ask for one watch from one version again and again (incident 001), once a minute each. Such a client
- * was led back by an old event, or cannot digest what it is sent, and replays history each time.
+ * Reports clients that request one watch from one version again and again (incident 001), once a minute each. An old
+ * event has led such a client back, or it cannot process what it gets, and it replays history each time.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -12,22 +12,25 @@ import type { WatchContext } from "../../watch/session/watch-context.ts";
 import { clientKey, userAgentOf } from "../context/client-key.ts";
 import type { RequestContext } from "../context/request-context.ts";
 
-/** One watch of one client, from one version on. */
+/** One watch of one client, from one version. */
 export class ReplayLoop {
   #since = 0;
   #count = 0;
   #isTold = false;
-  /** Those that are over, and were not asked for again yet. */
+  /** Those that have ended and were not requested again yet. */
   #over = 0;
 
-  /** It was asked for, and answered. Returns how often it was asked again lately, once a minute and only if too often. */
+  /**
+   * It was requested, and answered. Returns how often it was recently repeated, at most once a minute and only if too
+   * often.
+   */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
       this.#since = now;
       this.#count = 0;
       this.#isTold = false;
     }
-    // Several alike at once are as many informers of one client, and no loop.
+    // Several equal watches at once are several informers of one client, and no loop.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;
@@ -52,13 +55,16 @@ export class ReplayLoopDetector {
     this.#journal = journal;
   }
 
-  /** A backend has answered the watch. Undefined when it does not go on from a version; else it wants to hear of its end. */
+  /**
+   * A backend has answered the watch. Returns the record whose `ended` must be called; undefined without an exact
+   * version.
+   */
   answered(
     { request, target, resource }: WatchContext,
     { client, fields }: Pick<RequestContext, "client" | "fields">,
   ): ReplayLoop | undefined {
     if (request.start !== "exact") return undefined;
-    // Hashed, so that what is remembered has one size whatever clients send.
+    // Hashed, so that each record has one size whatever clients send.
     const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
     const replayLoop = this.#replays.get(key) ?? new ReplayLoop();
     this.#replays.set(key, replayLoop);

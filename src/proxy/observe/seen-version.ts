@@ -1,6 +1,6 @@
 /**
- * What each client has seen of each resource: the floor below which nothing it is shown later should be (k/k 59848,
- * G8). A client that asks again after it was moved, or restarted, may meet a backend that is behind.
+ * What each client has seen of each resource: no later response should be older (k/k 59848, G8). A client that reads
+ * again after it was moved, or restarted, may reach a backend that is behind.
  */
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
@@ -10,21 +10,21 @@ import { compareVersions } from "../../kube/resource-version.ts";
 export type Connection = { readonly isOpen: boolean };
 
 export class SeenVersion {
-  /** Whose it is, as it was asked for. */
+  /** The client and the resource, as requested. */
   readonly client: string;
   readonly resource: string;
-  /** The newest version seen, by any of its connections; "" before any was. */
+  /** The newest version seen on any of its connections; "" before the first. */
   version = "";
-  /** The connection that asked last. */
+  /** The connection of the latest request. */
   #latest: Connection | undefined;
   /**
-   * Once several connections were open at a time they may be several processes behind one address: what each has seen by
-   * itself. They are never joined again: which of them a new one succeeds cannot be known.
+   * What each connection has seen by itself, from the time that several are open at once: they may be several processes
+   * behind one address. They are never joined again: which of them a new one succeeds cannot be known.
    */
   #apart: WeakMap<Connection, string> | undefined;
-  /** Times in a row that nobody could answer from there on. */
+  /** Refusals in a row for requests from that version. */
   refusals = 0;
-  /** When an answer from below was told last: a clock reading. */
+  /** When an older response was last reported: a clock reading. */
   toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(client: string, resource: string) {
@@ -32,7 +32,7 @@ export class SeenVersion {
     this.resource = resource;
   }
 
-  /** This connection asks. One that comes after the last was closed is the same client again. */
+  /** This connection sends a request. One that opens after the last was closed belongs to the same client. */
   meet(connection: Connection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -40,7 +40,7 @@ export class SeenVersion {
     if (before?.isOpen === true) this.#apart ??= new WeakMap([[before, this.version]]);
   }
 
-  /** What the client at this connection has surely seen. */
+  /** What the client on this connection has certainly seen. */
   seenBy(connection: Connection): string {
     return this.#apart === undefined ? this.version : (this.#apart.get(connection) ?? "");
   }
@@ -51,7 +51,7 @@ export class SeenVersion {
       this.#apart.set(connection, version);
   }
 
-  /** Better an old state than none: after several refusals it is given up. Returns whether it was. */
+  /** Counts a refusal. After several it gives the version up, because old data is better than none; returns true then. */
   refused(): boolean {
     this.refusals += 1;
     if (this.refusals < limits.floorRefusals) return false;
@@ -61,7 +61,7 @@ export class SeenVersion {
   }
 }
 
-/** Those of all clients. Who has asked least lately is forgotten first. */
+/** Those of all clients. The least recently used is forgotten first. */
 export class SeenVersions {
   readonly #seenVersions = new Lru<string, SeenVersion>(limits.floors);
 
@@ -69,7 +69,7 @@ export class SeenVersions {
     return this.#seenVersions.size;
   }
 
-  /** `client` and `identity` are what stays the same when it comes again; only the first is shown. */
+  /** `client` and `identity` are what stays the same when a client reconnects; only the first is displayed. */
   of(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
     const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);

@@ -1,8 +1,8 @@
 /**
- * No client is led back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a client saw elsewhere:
- * a list, or a watch from version 0, takes whatever that cache has. `observe` tells of every such answer; `enforce` asks
- * for nothing older than what the client has seen, so that a backend that is behind waits, or refuses. It fails open:
- * where versions cannot be read nothing is said, and after several refusals the client is let through.
+ * Prevents that a client goes back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a client saw
+ * elsewhere: a list, or a watch from version 0, returns whatever that cache has. `observe` reports every such response.
+ * `enforce` requests nothing older than what the client has seen, so that a backend that is behind waits or refuses. It
+ * fails open: responses with unreadable versions are ignored, and after several refusals the request passes unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -28,7 +28,7 @@ export type StaleReadGuardParts = {
   readonly mode: GuardMode;
 };
 
-/** What is asked for, as far as it matters here. */
+/** A request, as far as it matters here. */
 export type Asking = {
   readonly info: RequestInfo;
   /** The client's own `:path`. */
@@ -40,17 +40,17 @@ export type Asking = {
 
 type Asker = { readonly seenVersion: SeenVersion; readonly connection: Connection };
 
-/** Of one request: what its client had seen of the resource when it asked, and what it is shown now. */
+/** One request: what its client had seen of the resource when it was sent, and what the response contains. */
 export class GuardedRead {
   readonly #guard: StaleReadGuard;
   readonly #seenVersion: SeenVersion;
   readonly #connection: Connection;
-  /** The floor when it asked: what it sees meanwhile on another stream is no measure for this answer. */
+  /** The version seen when it was sent: what the client sees meanwhile on another stream does not count. */
   readonly #before: string;
-  /** As it goes up; the client's own unless the floor is demanded. */
+  /** As it goes upstream; the client's own unless the version is enforced. */
   readonly target: string;
   readonly isDemanded: boolean;
-  /** Who answers it. */
+  /** The backend that answers it. */
   backend = "";
 
   constructor(
@@ -72,7 +72,7 @@ export class GuardedRead {
     this.#seenVersion.raise(version, this.#connection);
   }
 
-  /** The state that it is given is that of this version. */
+  /** The state that the client gets is of this version. */
   shown(version: string): void {
     this.#seenVersion.refusals = 0;
     this.#seenVersion.raise(version, this.#connection);
@@ -80,7 +80,7 @@ export class GuardedRead {
     this.#guard.outdated(this.#seenVersion, { backend: this.backend, version, seen: this.#before });
   }
 
-  /** The backend has not come that far in its 3 s (504, watch.md §3.1). */
+  /** The backend did not reach that version within its 3 s (504, watch.md §3.1). */
   refused(): void {
     if (this.isDemanded) this.#guard.refused(this.#seenVersion, this.#seenVersion.version);
   }
@@ -89,14 +89,14 @@ export class GuardedRead {
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
   readonly #seenVersions = new SeenVersions();
-  /** Since the start: answers from before what their client had seen, requests that demanded it, refusals of those. */
+  /** Since the start: stale responses, requests with an enforced version, and refusals of those. */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {
     this.#parts = parts;
   }
 
-  /** Undefined when its answer says nothing about what its client may see. */
+  /** Undefined if the response is no evidence of what the client may see. */
   guardedRead({ info, target, client, caller, fields }: Asking): GuardedRead | undefined {
     const { mode } = this.#parts;
     if (mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
@@ -138,7 +138,7 @@ function queryOf(target: string): string {
   return target.slice(target.indexOf("?") + 1);
 }
 
-/** True of a watch, and of a list but for one that shows the past on demand. */
+/** True for a watch, and for a list unless it requests the past. */
 function showsState(info: RequestInfo, target: string): boolean {
   if (!info.isResource) return false;
   const isList = info.kind === "plain" && info.verb === "list";
@@ -146,8 +146,9 @@ function showsState(info: RequestInfo, target: string): boolean {
 }
 
 /**
- * True if the client itself asks a list for the state of a certain time, by apiserver's ShouldDelegateList (storage/cacher/delegator):
- * a later page, an exact version, and a version with a limit and without a match, which means exact too.
+ * True if the client itself requests a list of a certain time, by apiserver's ShouldDelegateList
+ * (storage/cacher/delegator): a later page, an exact version, or a version with a limit and without a match, which also
+ * means exact.
  */
 function asksForPast(query: string): boolean {
   if ((firstValue(query, "continue") ?? "") !== "") return true;
@@ -160,9 +161,9 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * Version 0, written so and no other way, is served from the cache as it is. A watch can only be held to more when it asks
- * for the state itself: servers before 1.34 refuse `sendInitialEvents` to those who do not know it, and all refuse it
- * without a match. Of events, which have no cache, etcd gives the present state.
+ * Version 0, exactly so written, is served from the cache as it is. A newer version can be enforced on a watch only if it
+ * requests the initial state itself: servers before 1.34 refuse `sendInitialEvents` for clients that do not know it, and
+ * all refuse it without a match. Events have no cache, so etcd returns their present state.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

@@ -1,7 +1,7 @@
 /**
  * How far the watch cache of each backend has come, by resource and by scope, as its watches show (watch.md §4). Versions
  * are compared within one resource only (watch.md §6.3). Silence alone proves nothing: a cache that lacks what another
- * backend has shown is suspected, and what its watches would have shown settles it (coverage.ts).
+ * backend has delivered is suspected, and its watches that should have delivered it decide (coverage.ts).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -10,9 +10,12 @@ import { watchLimits } from "./limits.ts";
 
 const none: readonly string[] = [];
 
-/** The backend is avoided for this resource until `until`; if its cache is found stalled after that, for twice as long. */
+/**
+ * The backend is avoided for this resource until `until`. If its cache is found stalled again after that, the time
+ * doubles.
+ */
 export type Stall = {
-  /** What others had shown and it had not. */
+  /** The version that other backends had delivered and this one had not. */
   readonly version: string;
   readonly since: number;
   readonly until: number;
@@ -23,19 +26,19 @@ export type Stall = {
 export class CacheProgress {
   readonly backend: string;
   readonly resource: string;
-  /** The newest version that it has shown, and the newest of an event. */
+  /** The newest version that it has delivered, and the newest of an event. */
   version = "";
   event = "";
-  /** Its open watches; and those of them that see all of the resource. */
+  /** The number of its open watches, and of those that see the whole resource. */
   watches = 0;
   wholeWatches = 0;
-  /** When a bookmark came last; -1 before the first. */
+  /** When the last bookmark came; -1 before the first. */
   bookmarkAt = -1;
-  /** When it came to have a watch, and when it has shown something new since. */
+  /** When it got its first open watch, and when it last delivered something new. */
   watchedSince = 0;
   stillSince = 0;
   stall: Stall | undefined;
-  /** The newest version that it refused with 410: what came next is not in its cache, and never will be again. */
+  /** The newest version that it refused with 410: the events after that version are no longer in its cache. */
   refused = "";
   #hasForgotten = false;
 
@@ -58,10 +61,10 @@ export class CacheProgress {
     if (isWhole) this.wholeWatches -= 1;
   }
 
-  /** One of its watches shows an event of this version: called for each event, nearly always with the newest version. */
+  /** One of its watches delivers an event of this version. Called for each event, nearly always with the newest version. */
   showEvent(version: string, now: number): void {
     const ahead = compareVersions(version, this.version);
-    // No event is newer than what it has shown at all.
+    // The event is no newer than the cache.
     if (ahead === 0) this.event = this.version;
     else if (ahead < 0) this.event = compareVersions(version, this.event) > 0 ? version : this.event;
     else {
@@ -70,15 +73,21 @@ export class CacheProgress {
     }
   }
 
-  /** A bookmark proves that its cache is so far. The marker says where a list ended; only the others come every minute. */
+  /**
+   * A bookmark proves that the cache has come this far. The marker is the end of a list; only the others come every
+   * minute.
+   */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /** It answered a watch from this version with 410. `oldest`: the first that it takes, "" when it did not say. */
+  /**
+   * The backend answered a watch from this version with 410. `oldest`: the first version that it accepts, "" if not
+   * named.
+   */
   refuse(version: string, oldest: string): void {
-    // One that names a version which it has just refused contradicts itself.
+    // An `oldest` that is not newer than the refused version contradicts the refusal and is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
     const newest = isSaid ? versionBefore(oldest) : version;
     if (compareVersions(newest, this.refused) <= 0) return;
@@ -86,7 +95,7 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if it has refused a newer version than before; once for each. */
+  /** True if it has refused a newer version than before; returned once for each. */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;
@@ -103,28 +112,28 @@ export class CacheProgress {
   }
 }
 
-/** The newest event of a resource or scope that any backend had shown at a time. */
+/** The newest event of a resource or scope that any backend had delivered at a time. */
 export type Mark = { readonly version: string; readonly at: number };
 
-/** A cache that has not shown for long enough what another backend has. */
+/** A cache that has not delivered for long enough what another backend has. */
 export type LagSuspicion = {
   readonly cache: CacheProgress;
   /** The oldest version that it lacks. */
   readonly version: string;
   readonly behindMs: number;
-  /** A bookmark came since and its cache is no further: that is proof. */
+  /** True if a bookmark came since and the cache is no further, which is proof. */
   readonly isProven: boolean;
   /** True if watches of this resource have bookmarks at all: those of an uncached one have none. */
   readonly hasBookmarks: boolean;
-  /** All that it has not shown, oldest first. */
+  /** All versions that it has not delivered, oldest first. */
   readonly missing: readonly Mark[];
 };
 
 /** When a cache that lacks an event is suspected. */
 type Threshold = {
-  /** For how long it must have lacked it. */
+  /** How long the cache must have lacked the event. */
   readonly afterMs: (backend: string) => number;
-  /** True: and shown nothing else that is new for as long. */
+  /** True if it must also have delivered nothing new for that time. */
   readonly isStill: boolean;
 };
 
@@ -134,12 +143,12 @@ const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
 class Peers {
   readonly caches = new Map<string, CacheProgress>();
   readonly #markMs: number;
-  /** The newest version that backends which are forgotten had shown. */
+  /** The newest version that removed or dead backends had delivered. */
   #seen = "";
   /** Oldest first. */
   #marks: Mark[] = [];
 
-  /** `markMs`: while a cache lacks something, marks are at least so far apart. */
+  /** `markMs`: the least time between two marks while a cache lacks something. */
   constructor(markMs: number) {
     this.#markMs = markMs;
   }
@@ -148,7 +157,7 @@ class Peers {
     return this.caches.values().some(({ watches, stall }) => watches > 0 || stall !== undefined);
   }
 
-  /** The newest version that any backend has shown, of an event or a bookmark. */
+  /** The newest version that any backend has delivered, of an event or a bookmark. */
   get seen(): string {
     return newestOf(this.caches.values(), ({ version }) => version, this.#seen);
   }
@@ -180,12 +189,12 @@ class Peers {
     return suspicions;
   }
 
-  /** For so long our own loop stood still: what came meanwhile may still be unread. */
+  /** The proxy's own event loop stood still for `ms`: what arrived meanwhile may still be unread. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Only what an event has shown must come to every cache: a bookmark may be of a revision of other resources. */
+  /** Only versions of events must reach every cache: a bookmark may be of a revision of other resources. */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
     const slowest = this.#slowest;
@@ -194,13 +203,13 @@ class Peers {
     const isDue = last === undefined || now - last.at >= this.#markMs || !isLacked(last);
     if (isDue && compareVersions(latest, last?.version ?? "") > 0)
       this.#marks.push({ version: latest, at: now });
-    // What all have shown suspects none of them; the last one stays, so that it is not taken for new.
+    // Marks that all caches have reached suspect none of them. The last mark stays, so that it is not added again as new.
     const shown = this.#marks.findIndex(isLacked);
     const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
   }
 
-  /** The cache that lacks the most, of those that have a watch. */
+  /** The cache that lacks the most, among those that have a watch. */
   get #slowest(): CacheProgress | undefined {
     let slowest: CacheProgress | undefined;
     for (const cache of this.caches.values()) {
@@ -222,15 +231,18 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 }
 
 /**
- * Finds caches that lack what others have shown, at two thresholds: *stalled* ones by resource, after 8 s in which nothing
- * new came from them; *lagging* ones by scope, after the silence that makes a PING suspicious.
+ * Finds caches that lack what others have delivered, at two thresholds: *stalled* ones by resource, after 8 s without
+ * anything new; *lagging* ones by scope, after the silence that makes a PING suspicious.
  */
 export class CacheTracker {
   readonly #resources = new Map<string, Peers>();
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** The same object every time: watches keep it. Of too many resources the last ones are not compared. */
+  /**
+   * Returns the same object for each call, because watches keep it. Beyond the limit of resources, new ones are not
+   * compared.
+   */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, 0);
   }
@@ -239,7 +251,7 @@ export class CacheTracker {
     return progressIn(this.#scopes, backend, scope, watchLimits.lagMarkMs);
   }
 
-  /** Caches that have lacked something, and shown nothing new, for `limits.behindMs`. To be called about every second. */
+  /** Caches that have lacked something, and delivered nothing new, for `limits.behindMs`. To be called about every second. */
   stalling(now: number): LagSuspicion[] {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
@@ -253,17 +265,17 @@ export class CacheTracker {
     return lagging;
   }
 
-  /** For so long our own loop stood still: what came meanwhile may still be unread. */
+  /** The proxy's own event loop stood still for `ms`: what arrived meanwhile may still be unread. */
   discountStall(ms: number): void {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend took a watch of this resource since it was forgotten last. */
+  /** True if the backend accepted a watch of this resource since it was forgotten last. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
 
-  /** The backends that are known not to go on from this version: a cache only ever forgets (watch.md §5.4). */
+  /** Returns the backends that cannot continue from this version: a cache never regains old versions (watch.md §5.4). */
   refusing(resource: string, version: string): readonly string[] {
     const caches = this.#resources.get(resource)?.caches.values().toArray() ?? [];
     const refusing = caches.filter(({ refused }) => compareVersions(version, refused) <= 0);
@@ -280,7 +292,7 @@ export class CacheTracker {
     return this.#resources.size;
   }
 
-  /** A backend that is dead or removed is compared with no other: what it has when it is back is not what it had. */
+  /** A dead or removed backend is no longer compared: its cache after the return is a new one. */
   forget(backend: string): void {
     for (const all of [this.#resources, this.#scopes])
       for (const [name, peers] of all) {
@@ -290,12 +302,12 @@ export class CacheTracker {
     for (const cache of this.#stalled) if (cache.backend === backend) this.#stalled.delete(cache);
   }
 
-  /** The newest version of this resource that clients may have seen; "" when nothing is known. */
+  /** The newest version of this resource that clients may have seen; "" if none is known. */
   seen(resource: string): string {
     return this.#resources.get(resource)?.seen ?? "";
   }
 
-  /** No backend has the history that clients have seen: what comes now is the right one. */
+  /** No backend has the history that clients have seen: from now on the new one is the right one. */
   forgetSeen(): void {
     this.#resources.clear();
     this.#stalled.clear();
@@ -309,7 +321,7 @@ export class CacheTracker {
     for (const backend of new Set(all)) if (!names.includes(backend)) this.forget(backend);
   }
 
-  // --- the stalled ones ---
+  // --- stalled caches ---
 
   markStalled({ cache, version }: LagSuspicion, now: number): void {
     const before = cache.stall;
@@ -321,7 +333,7 @@ export class CacheTracker {
     this.#stalled.add(cache);
   }
 
-  /** Those that have shown by now what they lacked; each is returned once. */
+  /** Stalled caches that have now delivered what they lacked; each is returned once. */
   takeRecovered(): CacheProgress[] {
     const recovered = [...this.#stalled].filter(
       ({ stall, version }) => stall === undefined || compareVersions(version, stall.version) >= 0,

@@ -1,4 +1,4 @@
-/** What one upstream stream of a watch would have shown of its backend's cache, and what its own silence means. */
+/** What one upstream stream of a watch would have delivered of its backend's cache, and what its silence means. */
 import { limits } from "../../base/limits.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { CacheProgress, LagSuspicion } from "./cache-progress.ts";
@@ -8,22 +8,23 @@ import { watchLimits } from "./limits.ts";
 export type Silence = {
   readonly lastEventAt: number;
   readonly lastBookmarkAt: number;
-  /** Does something wait for the client, whose window is shut? Then the silence may be its own. */
+  /** True if data waits for the client because its window is shut, so that the client may be the cause of the silence. */
   readonly isBlocked: boolean;
 };
 
 /**
- * True if a watch has missed two bookmarks in a row. One that never had any may be silent for ever (watch.md §6.2). Before
- * anything follows, another request is sent on its connection.
+ * True if a watch has missed two bookmarks in a row. A watch that never had a bookmark may be silent for ever (watch.md
+ * §6.2). Before anything follows, another request is sent on its connection.
  */
 export function isHung({ lastEventAt, lastBookmarkAt, isBlocked }: Silence, now: number): boolean {
   return lastBookmarkAt >= 0 && !isBlocked && now - lastEventAt >= watchLimits.hungMs;
 }
 
 /**
- * True if a stream goes on from a version that its backend has not reached, although its cache moves. No cache lags so far
- * for so long: etcd was restored from a backup, say, and versions went back. The apiserver takes such a watch and is silent
- * until they have passed that version (k/k 107457, watch.md §11 row 13); a cache that does not move shows nothing.
+ * True if a stream continues from a version that its backend has not reached, although its cache moves. No cache lags so
+ * far for so long: etcd was restored from a backup, for example, and versions went back. The apiserver accepts such a
+ * watch and sends nothing until its versions have passed that one (k/k 107457, watch.md §11 row 13). A cache that does
+ * not move is no evidence.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -34,21 +35,22 @@ export function isRewound(
   return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
-/** What one upstream stream of a watch must show of its backend's cache. */
+/** What one upstream stream of a watch must deliver of its backend's cache. */
 export type Coverage = {
-  /** The version that it was asked from; "" when none was named. */
+  /** The version that it was requested from; "" if the request named none. */
   readonly from: string;
-  /** When its answer was taken. */
+  /** When its response was accepted. */
   readonly since: number;
-  /** Does it see all of the resource, in every namespace? */
+  /** True if it sees the whole resource, in every namespace. */
   readonly isWhole: boolean;
   readonly hasBookmarks: boolean;
 };
 
 /**
- * True if this stream would have shown by now what others have, if its backend had it. One that sees all of the resource would have
- * at once; any other with its next bookmark, which comes within 62.3 s of a cache that moves (watch.md §6.1). This
- * covers watches that were moved there, too (§6.4). `wholeMs`: how long the first of them is waited for.
+ * True if this stream would have delivered by now what others have, if its backend had it. A stream of the whole resource
+ * would have at once. Any other would have with its next bookmark, which comes within 62.3 s from a cache that moves
+ * (watch.md §6.1). This includes watches that were moved there (§6.4). `wholeMs`: the time allowed for a stream of the
+ * whole resource.
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,
@@ -60,7 +62,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // Opened about when the event came, it may have been given a state that has it: that shows nothing.
+    // A stream opened at about the time of the event may have got a state that includes it, so its silence is no
+    // evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

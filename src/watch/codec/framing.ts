@@ -1,21 +1,21 @@
 /**
- * Which answers are watches that we can read. Only whole events are sent on, so that a backend may die at any byte
- * (D3). What is not understood stays opaque: forwarded as it comes, and never repaired.
+ * Which responses are watches that the proxy can decode. Of those only whole events are forwarded, so that a backend
+ * may die at any byte (D3). A response in another format stays opaque: it is forwarded as it comes and never repaired.
  */
 import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
- * By an answer's `content-type` and `content-encoding`, "" when absent; undefined for opaque ones. `keepsKeys`: will
- * the events' keys be asked for? Only where versions repeat.
+ * Returns the decoder for a response's `content-type` and `content-encoding` ("" if absent); undefined for opaque
+ * responses. `keepsKeys`: true if the events' keys are needed, which is so only where versions repeat.
  */
 export function decoderFor(
   contentType: string,
   contentEncoding: string,
   keepsKeys: boolean,
 ): EventDecoder | undefined {
-  // The apiserver never compresses a watch (watch.md §2.1): whoever does is not one.
+  // The apiserver never compresses a watch (watch.md §2.1), so a compressed response is not one.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
   if (type.trim() === "application/json") return new JsonEvents(keepsKeys);

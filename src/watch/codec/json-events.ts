@@ -1,7 +1,7 @@
 /**
- * Watch events as JSON: one to a line. Go escapes control characters, so a line feed ends an event and is nothing
- * else. The head of every line is checked octet by octet: an aggregated server that prints its JSON in another way
- * becomes opaque, and is never cut at line feeds that mean nothing.
+ * Watch events as JSON, one to a line. Go escapes control characters, so a line feed always ends an event. The head of
+ * every line is checked octet by octet: the stream of an aggregated server that formats its JSON differently becomes
+ * opaque, and is never cut at line feeds inside an object.
  */
 import { limits } from "../../base/limits.ts";
 import { type EventDecoder, type EventType, eventTypes, isOpaque, needsMore } from "./event.ts";
@@ -12,17 +12,19 @@ import { SmallEvent } from "./small-event.ts";
 const lineFeed = 0x0a;
 const closingBrace = 0x7d;
 
-/** How the apiserver's encoder begins a line: these keys, in this order, no blanks (watch.md §2.1). */
+/**
+ * The beginning of each line that the apiserver's encoder writes: these keys, in this order, no blanks (watch.md §2.1).
+ */
 function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** Heads are alike up to the type, whose first letter tells which it is. */
+/** Heads are alike up to the type, whose first letter identifies it. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = new Map(eventTypes.map((type) => [type.charCodeAt(0), { type, head: headOf(type) }]));
 
-/** Up to here a loop costs less than calling indexOf, which also reads on behind `end` because it knows of none. */
+/** Up to this length a loop costs less than indexOf, which also reads beyond `end`. */
 const shortBytes = 64;
 
 export class JsonEvents implements EventDecoder {
@@ -30,7 +32,10 @@ export class JsonEvents implements EventDecoder {
   readonly #keepsKeys: boolean;
   readonly #small = new SmallEvent();
   #parsed: Parsed | undefined;
-  /** Of the line that has begun: its octets so far, the head it must have, how much of that it has, its last octet. */
+  /**
+   * Of the current line: its octets so far, the head that it must have, the matched octets of that head, its last
+   * octet.
+   */
   #length = 0;
   #head = anyHead;
   #matched = 0;
@@ -38,7 +43,7 @@ export class JsonEvents implements EventDecoder {
   type: EventType = "ADDED";
   events = 0;
 
-  /** `keepsKeys`: will the events' keys be asked for? */
+  /** `keepsKeys`: true if the events' keys are needed. */
   constructor(keepsKeys: boolean) {
     this.#keepsKeys = keepsKeys;
     this.#metadata = new JsonMetadata(keepsKeys);
@@ -86,7 +91,7 @@ export class JsonEvents implements EventDecoder {
     return needsMore;
   }
 
-  /** bytes[start, end) are of this line; false when it is too long. */
+  /** Counts bytes[start, end) as part of this line. Returns false if the line is too long. */
   #take(bytes: Buffer, start: number, end: number): boolean {
     this.#length += end - start;
     if (end > start) this.#last = bytes[end - 1] ?? 0;
@@ -99,7 +104,7 @@ export class JsonEvents implements EventDecoder {
     this.#matched = 0;
   }
 
-  /** Where the object begins, as far as the bytes reach; -1 when this is no head. */
+  /** Returns where the object begins, as far as the bytes reach; -1 if the line begins with no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     let matched = this.#matched;
     if (matched === this.#head.length) return start;
@@ -126,7 +131,7 @@ export class JsonEvents implements EventDecoder {
     return this.type === "BOOKMARK" || this.type === "ERROR";
   }
 
-  /** Is it parsed whole? For its key a Table is too: what it shows is named in its row. */
+  /** True if the event is parsed whole. With keys a Table is, too: the object that it describes is named in its row. */
   get #isSmall(): boolean {
     return this.#isRare || (this.#keepsKeys && this.#metadata.name === "");
   }
@@ -142,7 +147,7 @@ export class JsonEvents implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, stop);
     if (whole !== undefined) this.#parsed = parsedJson(whole.subarray(0, -1));
-    // Without a key a watch cannot go on elsewhere, but what it carries is understood.
+    // Without a key a watch cannot continue on another backend, but the event itself is valid.
     return this.#parsed !== undefined || (whole === undefined && !this.#isRare);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Finds resourceVersion, name and namespace in an object that comes as compact JSON, cut anywhere, without parsing it:
- * only a key at the object's own depth opens `metadata`, only a key at that depth is one of the three (watch.md §2.2).
- * Custom resources sort their keys, so megabytes of a user's may come first; those are walked over octet by octet.
+ * Finds resourceVersion, name and namespace in an object of compact JSON, cut anywhere, without parsing it: only a key
+ * at the object's own depth opens `metadata`, and only keys at that depth are read (watch.md §2.2). Custom resources
+ * sort their keys, so megabytes of user data may come first; those are skipped octet by octet.
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
@@ -16,18 +16,18 @@ const resourceVersion = Buffer.from("resourceVersion");
 const name = Buffer.from("name");
 const namespace = Buffer.from("namespace");
 
-/** No position: the octets are not what they must be. */
+/** No position: the octets are not valid compact JSON. */
 const fault = -1;
 
 /** Longer than any key that is looked for. */
 const keyBytes = 64;
 
-/** What the string being read is for; `none` when nobody wants it. */
+/** What the current string is read for; `none` if its value is not needed. */
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** Where the walk stands. Up to `after`, one octet decides where next; strings and nested values are passed over. */
+/** The state of the walk. Up to `after`, one octet decides the next state; strings and nested values are skipped. */
 const at = {
-  /** A structural mismatch: this is no compact JSON. */
+  /** A structural mismatch: the input is not compact JSON. */
   bad: 0,
   open: 1,
   firstKey: 2,
@@ -39,9 +39,9 @@ const at = {
   key: 8,
   text: 9,
   nested: 10,
-  /** Behind the brace of a value: the metadata's members, or nested ones. */
+  /** After the opening brace of a value: members of the metadata, or nested ones. */
   members: 11,
-  /** The metadata, or the object without any, has ended, or its version was found. */
+  /** The metadata has ended, or the object without metadata, or the version was found. */
   over: 12,
 } as const;
 
@@ -67,7 +67,7 @@ const table = new Uint8Array(16 * 256);
 for (const [from, octets, to] of steps)
   for (const octet of Buffer.from(octets)) table[from * 256 + octet] = to;
 
-/** By octet, how much deeper a nested value is behind it, outside its strings. */
+/** By octet: the change of depth of a nested value, outside its strings. */
 const deeper = new Int8Array(256);
 for (const octet of Buffer.from("{[")) deeper[octet] = 1;
 for (const octet of Buffer.from("}]")) deeper[octet] = -1;
@@ -77,24 +77,24 @@ export class JsonMetadata {
   #state: number = at.open;
   #isInMetadata = false;
   #isEscaped = false;
-  /** Within a nested value: how deep, and in a string? */
+  /** In a nested value: its depth, and whether the walk is in a string. */
   #depth = 0;
   #isInText = false;
   #wanted: Wanted = "none";
-  /** Was the last key `metadata`, at the object's own depth? */
+  /** True if the last key was `metadata`, at the object's own depth. */
   #opensMetadata = false;
-  /** The beginning of a key or a value that was cut. */
+  /** The beginning of a key or a value that was cut between two chunks. */
   #token = "";
   version = "";
   name = "";
   namespace = "";
 
-  /** `keepsKeys`: are name and namespace wanted too? */
+  /** `keepsKeys`: true if name and namespace are needed, too. */
   constructor(keepsKeys: boolean) {
     this.#keepsKeys = keepsKeys;
   }
 
-  /** Nothing more of this object has to be looked at. */
+  /** True if the rest of this object need not be read. */
   get isOver(): boolean {
     return this.#state === at.over;
   }
@@ -108,7 +108,7 @@ export class JsonMetadata {
     this.namespace = "";
   }
 
-  /** Walks on and returns how far; -1 when this is no compact JSON. */
+  /** Reads on and returns the position that it reached; -1 if the input is not compact JSON. */
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#state !== at.over) {
@@ -143,8 +143,8 @@ export class JsonMetadata {
   }
 
   /**
-   * Passes over members that are whole, a key and a string without escapes, and behind which a member follows: what
-   * comes before a built-in object's version is little else. Twice as fast as the steps, which do the same.
+   * Skips complete members (a key, and a string without escapes) that are followed by another member. Most of what
+   * precedes the version of a built-in object has this form. Twice as fast as the single steps, with the same result.
    */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;
@@ -174,7 +174,7 @@ export class JsonMetadata {
     return Math.min(here, end);
   }
 
-  /** Up to the next string, or to the end of the nested value. */
+  /** Skips up to the next string, or to the end of the nested value. */
   #passBrackets(bytes: Buffer, start: number, end: number): number {
     let here = start;
     let depth = this.#depth;
@@ -194,7 +194,7 @@ export class JsonMetadata {
     return close >= 0 && close < end ? close + 1 : close;
   }
 
-  /** Up to the closing quote, or to the end of the bytes. */
+  /** Skips up to the closing quote, or to the end of the bytes. */
   #passText(bytes: Buffer, start: number, end: number): number {
     const close = closingQuote(bytes, this.#isEscaped ? start + 1 : start, end);
     this.#isEscaped = close > end;
@@ -214,7 +214,7 @@ export class JsonMetadata {
     return this.#state === at.key || (this.#state === at.text && this.#wanted !== "none");
   }
 
-  /** A key that is too long to be wanted is not kept whole: it stays too long. */
+  /** A key that is too long to be needed is not kept whole. */
   #keepToken(bytes: Buffer, start: number, end: number): void {
     if (this.#state === at.key && this.#token.length > keyBytes) return;
     this.#token += bytes.toString("latin1", start, end);
@@ -236,7 +236,7 @@ export class JsonMetadata {
     else if (this.#keepsKeys && this.#is(namespace, bytes, start, end)) this.#wanted = "namespace";
   }
 
-  /** Escaped spellings are not looked through: Go's encoder has none for letters. */
+  /** Escaped spellings are not decoded: Go's encoder does not escape letters. */
   #is(key: Buffer, bytes: Buffer, start: number, end: number): boolean {
     if (this.#token !== "")
       return this.#token + bytes.toString("latin1", start, end) === key.toString("latin1");
@@ -258,8 +258,8 @@ export class JsonMetadata {
 }
 
 /**
- * Where the string that goes on at `start` is closed; `end` when it goes on, one more when what its last backslash
- * escapes has not come; `fault` when there is a control character in it.
+ * Returns where the string that continues at `start` is closed. Returns `end` if it continues beyond, `end + 1` if its
+ * last backslash escapes an octet that has not arrived, and `fault` if it contains a control character.
  */
 function closingQuote(bytes: Buffer, start: number, end: number): number {
   let here = start;
@@ -272,7 +272,7 @@ function closingQuote(bytes: Buffer, start: number, end: number): number {
   return here;
 }
 
-/** The same for a string that is whole and without escapes; `end` for all others. */
+/** As above for a complete string without escapes; `end` for all others. */
 function endOfPlain(bytes: Buffer, start: number, end: number): number {
   for (let here = start; here < end; here++) {
     const octet = bytes[here] ?? 0;

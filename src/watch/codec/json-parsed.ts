@@ -1,23 +1,23 @@
-/** What is read of an object by parsing it whole: of bookmarks, errors, and Tables of events. */
+/** What is read of an object by parsing it whole: of bookmarks, errors, and Tables. */
 import { oldestIn } from "../../kube/resource-version.ts";
 
 export type Parsed = {
   readonly endsInitialEvents: boolean;
   readonly code: number;
   readonly reason: string;
-  /** Of a 410, as WatchEvent has it. */
+  /** Of a 410: see WatchEvent. */
   readonly oldest: string;
-  /** `namespace/name`, "" without a name. */
+  /** `namespace/name`; "" without a name. */
   readonly key: string;
 };
 
 const initialEventsEnd = "k8s.io/initial-events-end";
 
-/** Undefined when it is no JSON object. */
+/** Undefined if the text is no JSON object. */
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parse(text);
   if (!isRecord(object)) return undefined;
-  // A Table's own metadata is a list's: what it shows is in its row (watch.md §2.2).
+  // A Table's own metadata is that of a list: the object's metadata is in its row (watch.md §2.2).
   const metadata = rowMetadataIn(object) ?? recordIn(object, "metadata");
   const name = textIn(metadata, "name");
   return {
@@ -35,7 +35,7 @@ function parse(text: Buffer): unknown {
   try {
     return JSON.parse(text.toString());
   } catch {
-    // Not JSON after all: the caller gives the stream up.
+    // Not JSON: the caller treats the stream as opaque.
     return undefined;
   }
 }
@@ -54,7 +54,7 @@ function textIn(parent: JsonRecord | undefined, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A custom resource may be called Table too, and have rows. */
+/** A custom resource may also be called Table and have rows, hence the check of apiVersion. */
 function rowMetadataIn(object: JsonRecord): JsonRecord | undefined {
   const isTable = object["kind"] === "Table" && textIn(object, "apiVersion").startsWith("meta.k8s.io/");
   const rows = isTable ? object["rows"] : undefined;

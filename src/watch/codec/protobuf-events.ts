@@ -1,6 +1,6 @@
 /**
- * Watch events as Kubernetes protobuf: a length of four octets, big-endian, then as many of the event (watch.md §2.1).
- * The apiserver writes the two apart, so either may be cut anywhere.
+ * Watch events as Kubernetes protobuf: a length of four octets, big-endian, then the event of that length (watch.md
+ * §2.1). The apiserver writes length and event separately, so either may be cut anywhere.
  */
 import { limits } from "../../base/limits.ts";
 import {
@@ -20,12 +20,12 @@ import { SmallEvent } from "./small-event.ts";
 
 const lengthOctets = 4;
 
-/** How an event begins: field 1, its type. */
+/** The beginning of an event: field 1, its type. */
 function headOf(type: string): Buffer {
   return Buffer.from([0x0a, type.length, ...Buffer.from(type)]);
 }
 
-/** By the type's first letter; its length, which comes before, is checked when the letter is known. */
+/** By the type's first letter. The type's length precedes the letter and is checked when the letter is known. */
 const typesByLetter = new Map(eventTypes.map((type) => [type.charCodeAt(0), { type, head: headOf(type) }]));
 const anyHead = headOf("ADDED");
 const lengthAt = 1;
@@ -36,18 +36,18 @@ export class ProtobufEvents implements EventDecoder {
   readonly #keepsKeys: boolean;
   readonly #small = new SmallEvent();
   #parsed: Parsed | undefined;
-  /** Octets of the length still to come; 0 while the event itself comes. */
+  /** Octets of the length that are missing; 0 while the event itself is read. */
   #lengthLeft = lengthOctets;
-  /** The length as far as it is known, then what is still to come of the event. */
+  /** The length as far as it is known, then the octets of the event that are missing. */
   #left = 0;
   #head = anyHead;
   #matched = 0;
-  /** The length of the type, as it was read. */
+  /** The length of the type, as read. */
   #typeLength = 0;
   type: EventType = "ADDED";
   events = 0;
 
-  /** `keepsKeys`: will the events' keys be asked for? */
+  /** `keepsKeys`: true if the events' keys are needed. */
   constructor(keepsKeys: boolean) {
     this.#keepsKeys = keepsKeys;
     this.#metadata = new ProtobufMetadata(keepsKeys);
@@ -86,7 +86,8 @@ export class ProtobufEvents implements EventDecoder {
     if (this.isWhole) this.#begin();
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthLeft > 0) return needsMore;
-    // An empty event cannot be, since it would have a type; and nobody may announce a gigabyte (A60).
+    // An event is never empty, since it has a type. An oversized length is rejected, so that a peer cannot announce a
+    // gigabyte (A60).
     if (this.#left === 0 || this.#left > limits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);
@@ -105,7 +106,7 @@ export class ProtobufEvents implements EventDecoder {
   #readLength(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (this.#lengthLeft > 0 && here < end) {
-      // Not shifted: the highest bit must not make it negative.
+      // Multiplied, not shifted: with the highest bit set a shift returns a negative number.
       this.#left = this.#left * 256 + (bytes[here++] ?? 0);
       this.#lengthLeft--;
     }
@@ -116,7 +117,7 @@ export class ProtobufEvents implements EventDecoder {
     return this.#matched === this.#head.length;
   }
 
-  /** Where the object begins, as far as the bytes reach; -1 when this is no head. */
+  /** Returns where the object begins, as far as the bytes reach; -1 if the event begins with no known head. */
   #readHead(bytes: Buffer, start: number, end: number): number {
     if (this.#isHeadRead) return start;
     let here = start;
@@ -161,7 +162,7 @@ export class ProtobufEvents implements EventDecoder {
 /** What is read of a protobuf object by parsing it whole: of bookmarks and errors. */
 const initialEventsEnd = "k8s.io/initial-events-end";
 
-/** From what follows an event's type (protobuf-metadata.ts draws it); undefined when it is no such message. */
+/** Parses what follows an event's type (layout: protobuf-metadata.ts); undefined if the bytes are no such message. */
 export function parsedProtobuf(bytes: Buffer): Parsed | undefined {
   const raw = bytesIn(messageIn(messageOf(bytes), 2), 1);
   const object = raw === undefined ? undefined : enveloped(raw);

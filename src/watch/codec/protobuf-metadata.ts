@@ -6,10 +6,10 @@
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
-/** What a length is for. */
+/** What a length belongs to. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
-/** Octets that must be there, and lengths between them; then come the metadata's fields. */
+/** Fixed octets, and lengths between them; the fields of the metadata follow. */
 const layout: readonly number[] = [
   0x12,
   lengthOf.rest,
@@ -41,12 +41,12 @@ const mostShift = 63;
 export class ProtobufMetadata {
   readonly #keepsKeys: boolean;
   #step = 0;
-  /** Octets left of the event, and how many will be when the object, then the metadata, ends. */
+  /** Octets left of the event, and how many are left when the object, then the metadata, ends. */
   #left = 0;
   #floor = 0;
   #varint = 0;
   #shift = 0;
-  /** Octets left of the value that is read or passed over, the field that it is, and its beginning if it was cut. */
+  /** Of the current value: the octets left, its field, and its beginning if it was cut between two chunks. */
   #value = 0;
   #field = 0;
   #token = "";
@@ -54,17 +54,17 @@ export class ProtobufMetadata {
   name = "";
   namespace = "";
 
-  /** `keepsKeys`: are name and namespace wanted too? */
+  /** `keepsKeys`: true if name and namespace are needed, too. */
   constructor(keepsKeys: boolean) {
     this.#keepsKeys = keepsKeys;
   }
 
-  /** Nothing more of this object has to be looked at. */
+  /** True if the rest of this object need not be read. */
   get isOver(): boolean {
     return this.#step === atEnd;
   }
 
-  /** For the next object, whose event goes on for `left` octets. */
+  /** Prepares for the next object, whose event continues for `left` octets. */
   begin(left: number): void {
     this.#step = 0;
     this.#left = left;
@@ -76,7 +76,7 @@ export class ProtobufMetadata {
     this.namespace = "";
   }
 
-  /** Walks on and returns how far; -1 when lengths and tags do not fit together. */
+  /** Reads on and returns the position that it reached; -1 if lengths and tags do not fit together. */
   walk(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (here < end && this.#step < atEnd) {
@@ -93,8 +93,8 @@ export class ProtobufMetadata {
   }
 
   /**
-   * Passes over short strings that nobody wants and that are whole, which is most of what comes before a version.
-   * Twice as fast as reading their tags and lengths octet by octet, which does the same.
+   * Skips complete short strings whose values are not needed, which is most of what precedes a version. Twice as fast
+   * as reading their tags and lengths octet by octet, with the same result.
    */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#left - this.#floor);
@@ -103,7 +103,7 @@ export class ProtobufMetadata {
       const tag = bytes[here] ?? 0;
       const length = bytes[here + 1] ?? 0;
       const isPassed = tag % 8 === wire.bytes && tag < 0x80 && length < 0x80 && !this.#isWanted(tag >> 3);
-      // The last field ends the metadata, which the steps see to.
+      // The last field ends the metadata; the single steps handle that.
       if (!isPassed || here + 2 + length >= most) break;
       here += 2 + length;
     }
@@ -143,7 +143,7 @@ export class ProtobufMetadata {
   #endLength(of: number, length: number): void {
     this.#step++;
     const left = this.#left;
-    // What is said to reach to the end of the event does; all others end within what they are part of.
+    // A length of kind `rest` must reach to the end of the event. All others must end within their parent.
     if (length > left - this.#floor || (of === lengthOf.rest && length < left)) this.#step = atFault;
     else if (of === lengthOf.kind) this.#value = length;
     else if (of === lengthOf.object || of === lengthOf.metadata) this.#floor = left - length;
@@ -174,7 +174,7 @@ export class ProtobufMetadata {
     if (length === 0) this.#endField();
   }
 
-  /** On with the present value, which is kept if it is wanted. */
+  /** Reads on in the current value, and keeps it if it is needed. */
   #readValue(bytes: Buffer, start: number, end: number): number {
     const stop = Math.min(end, start + this.#value);
     this.#value -= stop - start;

@@ -1,6 +1,6 @@
 /**
- * The octets of an event that is parsed whole, because it is rare and small: a BOOKMARK, an ERROR. Kept only while
- * such an event is cut; one that came in one piece is read where it lies.
+ * The octets of an event that is parsed whole because it is rare and small: a BOOKMARK or an ERROR. They are copied
+ * only while such an event is incomplete. An event that comes in one piece is read in place.
  */
 import { limits } from "../../base/limits.ts";
 
@@ -10,14 +10,14 @@ export class SmallEvent {
   #pieces: Buffer = none;
   #isTooLong = false;
 
-  /** Keeps a copy of bytes[start, end): the event goes on behind them. */
+  /** Keeps a copy of bytes[start, end): the event continues behind them. */
   keep(bytes: Buffer, start: number, end: number): void {
     if (this.#isTooLong) return;
     this.#isTooLong = this.#pieces.length + end - start > limits.parsedEventBytes;
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
-  /** The whole of it, bytes[start, end) being its last piece, and forgets it; undefined when it was too long. */
+  /** Returns the whole event, whose last piece is bytes[start, end), and forgets it; undefined if it was too long. */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
     const isTooLong = this.#isTooLong || end - start > limits.parsedEventBytes;

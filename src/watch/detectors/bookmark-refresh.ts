@@ -1,9 +1,9 @@
 /**
- * Keeps watches young enough for a newcomer. The cache of a backend that comes back begins now (watch.md §5.4): a watch
- * elsewhere to which nothing has been shown since is older than that, and until its next bookmark no other backend could
- * take it over. So its backend's cache is made to follow etcd (progress-requests.ts), and then the watch is asked for once
- * more where it is, for so short a time that a bookmark comes at once (§6.1). The two legs are merged as ever: that moves
- * its version, and nothing else.
+ * Keeps the resume versions of watches new enough for a backend that has just come back. The cache of such a backend
+ * begins at its start (watch.md §5.4). A watch elsewhere that has had no event since then has an older version, and no
+ * returned backend could take it over before its next bookmark. First the cache of the watch's own backend is made to
+ * follow etcd (progress-requests.ts). Then a second stream is opened on the same backend, with a timeout so short that
+ * a bookmark comes at once (§6.1). Both streams are merged as usual; only the watch's version changes.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -29,7 +29,9 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Those that may be too old for a backend that came back, and since when; in the order in which they are refreshed. */
+  /**
+   * Watches whose version may be too old for a returned backend, with the time since when; in the order of refreshing.
+   */
   readonly #old = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -38,14 +40,17 @@ export class BookmarkRefresher {
     this.#progress = new ProgressRequests(parts, (waited) => this.#add(waited));
   }
 
-  /** Lists that were asked for, by what came of them. */
+  /** Counts of lists sent, by result. */
   get progressRequests(): ProgressCounts {
     return this.#progress.counts;
   }
 
-  /** This backend serves, with a cache that begins now. A watch that is too old for it is for all that came back before. */
+  /**
+   * This backend is ready, with a cache that begins now. A watch too old for it is too old for all that returned
+   * before.
+   */
   returned(backend: string): void {
-    // The watch that was shown something last waits longest for its own bookmark, and is the first.
+    // The watch with the latest event waits longest for its own bookmark, so it is refreshed first.
     const since = this.#parts.clock.now();
     this.#elsewhere(
       backend,
@@ -54,7 +59,7 @@ export class BookmarkRefresher {
     );
   }
 
-  /** To sort 50,000 at once takes 30 ms: runs are sorted, and merged as they are added. */
+  /** Sorting 50,000 watches at once takes 30 ms, so runs are sorted, and merged as they are added. */
   #addByAge(watches: readonly WatchSession[], since: number): void {
     const runs: Aged[][] = [];
     const starts = Array.from({ length: Math.ceil(watches.length / runLength) }, (_, at) => at * runLength);
@@ -67,25 +72,25 @@ export class BookmarkRefresher {
     inSlices(clock, starts, sort, () => this.#add(refreshesOf(merged(runs), since)));
   }
 
-  /** A cache of this backend has listed anew, say: it knows nothing of what was up to `refused`. */
+  /** A cache of this backend was listed again, for example: it cannot continue from versions up to `refused`. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ merge, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       merge.resource === resource && compareVersions(resumeVersion, refused) <= 0;
     this.#begin(backend, isOld);
   }
 
-  /** The backend that this watch should go to does not know its version. */
+  /** The backend that this watch should move to does not know its version. */
   refused(watch: WatchSession): void {
-    // What it was shown in this millisecond is what was refused.
+    // An event that came in this millisecond is part of the refused version.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
-  /** A cache of this backend was filled just now: no watch elsewhere that has shown nothing since could go on there. */
+  /** A cache of this backend was just filled: no watch elsewhere without an event since then could continue there. */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#begin(backend, ({ merge }) => merge.resource === resource);
   }
 
-  /** Finds the watches that are served by another backend. */
+  /** Finds the watches that another backend serves. */
   #elsewhere(
     backend: string,
     isMeant: (watch: WatchSession) => boolean,
@@ -124,7 +129,7 @@ export class BookmarkRefresher {
     });
   }
 
-  /** Those that have ended meanwhile, or were shown something, cost no turn; nor do those that wait for a list. */
+  /** Watches that have ended or had an event meanwhile cost no turn, nor do watches that wait for a list. */
   #next(done: () => void): void {
     const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
       this.#old.delete(watch);
@@ -145,7 +150,7 @@ export class BookmarkRefresher {
   }
 }
 
-/** A watch, and when it was shown something last, a clock reading. */
+/** A watch, and the clock reading of its last event. */
 type Aged = { readonly watch: WatchSession; readonly at: number };
 
 const runLength = 1000;
@@ -154,7 +159,7 @@ function* refreshesOf(watches: Iterable<WatchSession>, since: number): Iterable<
   for (const watch of watches) yield { watch, since };
 }
 
-/** What is in runs whose latest is the last, the latest of all first. Empties them. */
+/** Yields the watches of sorted runs (the latest of each run is last), the latest of all first. Empties the runs. */
 function* merged(runs: readonly Aged[][]): Iterable<WatchSession> {
   for (;;) {
     let first: Aged[] | undefined;

@@ -1,12 +1,14 @@
 /**
- * Finds a backend whose etcd has another history than the one that clients have seen: an apiserver that came back on a
- * restored copy, say. Each ready backend is asked now and then for a list of one object, read from etcd. A list that is
- * older than what a backend had shown of that resource before it was asked for proves it: reads of etcd never go back.
- * So does an event that one of two backends shows and the other, being beyond its version, does not (upstream-merge.ts).
+ * Finds a backend whose etcd history differs from the one that clients have seen, for example an apiserver that
+ * returned with a restored copy. The proxy asks each ready backend from time to time for a list of one object, read
+ * from etcd. Reads from etcd never go back: a list that is older than what the backend had shown of that resource
+ * before the request proves another history. So does an event that one of two backends delivers and the other, already
+ * past its version, does not (upstream-merge.ts).
  *
- * The history with the greater version that clients have seen is taken for the right one. A backend with another is dead
- * to us until it shows that one again. What it has shown to clients is taken back: those watches are reset, and client-go
- * lists anew; all others go on elsewhere. If no backend has the old history any more, the new one is taken for right.
+ * The history with the greatest version that clients have seen counts as the right one. A backend with another history
+ * counts as dead until it returns the right one again. Watches that got events of the wrong history are reset, and
+ * client-go lists again; all others continue on another backend. If no backend has the old history any more, the new
+ * one becomes the right one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -30,24 +32,24 @@ export type HistoriesParts = {
   readonly migrations: Migrations;
 };
 
-/** What is asked: with the identity of which watch, and what had been shown of its resource by then. */
+/** One list request: the watch whose identity it carries, and the newest version seen of its resource before it. */
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
   readonly seen: string;
-  /** Is it about the newest version that was seen of anything? */
+  /** True if the request is about the newest version that was seen of any resource. */
   readonly isNewest: boolean;
 };
 
-/** A resource, and the newest version of it that clients may have seen. */
+/** A resource, and its newest version that clients may have seen. */
 type Seen = { readonly name: string; readonly seen: string };
 
-/** What a backend's history was found to differ in. A quiet resource may be the same in both. */
+/** How a backend's history was found to differ. A resource without changes may be the same in both histories. */
 type Proof = {
   readonly resource: string;
-  /** Has a list of that resource shown what clients have seen, since then? */
+  /** True if a list of that resource has since returned what clients have seen. */
   isRefuted: boolean;
-  /** A list that is new enough refutes nothing before that: its events have differed. */
+  /** Before this time a list that is new enough refutes nothing, because events have differed. */
   readonly until: number;
 };
 
@@ -56,12 +58,12 @@ export class Histories {
   readonly #looks: Interval;
   /** When each backend is asked next. */
   readonly #dueAt = new Map<string, number>();
-  /** Resources that may not be listed, or not read, by the identity that was tried, and until when others are tried first. */
+  /** Resources that the identity tried last may not list or read, and until when other resources are tried first. */
   readonly #unread = new Map<string, number>();
-  /** Of each backend with another history. */
+  /** The proof against each backend with another history. */
   readonly #proofs = new Map<string, Proof>();
   #turn = 0;
-  /** Since when no backend is ready although one with another history answers; -1 when that is not so. */
+  /** Since when no backend is ready although one with another history answers; -1 if that is not the case. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -79,7 +81,7 @@ export class Histories {
     this.#looks.stop();
   }
 
-  /** A backend is ready: it is asked at once, before many watches have gone there. */
+  /** A backend is ready: it is asked at once, before many watches move there. */
   returned(backend: string): void {
     this.#dueAt.delete(backend);
     this.#askIfDue(backend);
@@ -108,8 +110,8 @@ export class Histories {
   }
 
   /**
-   * Of each resource the watch that sees the most. The resource of which the newest version was seen proves the most; but
-   * one may be in an etcd of its own, so that every other question is about the next one.
+   * Picks, for each resource, the watch that sees the most. The resource with the newest version proves the most, but
+   * it may be in an etcd of its own, so every other request is about the next resource in turn.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -119,7 +121,7 @@ export class Histories {
         false,
       );
       if (own !== undefined) return own;
-      // Of what it differed in no client can ask any more.
+      // No client can ask any more about the resource whose history differed.
       proof.isRefuted = true;
     }
     this.#turn += 1;
@@ -131,7 +133,7 @@ export class Histories {
     return this.#first(inTurn, isNewest);
   }
 
-  /** The resources of which something was seen, and that may be listed for all that is known. */
+  /** Returns the resources of which a version was seen, and that are not known to be unreadable. */
   #readable(now: number): readonly Seen[] {
     const { migrations, caches } = this.#parts;
     for (const [resource, until] of this.#unread) if (until <= now) this.#unread.delete(resource);
@@ -140,7 +142,7 @@ export class Histories {
     );
   }
 
-  /** About the first of which a client can ask. */
+  /** Returns a question about the first resource that a client may list. */
   #first(resources: readonly Seen[], isNewest: boolean): Question | undefined {
     for (const { name: resource, seen } of resources.slice(0, watchLimits.historyTries)) {
       const watch = this.#askerOf(resource);
@@ -159,7 +161,10 @@ export class Histories {
     return undefined;
   }
 
-  /** It did not say. If it answered, the client may not list, perhaps: another resource is tried. */
+  /**
+   * The list returned no version. If the backend answered, the client may lack the permission to list: another resource
+   * is tried.
+   */
   #silent(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
     if (status > 0) this.#unread.set(resource, now + watchLimits.historyUnreadMs);
@@ -176,14 +181,14 @@ export class Histories {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofs.set(backend, { resource, isRefuted: false, until: 0 });
-    // Again at each answer: a request that was under way may have become a watch there since.
+    // Repeated at each response: a pending request may have become a watch there since.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofs.delete(backend);
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** It takes two lists: of what it differed in, and of what was seen to be the newest of all. */
+  /** It takes two lists: one of the resource that differed, and one of the resource with the newest version of all. */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofs.get(backend);
     if (proof === undefined) return true;
@@ -196,7 +201,7 @@ export class Histories {
     this.#proofs.delete(backend);
   }
 
-  /** Both answer, and differ. What the client has been shown is what counts. */
+  /** Both backends answer, and their events differ. The events that the client got decide. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.held(theirs).isForked || backends.held(ours).state !== "ready") return;
@@ -209,9 +214,9 @@ export class Histories {
   }
 
   /**
-   * `version`: how far the other history has come, so that what was shown beyond that is of the right one. In one loop turn,
-   * however many watches there are: an event of the other history that came before a later slice could not be told from one
-   * of the right history.
+   * `version`: how far the other history has come, so that later versions are of the right one. Runs in one turn of the
+   * event loop for all watches: if it ran in slices, an event of the other history that came before a later slice could
+   * not be distinguished from one of the right history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -219,7 +224,10 @@ export class Histories {
       for (const watch of Array.from(watches.of(resource))) watch.leaveHistory(backend, version);
   }
 
-  /** Nobody has the old history, or whoever has it is out of reach for too long: an old state is better than none. */
+  /**
+   * Accepts the new history if no backend has the old one, or none that has it was reachable for too long: old data is
+   * better than no service.
+   */
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;
     const { views } = backends;
@@ -240,7 +248,7 @@ export class Histories {
     this.#proofs.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
-    // Their clients have seen what nobody knows any more.
+    // Their clients have seen versions that no backend knows any more.
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
     inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }

@@ -1,6 +1,6 @@
 /**
- * Looks at every watch periodically for what no connection shows: a watch that its server should have ended, and one that
- * misses its bookmarks while its connection answers (D7, watch.md §6.3).
+ * Checks every watch periodically for faults that its connection does not reveal: a watch that its server should have
+ * ended, and a watch that misses its bookmarks while its connection answers (D7, watch.md §6.3).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -9,7 +9,7 @@ import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import { watchLimits } from "../cache/limits.ts";
 
-/** A fault of ours costs this watch, not those behind it. */
+/** An internal fault costs this watch, not those after it. */
 function look({ watch, isEnded }: Exchange): void {
   if (watch === undefined || isEnded) return;
   try {
@@ -21,7 +21,7 @@ function look({ watch, isEnded }: Exchange): void {
 
 export class HungWatchDetector {
   readonly #looks: Interval;
-  /** Ends the walk that was begun last. */
+  /** Cancels the current walk. */
   #endWalk = (): void => {};
 
   constructor(clock: Clock, exchanges: ActiveRequests) {

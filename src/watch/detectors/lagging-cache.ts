@@ -1,9 +1,10 @@
 /**
- * Acts when a cache lags: an event that another backend has shown has not come from it for as long as a PING may be silent.
- * A backend that is cut off from etcd answers PING, and /readyz for two seconds more, but nothing new comes to its watches.
- * Their second upstream stream is opened at another backend, and whichever copy of an event comes first is forwarded; it is
- * dropped when the cache has caught up. When the cache is found stalled (stalled-cache.ts) they go on with it. This is no
- * verdict: requests are sent there as before, so that a false alarm costs nothing (watch.md §5.6).
+ * Acts when a cache lags: it has not delivered an event of another backend for as long as a PING may stay unanswered. A
+ * backend that is cut off from etcd still answers PING, and /readyz for two more seconds, but its watches get nothing
+ * new. A second upstream stream of each is opened on another backend, and whichever copy of an event arrives first is
+ * forwarded. The second stream is dropped once the cache catches up. If the cache is found stalled (stalled-cache.ts),
+ * the watches move to the second stream. This is no verdict: requests are sent there as before, so that a false alarm
+ * costs nothing (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -19,7 +20,7 @@ export type LaggingCacheParts = {
   readonly clock: Clock;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;
-  /** The silence that is suspicious, by the round-trip time of the backend, in ms; undefined for one that was removed. */
+  /** The suspicious silence in ms, by the backend's round-trip time; undefined for a removed backend. */
   readonly afterMs: (backend: string) => number | undefined;
 };
 
@@ -30,11 +31,11 @@ type Hedged = Cache & { readonly since: number };
 export class LaggingCacheDetector {
   readonly #parts: LaggingCacheParts;
   readonly #looks: Interval;
-  /** Those whose watches have a second stream, and since when. */
+  /** Caches whose watches have a second stream, and since when. */
   readonly #hedged = new Map<string, Hedged>();
-  /** Those that lagged for a moment, and until when they are left alone. */
+  /** Caches that lagged for a moment only, and until when they are ignored. */
   readonly #pauses = new Map<string, number>();
-  /** Those whose watches are being walked through. */
+  /** Caches whose watches are being walked through. */
   readonly #walked = new Set<string>();
   #dueAt = Number.POSITIVE_INFINITY;
 
@@ -68,7 +69,7 @@ export class LaggingCacheDetector {
     for (const of of lagging.values()) this.#hedge(of, suspicions);
   }
 
-  /** Nothing more is to be found out of a backend that was removed, or is suspect as a whole. */
+  /** Returns infinity for a backend that was removed or is suspect as a whole: the lag of its caches adds nothing. */
   #afterMs(backend: string): number {
     const { migrations, afterMs } = this.#parts;
     return migrations.targets.isDoubtful(backend)
@@ -76,7 +77,7 @@ export class LaggingCacheDetector {
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** `all`: every suspicion. A backend whose own cache lags is not used instead. */
+  /** `all`: every suspicion. A backend whose own cache lags is not used as the second. */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
@@ -91,7 +92,7 @@ export class LaggingCacheDetector {
         if (watch.attempt?.backend === cache.backend) migrations.hedgeElsewhere(watch, names);
       });
     if (this.#hedged.has(name)) return hedge();
-    // Is there a watch that would have shown it?
+    // Hedge only if some watch would have delivered the missing event.
     let isShown = false;
     const ask = ({ merge }: WatchSession): unknown => {
       isShown = suspicions.some((one) => merge.isLate(one, this.#afterMs(one.cache.backend)));
@@ -104,7 +105,7 @@ export class LaggingCacheDetector {
     });
   }
 
-  /** Through the watches of the cache's resource, of all backends; one walk at a time for each cache. */
+  /** Walks through the watches of the cache's resource on all backends; one walk at a time for each cache. */
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
@@ -120,7 +121,8 @@ export class LaggingCacheDetector {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // Suspect by now: it did not lag for a moment only, and the loss of its connections decides what its watches do.
+    // The backend is suspect by now: this was no momentary lag, and the loss of its connections decides what its
+    // watches do.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < watchLimits.lagMomentMs) this.#pauses.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {

@@ -1,9 +1,9 @@
 /**
- * Makes caches follow etcd. Of a resource that does not change a cache learns etcd's version only when etcd notifies it:
- * every 10 minutes by default, every 5 s as kubeadm starts it. Until then its bookmarks stay old, and no watch of that
- * resource could go on at a backend whose cache began later. A consistent list makes the apiserver ask etcd for that
- * resource's cache (list-ask.ts, docs/watch.md §6.6): one list for each backend and resource, before its watches are
- * refreshed. Where lists do not help, that is found out, too.
+ * Makes caches follow etcd. The cache of a resource that does not change learns etcd's version only when etcd notifies
+ * it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then its bookmarks are old, and no watch of
+ * that resource could continue on a backend whose cache began later. A consistent list makes the apiserver request the
+ * current version from etcd for that cache (list-ask.ts, docs/watch.md §6.6): one list for each backend and resource,
+ * before its watches are refreshed. A cache that lists do not advance is found and journaled.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -21,7 +21,7 @@ export type ProgressRequestsParts = {
   readonly pools: PoolSet;
 };
 
-/** A watch, and the clock reading up to which it has to be proven complete. */
+/** A watch, and the clock reading up to which it must be proven complete. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
 type Answer = { readonly status: number; readonly version: string; readonly ms: number };
@@ -30,20 +30,20 @@ type Answer = { readonly status: number; readonly version: string; readonly ms: 
 type Fact = {
   readonly backend: string;
   readonly resource: string;
-  /** When it was asked last, a clock reading; -Infinity before. */
+  /** When the last list was sent, a clock reading; -Infinity before. */
   askedAt: number;
   isAsked: boolean;
-  /** Etcd's when it was asked; "" when no list said so. */
+  /** Etcd's version at that time; "" if no list returned it. */
   version: string;
-  /** Lists in vain since the last that was answered, and the client of the last of them. */
+  /** Failed lists since the last one that was answered, and the client of the last of them. */
   tries: number;
   client: Client | undefined;
-  /** Those that wait for the answer, or until it may be asked again. */
+  /** Refreshes that wait for the response, or until the next list may be sent. */
   waiting: BookmarkRefresh[];
-  /** Those that were refreshed since `version` was learnt, until their cache is looked at. */
+  /** Watches refreshed since `version` was learnt, until their cache is checked. */
   refreshed: WatchSession[];
   isChecked: boolean;
-  /** It was told that etcd does not notify this cache. */
+  /** True after the journal entry that etcd does not notify this cache. */
   isMissing: boolean;
 };
 
@@ -69,14 +69,14 @@ export class ProgressRequests {
     return this.#counts;
   }
 
-  /** Backends and resources of which something is known. */
+  /** The number of backend and resource pairs with a record. */
   get size(): number {
     return this.#facts.size;
   }
 
   /**
-   * The version that the backend's cache of the resource has come to since `since`; "" when that cannot be known.
-   * Undefined while the list that will say so is under way: then the refresh waits here.
+   * Returns the version that the backend's cache of the resource has reached since `since`; "" if that cannot be known.
+   * Returns undefined while the list that will return it is pending: the refresh waits here.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -92,7 +92,7 @@ export class ProgressRequests {
     return undefined;
   }
 
-  /** It was given a second leg to be shown `version` or more: later it is seen whether it was. */
+  /** The watch got a second stream that should deliver `version` or later; whether it did is checked later. */
   refreshed(watch: WatchSession, backend: string): void {
     const fact = this.#factOf(backend, watch.merge.resource);
     if (fact.version === "") return;
@@ -128,7 +128,9 @@ export class ProgressRequests {
       if (!isAsked && !isChecked && waiting.length === 0) return void this.#facts.delete(key);
   }
 
-  /** The list was refused: may this watch's client do what the last one may not? */
+  /**
+   * True if the list was refused and this watch's client is another than the last, so that it may have the permission.
+   */
   #mayTry({ version, tries, client }: Fact, watch: WatchSession): boolean {
     return version === "" && tries > 0 && tries < limits.progressTries && watch.client !== client;
   }
@@ -150,13 +152,13 @@ export class ProgressRequests {
   #answered(fact: Fact, { status, version, ms }: Answer): void {
     fact.isAsked = false;
     fact.version = version;
-    // A backend that does not answer one client answers none.
+    // A backend that does not answer one client does not answer any.
     if (version !== "") fact.tries = 0;
     else fact.tries = status === 0 ? limits.progressTries : fact.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // A cache that stands still is waited for in vain, and is found by others (caches.ts).
+    // Waiting for a stalled cache is useless; stalled-cache.ts finds it.
     if (ms > limits.progressWaitMs) fact.version = "";
     this.#release(fact);
   }
@@ -167,7 +169,7 @@ export class ProgressRequests {
     this.#again(waiting);
   }
 
-  // --- does it help? ---
+  // --- whether it helps ---
 
   #checkIn(fact: Fact, ms: number): void {
     if (fact.isChecked) return;
@@ -178,7 +180,7 @@ export class ProgressRequests {
   #check(fact: Fact): void {
     fact.isChecked = false;
     const { backend, version, askedAt } = fact;
-    // A later list has said a newer version: etcd has the same time to notify that one.
+    // A later list returned a newer version: etcd has the same time to notify that one.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(fact, leftMs);
     const { refreshed } = fact;
@@ -196,14 +198,14 @@ export class ProgressRequests {
     );
   }
 
-  /** `left`: the refreshed watches that have not been shown `version`. Others may have been refreshed since. */
+  /** `left`: the refreshed watches that have not reached `version`. Others may have been refreshed since. */
   #askFor(fact: Fact, left: readonly WatchSession[], version: string): void {
     fact.isChecked = false;
     const [watch] = left;
     if (watch === undefined && fact.refreshed.length > 0) return this.#checkIn(fact, limits.progressCheckMs);
     if (watch === undefined) return this.#found(fact, version);
     fact.refreshed = [...left, ...fact.refreshed];
-    // Version 1 is any: the cache says how far it is.
+    // Version 1 stands for any version: the response has the version that the cache has reached.
     fact.isChecked = true;
     this.#list(fact, watch, "1", ({ version: cached }) => this.#looked(fact, cached));
   }
@@ -226,7 +228,7 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** Its cache has come so far, or no watch there needs it any more. */
+  /** The cache has reached this version, or no watch there needs it any more. */
   #found(fact: Fact, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = fact;

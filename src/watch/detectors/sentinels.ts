@@ -1,9 +1,9 @@
 /**
- * Sentinels (D13): while two backends are ready, one watch of each resource is asked for at a second backend as well, for
- * as long as both answer. The apiserver keeps a watch cache per resource, so one is enough to show a cache that is late
- * or stands still, and a backend with another history; it fills a cache that is made on demand; and its watch goes on
- * there at once when the first backend is lost. WatchSession has the second leg (`isSentinel`): what it shows before the first
- * leg waits.
+ * Sentinels (D13): while two backends are ready, one watch of each resource also has a stream on a second backend, for
+ * as long as both answer. The apiserver keeps a watch cache per resource, so one sentinel is enough to detect a lagging
+ * or stalled cache, and a backend with another history. It also fills a cache that is created on demand, and its watch
+ * continues there at once when the first backend is lost. WatchSession keeps the second stream (`isSentinel`): events
+ * that it delivers before the first stream does are held.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -25,13 +25,13 @@ export type SentinelsParts = {
 /** The sentinel of one resource, or the latest attempt at one. */
 type Post = {
   watch: WatchSession | undefined;
-  /** Where its second leg was asked last. */
+  /** The backend that its second stream was requested from last. */
   backend: string;
   isTaken: boolean;
   askedAt: number;
-  /** True from a refusal on, until one is taken: the cache may have been filled meanwhile. */
+  /** True from a refusal until one is accepted: the cache may have been filled meanwhile. */
   wasRefused: boolean;
-  /** Backends that refused one, and until when each is left alone. */
+  /** Backends that refused one, and until when each is skipped. */
   readonly pauses: Map<string, number>;
 };
 
@@ -55,7 +55,7 @@ export class Sentinels {
     this.#looks.stop();
   }
 
-  /** Which watch is the sentinel of each resource, and at which second backend it was taken. */
+  /** Which watch is the sentinel of each resource, and the second backend that accepted it. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.merge.isPosted === true && watch.merge.other?.isAccepted === true
@@ -64,7 +64,7 @@ export class Sentinels {
     );
   }
 
-  /** How many there are, for metrics. */
+  /** The number of sentinels, for metrics. */
   get count(): number {
     return this.all.length;
   }
@@ -84,7 +84,7 @@ export class Sentinels {
     }
   }
 
-  /** Returns whether a backend was asked. */
+  /** Returns true if a backend was asked. */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? emptyPost();
     this.#posts.set(resource, post);
@@ -101,7 +101,7 @@ export class Sentinels {
     return true;
   }
 
-  /** What became of the sentinel that there was: does it stand? */
+  /** Updates the state of the present sentinel. Returns true if it still stands. */
   #follow(post: Post): boolean {
     const now = this.#parts.clock.now();
     for (const [backend, until] of post.pauses) if (until <= now) post.pauses.delete(backend);
@@ -119,7 +119,7 @@ export class Sentinels {
     const { merge } = watch;
     if (!merge.isPosted || merge.other?.attempt.backend !== post.backend) return false;
     if (merge.other.isAccepted && !post.isTaken) this.#taken(post, merge.resource);
-    // One that does not answer is asked elsewhere, like any other that waits for its next leg.
+    // If the backend does not answer, another one is asked, as for any watch that waits for its next stream.
     const isWaitedFor = post.isTaken || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -127,14 +127,15 @@ export class Sentinels {
 
   #taken(post: Post, resource: string): void {
     post.isTaken = true;
-    // A cache that has just been filled knows of nothing before: watches elsewhere have to be newer than that.
+    // A cache that has just been filled knows no earlier versions: watches elsewhere must become newer than that.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
-   * The watch and the second backend that fit best; undefined if the sentinel that there is cannot be bettered. One that
-   * sees all of the resource compares the most, and a backend that was never asked for it has its cache cold.
+   * Returns the watch and the second backend that fit best; undefined if the present sentinel cannot be improved. A
+   * watch of the whole resource compares the most. A backend that was never asked for the resource may have no cache of
+   * it yet.
    */
   #find(
     resource: string,
@@ -154,7 +155,7 @@ export class Sentinels {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** With bookmarks if there is one: they prove what no event does. */
+  /** Prefers a watch with bookmarks: they prove completeness where events do not. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: Post,
@@ -187,12 +188,12 @@ export class Sentinels {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** A ready backend that has not been asked for this resource since it came back. */
+  /** Returns a ready backend that has not been asked for this resource since it came back. */
   #coldFor(watch: WatchSession, post: Post, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, merge } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // Of more resources than are compared nothing is remembered.
+    // No record exists of resources beyond the limit of compared ones.
     if (attempt === undefined || !caches.knows(attempt.backend, merge.resource)) return undefined;
     return ready.find(
       (name) =>

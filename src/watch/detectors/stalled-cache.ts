@@ -1,6 +1,6 @@
 /**
- * Finds backends whose caches stand still although they answer (F5): no request to such a backend shows it, but what the
- * others deliver does. Its watches of that resource are moved, and no new request for it is sent there.
+ * Finds backends whose caches are stalled although they answer (F5): no request to such a backend reveals it, but the
+ * events of the others do. Its watches of that resource are moved, and no new request for the resource is sent there.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -23,7 +23,7 @@ export type StalledCacheParts = {
 export class StalledCacheDetector {
   readonly #parts: StalledCacheParts;
   readonly #looks: Interval;
-  /** Those whose watches are being asked. */
+  /** Caches whose watches are being checked. */
   readonly #asked = new Set<CacheProgress>();
 
   constructor(parts: StalledCacheParts) {
@@ -45,14 +45,14 @@ export class StalledCacheDetector {
     for (const cache of caches.takeForgetful()) refresher.forgotten(cache);
     for (const { backend, resource, version } of caches.takeRecovered())
       journal.write({ kind: "cache.recovered", backend, resource, version });
-    // Nothing more is to be found out of those that are known already.
+    // Caches that are already marked need no further check.
     const suspicions = caches.stalling(now).filter(({ cache }) => !cache.isStalled(now));
     for (const suspicion of suspicions)
       if (suspicion.isProven) this.#markStalled(suspicion, "bookmark");
       else if (mayBeShown(suspicion)) this.#ask(suspicion);
   }
 
-  /** Looks for a watch that would have shown what the cache lacks. */
+  /** Looks for a watch that would have delivered what the cache lacks. */
   #ask(suspicion: LagSuspicion): void {
     const { clock, migrations } = this.#parts;
     const { cache } = suspicion;
@@ -87,7 +87,7 @@ export class StalledCacheDetector {
   }
 }
 
-/** True if some watch may show by now what the cache has. */
+/** True if some watch of this cache would have delivered by now what the cache has. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }

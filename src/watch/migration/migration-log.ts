@@ -1,4 +1,7 @@
-/** Migrations and ends as the journal tells them: one entry for all that went the same way at the same time, never one each. */
+/**
+ * Journal entries for migrations and ends of watches: one entry for all with the same reason and backends within a
+ * second.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../cache/limits.ts";
@@ -11,7 +14,7 @@ type Wave = {
   slowestMs: number;
 };
 
-/** A watch that is over: of which resource, and from which version it would have gone on, "" when from none. */
+/** A watch that has ended: its resource, and the version from which it could have continued, "" if from none. */
 export type Ended = { readonly resource: string; readonly version: string };
 type Ends = Ended & { readonly reason: string; readonly from: string; readonly count: number };
 
@@ -27,7 +30,7 @@ export class MigrationLog {
     this.#journal = journal;
   }
 
-  /** A watch goes on at `to`, `ms` after it was in doubt at `from`. */
+  /** A watch continues at `to`, `ms` after its stream from `from` was lost or suspected. */
   add(reason: string, from: string, to: string, ms: number): void {
     this.#tellSoon();
     const key = `${reason} ${from} ${to}`;

@@ -1,7 +1,7 @@
 /**
- * When watches go, and how fast (D6): one that lost its backend at once, as fast as another takes it; one whose backend is
- * only going at leisure. Where to is target-picker.ts's business. Ends of watches that could not be moved are counted here
- * by their reason.
+ * Decides when watches move, and how fast (D6): a watch that lost its backend at once, as fast as other backends accept
+ * watches; a watch whose backend is draining at a slow pace. TargetPicker picks the destination. This class also counts
+ * the ends of watches that could not be moved, by reason.
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -24,38 +24,38 @@ import { WatchesByResource } from "./watches-by-resource.ts";
 
 export type MigrationsParts = {
   readonly clock: Clock;
-  /** Stands still while our own loop does. */
+  /** Stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
-  /** BookmarkRefresher, told of a watch whose version the backend that it should go to does not know. */
+  /** BookmarkRefresher: it gets watches whose version the backend that they should move to does not know. */
   readonly refresher: { refused(watch: WatchSession): void };
 };
 
-const nobody: readonly string[] = [];
+const none: readonly string[] = [];
 
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** How far each backend's caches have come: watches show it, and none is moved to a stalled one. */
+  /** How far each backend's caches have come. Watches update it, and no watch is moved to a stalled cache. */
   readonly caches: CacheTracker;
-  /** What single watches show to be wrong. */
+  /** Journals faults that single watches reveal. */
   readonly anomalies: AnomalyLog;
   readonly targets: TargetPicker;
-  /** The watches that live, by resource. */
+  /** The open watches, by resource. */
   readonly watches = new WatchesByResource<WatchSession>();
   readonly #parts: MigrationsParts;
   readonly #pace: TokenBucket;
   readonly #log: MigrationLog;
-  /** Those without a leg, in the order in which they lost it, and whether they have waited for somebody new; */
+  /** Watches without a stream, in the order in which they lost it; true for those that have waited for another backend. */
   readonly #urgent = new Map<WatchSession, boolean>();
-  /** and those of them who do. */
+  /** Watches without a stream that no backend can take now: they are tried again together. */
   readonly #parked = new Set<WatchSession>();
-  /** Those whose backend stands still, and serves them all the same. */
+  /** Watches whose backend's cache is stalled while their stream still serves. */
   readonly #migratingNow = new Set<WatchSession>();
-  /** Those who have time, and why they go. */
+  /** Watches that are in no hurry, and why they move. */
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
   #isLeaving = false;
@@ -78,7 +78,7 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** From now on the leg shows how far its backend has come: not of another server's resource. */
+  /** From now on the stream updates the progress of its backend's cache, except for another server's resource. */
   follow(stream: WatchStream, { origin, resource, isWhole, scope }: WatchContext): void {
     const { backend } = stream.attempt;
     if (origin.isForeign) return;
@@ -87,8 +87,8 @@ export class Migrations {
   }
 
   /**
-   * The watch has no leg: it is asked for elsewhere as soon as its turn comes, or after `inMs` if nobody answers who was
-   * not asked in vain. Returns the undoing.
+   * The watch has no stream: another backend is asked as soon as its turn comes, or after `inMs` if every backend that
+   * answers was asked in vain. Returns the function that cancels this.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -105,16 +105,16 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /** Its leg is on an upstream connection, or a backend, that does not answer. Told again at every tick. */
+  /** The watch's connection or backend does not answer. Called again at every tick. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // Most of a mass wait for their turn, and are told again: to find out where they would go costs more than that.
+    // In a mass move most watches wait for their turn and are called again, so the cheap check comes first.
     if (!this.#pace.isOpen) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // The hole may be under this upstream connection only: where nobody else answers, a new one to the same backend is dialled.
+    // The fault may be on this connection only: if no other backend answers, the same backend gets a new connection.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -125,7 +125,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
-  /** Its leg's upstream connection answers, but its backend's cache is late, as those of `others` are. Told again at every look. */
+  /** The connection answers, but its backend's cache lags, as do those of `others`. Called again at every look. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.heeds(others)) return;
@@ -136,25 +136,28 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
 
-  /** Its upstream connection takes nobody any more, its backend is going or full, or it has shown nothing for long: there is time. */
+  /**
+   * The watch's connection is retiring, its backend is draining or full, or it has been silent for long: it moves at the
+   * slow pace.
+   */
   leave(watch: WatchSession, reason: LeaveReason): void {
-    // Whoever has a better reason already goes for that one.
+    // Draining is the stronger reason and replaces any other.
     if (reason === "draining" || !this.#leaving.has(watch)) this.#leaving.set(watch, reason);
     this.#leaveSoon();
   }
 
-  /** Nobody takes it just now. */
+  /** No backend takes the watch now. */
   leaveLater(watch: WatchSession): void {
     this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
 
-  /** Its backend stands still: it is asked for elsewhere as well, as fast as that takes it. */
+  /** The backend's cache is stalled: the watch is also requested elsewhere, as fast as other backends accept watches. */
   migrateNow(watch: WatchSession): void {
     this.#migratingNow.add(watch);
     this.#pumpSoon();
   }
 
-  /** It is asked for once more where it is, for a bookmark; bookmark-refresh.ts says when. */
+  /** Opens a second stream on the same backend for a bookmark; bookmark-refresh.ts decides when. */
   refresh(watch: WatchSession): void {
     const { attempt, merge } = watch;
     if (attempt === undefined || merge.other !== undefined || !watch.mayHedge) return;
@@ -163,18 +166,21 @@ export class Migrations {
     this.#send(watch.ask(attempt.backend, "refreshed"), undefined);
   }
 
-  /** The watch is the sentinel of its resource: `backend` is asked for it as well, for as long as it answers (sentinels.ts). */
+  /**
+   * The watch is the sentinel of its resource: it also gets a stream on `backend` for as long as that answers
+   * (sentinels.ts).
+   */
   post(watch: WatchSession, backend: string): void {
     this.sentinels += 1;
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** True if a watch that is in no hurry may be asked for elsewhere now. */
+  /** True if a watch that is in no hurry may be requested elsewhere now. */
   get hasRoom(): boolean {
     return this.#pace.isOpen;
   }
 
-  /** A backend said that it is too much. */
+  /** A backend answered 429 (too many requests). */
   slowDown(): void {
     this.#pace.slowDown(watchLimits.movesPerSecondLeast);
   }
@@ -184,18 +190,18 @@ export class Migrations {
     this.#log.add(reason, from, to, ms);
   }
 
-  /** `from` served it last. */
+  /** `from` served the watch last. */
   ended({ merge: { resource }, progress }: WatchSession, reason: EndReason, from: string): void {
     this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
   }
 
-  /** Watches that wait for their turn. */
+  /** The number of watches that wait for their turn. */
   get waiting(): number {
     return this.#urgent.size + this.#parked.size;
   }
 
-  /** How many caches stand still, a backend and a resource each. */
+  /** The number of stalled caches, one for each backend and resource. */
   get stalls(): number {
     return this.caches.stalls(this.clock.now());
   }
@@ -207,14 +213,14 @@ export class Migrations {
 
   // --- at once ---
 
-  /** In a turn of its own: who is told of a loss is never asked anything meanwhile. */
+  /** Deferred to the next tick, so that a session is never re-entered from its own connection-lost callback. */
   #pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
     this.clock.soon(() => this.#pump());
   }
 
-  /** One round at a time: who is refused at once, and so comes back meanwhile, is taken in the same. */
+  /** One round at a time: a watch that is refused at once, and so is queued again meanwhile, is part of the same round. */
   #pump(): void {
     let hasRoom = true;
     const pump = (watch: WatchSession): unknown => {
@@ -236,13 +242,13 @@ export class Migrations {
     });
   }
 
-  /** Those without any leg first. */
+  /** Watches without any stream come first. */
   *#hurried(): Iterable<WatchSession> {
     yield* this.#urgent.keys();
     yield* this.#migratingNow;
   }
 
-  /** A fault of ours costs this watch, not those behind it. */
+  /** An internal fault costs this watch, not those after it. */
   #contain(watch: WatchSession, run: () => void): void {
     try {
       run();
@@ -264,19 +270,19 @@ export class Migrations {
   }
 
   /**
-   * Whoever was asked in vain is asked again after a pause only: the upstream connections of a backend that was killed fall one by one,
-   * and three attempts would be over before it is known.
+   * A backend that was asked in vain is asked again only after a pause: the connections of a killed backend are lost one
+   * by one, and without the pause three attempts would fail before the backend is known to be dead.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
     const untried = this.targets.choose(watch, watch.tried);
-    // Whoever was asked in vain and is suspect is asked again all the same: plain requests are sent there, too.
-    const backend = untried ?? (hasWaited ? this.targets.choose(watch, nobody) : undefined);
+    // A suspect backend that was asked in vain is asked again all the same: plain requests are sent there, too.
+    const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
     else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
   }
 
-  /** No backend is available: all who wait for one are tried again together. */
+  /** No backend is available: all watches that wait for one are tried again together. */
   #park(watch: WatchSession): void {
     if (this.#parked.size === 0) this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
     this.#parked.add(watch);
@@ -290,12 +296,13 @@ export class Migrations {
     });
   }
 
-  // --- at leisure ---
+  // --- at the slow pace ---
 
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // Never in step with anything: between half and one and a half times the pause, spread by the golden ratio.
+    // Varies between half and one and a half times the pause, spread by the golden ratio, so that moves never synchronize
+    // with anything.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
@@ -311,7 +318,7 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // One that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
+    // A watch that cannot be moved, or was moved for another reason meanwhile, ends when its backend ends it.
     if (attempt === undefined || !(watch.mayHedge || watch.merge.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#mayLeave(watch, attempt, reason)) return;
@@ -320,7 +327,7 @@ export class Migrations {
     });
   }
 
-  /** Is it still so? */
+  /** True if the reason for the move still holds. */
   #mayLeave(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
     const { rebound } = watch.client;
     const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
@@ -341,7 +348,7 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** Does a sentinel's second leg stand where the watch is to go, so that it is the watch at once? */
+  /** True if a sentinel's second stream already stands where the watch should move, so that it can be promoted at once. */
   #isPostedWell({ merge, client }: WatchSession, reason: LeaveReason): boolean {
     const { other, isSentinel, isOtherSettled } = merge;
     if (!isSentinel || !isOtherSettled || other === undefined || !merge.hasCompany) return false;

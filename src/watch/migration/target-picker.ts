@@ -1,4 +1,7 @@
-/** Where a watch may go, as backends, upstream connections and caches are just now; judged anew each time that it is asked. */
+/**
+ * Picks the backend that a watch moves to, from the present state of backends, connections and caches; evaluated anew on
+ * each call.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
@@ -17,7 +20,7 @@ export type TargetPickerParts = {
   readonly caches: CacheTracker;
 };
 
-/** What is looked at of a watch: whose it is, what it has, and from which version it would go on. */
+/** What is read of a watch: its client, its stream, its resource, and the version from which it would continue. */
 export type Seeker = {
   readonly client: { readonly backend: string | undefined };
   readonly attempt: Attempt | undefined;
@@ -26,7 +29,7 @@ export type Seeker = {
   poolKey(): PoolKey;
 };
 
-const nobody: readonly string[] = [];
+const none: readonly string[] = [];
 
 export class TargetPicker {
   readonly #parts: TargetPickerParts;
@@ -36,41 +39,50 @@ export class TargetPicker {
   }
 
   /**
-   * Does nobody know its version any more (watch.md §5.4): neither who can be asked, nor who is only out of reach? A
-   * backend whose sockets are refused has lost its process, and its cache with it.
+   * True if no backend knows its version any more (watch.md §5.4), neither a reachable one nor one that is out of reach
+   * for a moment. A backend whose sockets are refused has lost its process, and its cache with it.
    */
   isForgotten(seeker: Seeker): boolean {
     const refusing = this.refusing(seeker);
     const mayKnow = ({ name, state }: BackendView): boolean =>
       !refusing.includes(name) && (state !== "dead" || this.#isHidden(name));
     if (refusing.length === 0) return false;
-    // All backends ask the same etcd.
+    // All backends read these versions from the same etcd, not from their caches.
     return seeker.merge.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
-  /** True if every backend is among these, which have answered 404. One that is out of reach may have seen a new CRD before them. */
+  /**
+   * True if every backend is among these, which have answered 404. An unreachable one may have seen a new CRD before
+   * them.
+   */
   isServedNowhere(notServing: readonly string[]): boolean {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }
 
-  /** True of a dead backend whose watches may still be waiting for it: sockets to it meet silence, and not for long. */
+  /**
+   * True for a dead backend whose watches may still wait for it: sockets to it are unanswered, and have been only for a
+   * short time.
+   */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
     return backends.held(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** Its backend stands still. Does another one go on, to which its client would come? */
+  /** The backend's cache is stalled. True if another backend is better, so that the client's next watch would go there. */
   mayEnd(seeker: Seeker): boolean {
     return this.better(seeker, seeker.attempt?.backend ?? "") !== undefined;
   }
 
-  /** A second leg is suspected, or one that is waited for. Is somebody else better off to be asked? */
+  /**
+   * `attempt` is a suspect second stream, or the one that the watch waits for. True if another backend is a better
+   * choice.
+   */
   isInVain(seeker: Seeker, attempt: Attempt): boolean {
-    // One that waits for an upstream connection, as all do in a mass move, is better off nowhere else while its backend is well.
+    // An attempt that waits for a connection, as all do in a mass move, stays while its backend is well.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (seeker.attempt !== undefined || this.elsewhereFor(seeker, [attempt.backend]) !== undefined)
       return true;
-    // The only one left is waited for, unless another of its upstream connections answers.
+    // The last possible backend is waited for, unless another of its connections answers.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -78,24 +90,27 @@ export class TargetPicker {
     );
   }
 
-  /** It was asked, and nobody else can be. */
+  /** True if this attempt was sent, and no other backend can be asked. */
   isAlone(seeker: Seeker, { backend, up }: Attempt): boolean {
     return up !== undefined && this.elsewhereFor(seeker, [backend]) === undefined;
   }
 
-  /** Had one better not wait for this backend? */
+  /** True if the backend is suspect or dead, so that waiting for it is not advisable. */
   isDoubtful(backend: string): boolean {
     const state = this.stateOf(backend);
     return state === "suspect" || state === "dead";
   }
 
-  /** Is it known why this leg's backend ends its streams? */
+  /** True if the proxy knows why this attempt's backend ends its streams. */
   isLeaving(attempt: Attempt): boolean {
     const state = this.stateOf(attempt.backend);
     return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
-  /** One that stands still is chosen only when nobody else is there: from its version on, a watch misses nothing. */
+  /**
+   * Prefers a backend whose cache moves. A stalled one is safe as the last resort: a watch misses nothing after its own
+   * version.
+   */
   choose(seeker: Seeker, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const loads = (name: string): number => pools.weightOf(name);
@@ -107,7 +122,7 @@ export class TargetPicker {
     return backend instanceof Failure ? undefined : backend;
   }
 
-  /** Who is surely better than the backend it has. */
+  /** Returns a backend that is certainly better than `from`; undefined if there is none. */
   better(seeker: Seeker, from: string): string | undefined {
     const backend = this.choose(seeker, [from]);
     return backend === from || this.stalled(seeker).includes(backend ?? "") ? undefined : backend;
@@ -115,13 +130,13 @@ export class TargetPicker {
 
   stalled({ merge: { resource } }: Seeker): readonly string[] {
     return this.#parts.caches.isClear
-      ? nobody
+      ? none
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
-  /** Those whose caches are known to begin behind its version. */
+  /** Returns the backends whose caches are known to begin after its version. */
   refusing({ merge: { resource }, progress: { resumeVersion: version } }: Seeker): readonly string[] {
-    return version === undefined ? nobody : this.#parts.caches.refusing(resource, version);
+    return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }
 
   elsewhereFor(seeker: Seeker, except: readonly string[]): string | undefined {
@@ -130,7 +145,7 @@ export class TargetPicker {
     return pickOther(backends.views, (name) => pools.weightOf(name), all);
   }
 
-  /** Undefined when it is no backend of ours any more. */
+  /** Undefined if the backend is not configured or discovered any more. */
   stateOf(backend: string): BackendState | undefined {
     return this.#parts.backends.views.find(({ name }) => name === backend)?.state;
   }

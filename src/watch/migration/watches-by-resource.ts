@@ -1,10 +1,10 @@
 /**
- * The watches that live, by resource, so that what concerns one resource is not looked for among 50,000 watches. Those of
- * another server's resources are not here: nothing is known of their versions.
+ * The open watches, by resource, so that a look at one resource does not walk through 50,000 watches. Watches of another
+ * server's resources are not included: their versions are not comparable.
  */
 import type { WatchContext } from "../session/watch-context.ts";
 
-/** One resource: the watches that see all of it, and the others (a namespace, a name, a selector). */
+/** One resource: the watches of the whole resource, and the others (a namespace, a name, a selector). */
 type Group<W> = { readonly whole: Set<W>; readonly part: Set<W> };
 
 const none: ReadonlySet<never> = new Set();

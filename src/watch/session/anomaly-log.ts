@@ -1,4 +1,4 @@
-/** What single watches show to be wrong, told to the journal: each thing once a minute, however many watches show it. */
+/** Journals faults that single watches reveal: each fault once a minute, however many watches reveal it. */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
@@ -8,7 +8,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { WatchEvent } from "../codec/event.ts";
 
-/** Which watch. */
+/** The watch that reveals the fault. */
 export type AnomalySource = {
   readonly context: Pick<RequestContext, "client" | "fields">;
   readonly resource: string;
@@ -22,8 +22,8 @@ export class AnomalyLog {
   readonly #told = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called when two backends that one watch is asked for at do not show the same events: `ours` has shown the client
-   * `version`, `theirs` was beyond it and had not, or had something else before it.
+   * Called if the two backends of one watch do not deliver the same events: `ours` has delivered `version` to the client;
+   * `theirs` was past that version without delivering it, or delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
 
@@ -32,7 +32,7 @@ export class AnomalyLog {
     this.#journal = journal;
   }
 
-  /** It has missed its bookmarks for `silentMs` although its upstream connection answers. */
+  /** The watch has missed its bookmarks for `silentMs` although its connection answers. */
   hung({ context, resource, backend }: AnomalySource, silentMs: number): void {
     if (!this.#isNews(`hung ${backend} ${resource}`)) return;
     this.#journal.write({
@@ -46,7 +46,7 @@ export class AnomalyLog {
     });
   }
 
-  /** It was shown an event from before `seen`, which the same leg had shown (incident 001). */
+  /** The stream delivered an event older than `seen`, which the same stream had delivered before (incident 001). */
   outdated({ context, resource, backend }: AnomalySource, { type, version }: WatchEvent, seen: string): void {
     if (!this.#isNews(`outdated ${backend} ${resource}`)) return;
     this.#journal.write({
@@ -61,7 +61,7 @@ export class AnomalyLog {
     });
   }
 
-  /** In a turn of its own: what follows may end the leg whose bytes are being read. */
+  /** Deferred to the next tick, because the handler may end the stream whose bytes are being read. */
   unlike({ resource, backend }: AnomalySource, theirs: string, version: string): void {
     this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }

@@ -1,6 +1,7 @@
 /**
- * The way of a watch's events to its client, whichever leg they come from. What leaves is granted to the leg that sent
- * it, and each octet once: those that were granted before they could leave, or whose leg is gone, grant nothing more.
+ * Writes a watch's events to its client, from whichever upstream stream. Octets that have left are granted as
+ * flow-control credit to the stream that sent them, each octet once. Octets that were granted on receipt, or whose stream
+ * is gone, grant nothing more.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
@@ -10,7 +11,7 @@ export class ClientWriter {
   readonly #down: StreamWriter;
   readonly #clock: Clock;
   #prepaid = 0;
-  /** Since when something waits without a break; -1 when nothing does. */
+  /** Since when data has been waiting without a break; -1 if none is. */
   #waitsSince = -1;
 
   constructor(down: StreamWriter, clock: Clock) {
@@ -27,12 +28,12 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Another leg sends from now on: what still waits came from the one before. */
+  /** Another upstream stream sends from now on: the octets that still wait came from the previous one. */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** `count` octets have left; returns how many are to be granted. */
+  /** `count` octets have left; returns how many of them to grant. */
   waitUntilReady(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);
@@ -41,8 +42,8 @@ export class ClientWriter {
   }
 
   /**
-   * Does the client not keep up? A burst waits for a turn of the loop, too: only what has waited for as long as it
-   * takes the apiserver to give a slow watcher up counts (watch.md §5.5).
+   * True if the client does not keep up. A burst also waits for a turn of the event loop, so only data that has waited as
+   * long as the apiserver waits before it ends a slow watcher counts (watch.md §5.5).
    */
   get isBlocked(): boolean {
     return this.#waitsSince >= 0 && this.#clock.now() - this.#waitsSince >= watchLimits.slowWatchMs;

@@ -1,6 +1,7 @@
 /**
- * What follows when an upstream stream of a watch is over: watch.md §5.1's table. A watch that can go on elsewhere
- * does; one that cannot ends between two events, since a reset of any kind makes client-go list everything again (D5).
+ * What follows when an upstream stream of a watch is over: the table of watch.md §5.1. A watch that can continue on
+ * another backend does. One that cannot ends between two events, since a reset of any kind makes client-go list
+ * everything again (D5).
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
@@ -9,8 +10,8 @@ import type { Phase, Progress } from "./session-progress.ts";
 import type { Times } from "./watch-context.ts";
 
 /**
- * How it was over. `unanswered`: nothing came, not even a head. `ended`: END_STREAM. `broken`: a reset, a lost or
- * silent upstream connection, a stream that hangs.
+ * How the stream ended. `unanswered`: no response, not even a head. `ended`: END_STREAM. `broken`: a reset, a lost or
+ * silent connection, a stream that hangs.
  */
 export type Over = "unanswered" | "ended" | "broken";
 
@@ -18,21 +19,21 @@ export type Ending = {
   readonly over: Over;
   readonly phase: Phase;
   readonly start: Start;
-  /** Is there a version to resume at? */
+  /** True if there is a version to resume at. */
   readonly isResumable: boolean;
-  /** Since the client's request. */
+  /** Time since the client's request. */
   readonly ageMs: number;
-  /** Until the client's own deadline; undefined when it set none. */
+  /** Time until the client's own deadline; undefined if it set none. */
   readonly leftMs: number | undefined;
-  /** Does something wait for the client, whose window is shut? */
+  /** True if data waits for the client because its window is shut. */
   readonly isBlocked: boolean;
-  /** Is it known why the backend ends its streams: GOAWAY, its readiness, an operator? */
+  /** True if the proxy knows why the backend ends its streams: GOAWAY, its readiness, an operator. */
   readonly isDraining: boolean;
-  /** Was the request ours? Then it asked the server for the rest of the longest time (`limits.watchMostMs`). */
+  /** True if the request was the proxy's own, which asks for the rest of the longest time (`limits.watchMostMs`). */
   readonly isOurs: boolean;
-  /** Was an early end without a reason already answered by a resume, and nothing came since? */
+  /** True if an early end without a reason was already answered by a resume, and nothing new came since. */
   readonly isRepeated: boolean;
-  /** Events that the client has seen since its request, or since the end of the initial ones. */
+  /** Events forwarded to the client since its request, or since the end of the initial ones. */
   readonly liveEvents: number;
   /** How long ago that was. */
   readonly liveMs: number;
@@ -40,7 +41,7 @@ export type Ending = {
 
 /**
  * `resume` at a version · `replay` the client's own request · `relay` the end as it is · `end` between two events, in
- * `endOf` ms · `reset`, the only honest word for bytes that nobody understood.
+ * `endOf` ms · `reset`: the only correct end for a stream that could not be decoded.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -50,19 +51,19 @@ const relay: Verdict = { kind: "relay" };
 const end: Verdict = { kind: "end" };
 const reset: Verdict = { kind: "reset" };
 
-/** Pure: the row of watch.md §5.1 that fits. */
+/** Returns the row of watch.md §5.1 that applies. Pure. */
 export function verdictOn(ending: Ending): Verdict {
   if (ending.over === "unanswered") return replay;
-  // Behind an ERROR nothing may come.
+  // Nothing may follow an ERROR.
   if (ending.phase === "ended") return relay;
   return ending.over === "ended" ? onEnd(ending) : onBreak(ending);
 }
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver let go of a slow reader on purpose, and a resume would keep it for ever (watch.md §5.5).
+  // The apiserver ended a slow watcher on purpose, and a resume would keep it for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
-  // Without a reason it may be a cache that lists anew or a CRD that changes: tried once.
+  // Without a known reason the cause may be a cache that lists again or a CRD that changes: one resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;
@@ -75,15 +76,16 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** Nothing was promised yet. A `now` that has passed does not come back (watch.md W3). */
+/** True if the client has got nothing yet and the request can be repeated. A `now` that has passed cannot (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
 
 /**
- * True if the end is that of the client's deadline, or the server's own timeout, which also bounds for how long old credentials
- * hold. A server chooses that timeout (half an hour to an hour, watch.md §1.2) only for a request without one, and a server that
- * drains ends its watches before it: then the watch may go on for as long as any server would have let it.
+ * True if the end is that of the client's deadline, or of the server's own timeout, which also bounds how long old
+ * credentials remain in use. A server chooses that timeout (half an hour to an hour, watch.md §1.2) only for a request
+ * without one, and a draining server ends its watches before it: then the watch may continue for as long as any server
+ * would have allowed.
  */
 function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   if (leftMs !== undefined) return isDeadline(leftMs);
@@ -96,8 +98,8 @@ export function isDeadline(leftMs: number | undefined): boolean {
 }
 
 /**
- * In how many ms it may end, if that is the verdict. client-go takes a watch without events that ended within a second
- * for a failure, and relists (watch.md §7). Behind an ERROR, and behind what nobody understood, nothing is gained.
+ * Returns the delay in ms before the end, if the verdict is to end. client-go treats a watch that ended within a second
+ * without events as a failure, and relists (watch.md §7). After an ERROR, or undecodable data, a delay gains nothing.
  */
 export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
   const { phase, liveEvents, liveMs } = ending;
@@ -105,9 +107,12 @@ export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): 
   return liveEvents > 0 ? 0 : Math.max(0, watchLimits.shortWatchMs - liveMs);
 }
 
-// --- why a watch moved, or ended: the words that metrics and journal show ---
+// --- why a watch moved, or ended: the reasons in metrics and journal ---
 
-/** Why a watch went to another backend; `asked`: by an operator, `expired`: the first that was asked did not know its version any more. */
+/**
+ * Why a watch moved to another backend; `operator`: on command, `expired`: the first backend that was asked did not know
+ * its version any more.
+ */
 export type MoveReason =
   | "lost"
   | "ended"
@@ -120,15 +125,18 @@ export type MoveReason =
   | "expired";
 
 /**
- * Why a watch has a second leg, or looks for its next; `refreshed`: for a bookmark (bookmark-refresh.ts), and never to stay;
+ * Why a watch gets a second stream, or its next one; `refreshed`: for a bookmark (bookmark-refresh.ts), never to stay;
  * `sentinel`: to be compared with the first for as long as two backends are ready (sentinels.ts).
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
-/** Why a watch is to leave a leg that serves it. */
+/** Why a watch should leave a stream that still serves. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
-/** Why a watch ended although its client wanted more of it; `not-found`: no backend serves its resource any more (a CRD that was deleted). */
+/**
+ * Why a watch ended although its client wanted more of it; `not_found`: no backend serves its resource any more (a
+ * deleted CRD).
+ */
 export type EndReason =
   | "initial_events"
   | "start_from_now"
@@ -144,7 +152,7 @@ export type EndReason =
   | "version_rollback"
   | "deadline_missed";
 
-/** What is known when the first leg of a watch is over. */
+/** Collects what is known when the first stream of a watch is over. */
 export function endingOf(
   { phase, start, resumeVersion, liveEvents }: Progress,
   times: Times,
@@ -153,13 +161,13 @@ export function endingOf(
   return { ...times, ...how, phase, start, liveEvents, isResumable: resumeVersion !== undefined };
 }
 
-/** Why a watch whose leg is over goes on elsewhere. */
+/** Why a watch whose stream is over continues on another backend. */
 export function moveReason(over: Over, isDraining: boolean): MoveReason {
   if (isDraining) return "draining";
   return over === "ended" ? "ended" : "lost";
 }
 
-/** Why a watch that cannot go on ends. */
+/** Why a watch that cannot continue ends. */
 export function endReason({ isBlocked, isRepeated, phase }: Ending): EndReason {
   if (isBlocked) return "slow_client";
   if (isRepeated) return "no_progress";

@@ -1,28 +1,31 @@
-/** The search for a watch's next backend: why and since when, who was asked in vain, and what is waited for. */
+/**
+ * The search for a watch's next backend: its reason and start, the backends that were asked in vain, and the pending
+ * wait.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../cache/limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
 
-const nobody: readonly string[] = [];
+const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** What the search is measured by: it stands still while our own loop does, in which no backend could be asked. */
+  /** Measures the search. It stands still while the proxy's own event loop does, because no backend can be asked then. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** The backend that is to be left, or was lost. */
   from = "";
   #since = 0;
-  /** Did the last loss of a backend come as an end in good order? Second legs beside a first are no loss. */
+  /** True if the last loss of a backend was an orderly end. A second stream beside a first is no loss. */
   #hasEnded = false;
-  #tried: readonly string[] = nobody;
+  #tried: readonly string[] = none;
   #triedAt = 0;
   /** Most watches never have one. */
   #attempts: Attempts | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
   #refusal: Buffer | undefined;
-  #notServing: readonly string[] = nobody;
+  #notServing: readonly string[] = none;
   #stopWaiting: (() => void) | undefined;
 
   constructor(clock: Clock, stallAwareClock: Clock) {
@@ -34,21 +37,21 @@ export class ResumeRetry {
     this.reason = reason;
     if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended";
     this.from = from;
-    this.#notServing = nobody;
+    this.#notServing = none;
     this.#since = this.#clock.now();
   }
 
-  /** For how long it has gone on, in ms. */
+  /** How long the search has gone on, in ms. */
   get ms(): number {
     return this.#clock.now() - this.#since;
   }
 
   /**
-   * Backends that were asked in vain, and lately. One that took the watch and refused it a moment later is no reason to
-   * ask the others again: that they are forgotten takes something new, or time.
+   * Backends that were recently asked in vain. A backend that accepted the watch and refused it a moment later is no
+   * reason to ask the others again: the list is cleared by new events, or by time.
    */
   get tried(): readonly string[] {
-    return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : nobody;
+    return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
   }
 
   inVain(backend: string): void {
@@ -56,15 +59,15 @@ export class ResumeRetry {
     this.#triedAt = this.#stallAwareClock.now();
   }
 
-  /** May somebody be asked once more? Counts it if so. */
+  /** True if one more backend may be asked; if so, counts the attempt. */
   mayTry(): boolean {
     this.#attempts ??= new Attempts();
     return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
   /**
-   * The one that was counted last could not be asked: there was no upstream connection. Returns for how long the next is put off, a
-   * little longer each time, so that nobody is dialled in a loop.
+   * The attempt counted last could not be sent: there was no connection. Returns the delay before the next one, a little
+   * longer each time, so that no backend is dialled in a loop.
    */
   unsent(): number {
     this.#attempts?.uncount();
@@ -72,44 +75,47 @@ export class ResumeRetry {
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
-  /** The one that was counted last is not to count: its backend fills the cache that was asked for. */
+  /** The attempt counted last does not count: its backend is still filling the requested cache. */
   uncount(): void {
     this.#attempts?.uncount();
   }
 
-  /** The one that was counted last was lost with its connection, before anybody answered it. */
+  /** The attempt counted last was lost with its connection, before any answer. */
   lost(): void {
     this.#attempts?.lost();
   }
 
-  /** This backend answers 404. The first time is no attempt: each backend says it once before it is known of all. */
+  /**
+   * This backend answers 404. The first 404 of each backend does not count as an attempt, because all backends are asked
+   * once.
+   */
   unserved(backend: string): void {
     if (this.#notServing.includes(backend)) return;
     this.#notServing = [...this.#notServing, backend];
     this.#attempts?.uncount();
   }
 
-  /** The backends that have answered 404 since the watch lost its leg. */
+  /** The backends that have answered 404 since the watch lost its stream. */
   get notServing(): readonly string[] {
     return this.#notServing;
   }
 
-  /** For how long somebody may still be asked, in ms: no Retry-After is waited for beyond that. */
+  /** How long backends may still be asked, in ms: a longer Retry-After is cut to this. */
   get leftMs(): number {
     return this.#attempts?.leftMs(this.#stallAwareClock.now()) ?? watchLimits.resumeMs;
   }
 
-  /** Is its time over, even if nobody could be asked? */
+  /** True if the time is over, even if no backend could be asked. */
   get isOver(): boolean {
     return this.leftMs <= 0;
   }
 
-  /** Did a backend say that the version is too old? */
+  /** True if a backend answered that the version is too old. */
   get isExpired(): boolean {
     return this.#attempts?.isExpired === true;
   }
 
-  /** `refusal`: its word, when that is the answer to the client's own request. Then the search begins with it. */
+  /** `refusal`: the backend's ERROR, if it answers the client's own request. Then the search begins with it. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new Attempts();
     this.#attempts.expire(this.#stallAwareClock.now());
@@ -118,28 +124,28 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** What the client is told if no backend is found that knows its version. */
+  /** What the client gets if no backend is found that knows its version. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
 
-  /** Why the watch ends when nobody takes it. */
+  /** Why the watch ends if no backend accepts it. */
   get endReason(): EndReason {
     if (this.isExpired) return "expired";
     return this.#notServing.length > 0 ? "not_found" : "no_backend";
   }
 
-  /** Has nothing new come since the watch was resumed? */
+  /** True if nothing new has come since the watch was resumed. */
   get isFruitless(): boolean {
     return this.#attempts?.isFruitful === false;
   }
 
-  /** Did its backend end it without a reason, and did nothing new come of asking anew? Other moves do not count. */
+  /** True if its backend ended it without a reason, and nothing new came of a resume. Other moves do not count. */
   get hasEndedInVain(): boolean {
     return this.#hasEnded && this.isFruitless;
   }
 
-  /** A second leg was refused: for so long no other is asked for. */
+  /** A second stream was refused: no other is requested for `ms`. */
   declined(ms: number): void {
     this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
@@ -148,18 +154,18 @@ export class ResumeRetry {
     return this.#stallAwareClock.now() < this.#declinedUntil;
   }
 
-  /** A backend took the watch. */
+  /** A backend accepted the watch. */
   found(): void {
     this.stop();
-    this.#notServing = nobody;
+    this.#notServing = none;
     this.#declinedUntil = 0;
     this.#unsentCount = 0;
     this.#attempts?.resumed(this.#stallAwareClock.now());
   }
 
   progressed(): void {
-    this.#tried = nobody;
-    // Another backend knew its version: what the first one said is no answer any more.
+    this.#tried = none;
+    // Another backend knew its version, so the refusal of the first one is void.
     this.#refusal = undefined;
     this.#attempts?.progressed();
   }
@@ -185,8 +191,8 @@ export class ResumeRetry {
   }
 
   /**
-   * A backend that answers PING and nothing else is not waited for; but one that nobody else can be asked for is: anew it
-   * would cost an attempt, and its place in that backend's queue.
+   * A backend that answers PING but not the request is given up, unless it is the only one that can be asked: a new
+   * request to it would cost an attempt, and the place in that backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
     this.after(watchLimits.resumeAnswerMs, () => {
@@ -202,24 +208,24 @@ export class ResumeRetry {
 }
 
 /**
- * How often a watch may be asked for anew: a few times for each loss and not without end, so that a cluster that
- * cannot serve it lets the client know (watch.md §5.2).
+ * How often a watch may be requested again: a few times for each loss, and bounded in total, so that the client learns of
+ * a cluster that cannot serve it (watch.md §5.2).
  */
 export class Attempts {
-  /** The present loss of its backend: since when, and how often it was asked; -1 when there is none. */
+  /** The present loss of its backend: since when (-1 if there is none), and the number of attempts. */
   #since = -1;
   #attempts = 0;
-  /** Of them, those that were lost on their way and are not counted. */
+  /** Those attempts that were lost with their connection and are not counted. */
   #losses = 0;
-  /** When a backend took the watch; -1 when none has. */
+  /** When a backend accepted the watch; -1 if none has. */
   #takenAt = -1;
-  /** Did a backend say that the version is too old? */
+  /** True if a backend answered that the version is too old. */
   isExpired = false;
   /** Resumes with nothing new since, and when the first of them was. */
   #fruitless = 0;
   #fruitlessSince = 0;
 
-  /** May it be asked for once more now? Counts it if so. */
+  /** True if it may be requested once more now; if so, counts the attempt. */
   mayTry(now: number): boolean {
     this.#beginIfOver(now);
     if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
@@ -228,14 +234,14 @@ export class Attempts {
     return true;
   }
 
-  /** The one that was counted last could not be asked after all. */
+  /** The attempt counted last could not be sent after all. */
   uncount(): void {
     this.#attempts -= 1;
   }
 
   /**
-   * The one that was counted last was lost with its connection, and nobody has answered it: several apiservers may fall at
-   * once. Not without end, since it may be what fells them.
+   * The attempt counted last was lost with its connection, unanswered: several apiservers may fail at once. Uncounted
+   * only a few times, since the request itself may be what makes them fail.
    */
   lost(): void {
     if (this.#losses >= watchLimits.resumeLosses) return;
@@ -243,14 +249,14 @@ export class Attempts {
     this.uncount();
   }
 
-  /** A backend said that the version is too old. */
+  /** A backend answered that the version is too old. */
   expire(now: number): void {
     this.#beginIfOver(now);
     this.isExpired = true;
   }
 
   #beginIfOver(now: number): void {
-    // A backend that takes a watch it cannot serve says so in the same breath, with an ERROR: then it took nothing.
+    // A backend that accepts a watch it cannot serve sends an ERROR at once: that does not count as accepted.
     const isOver = this.#takenAt >= 0 && now - this.#takenAt > watchLimits.settledMs;
     if (this.#since >= 0 && !isOver) return;
     this.#since = now;
@@ -265,12 +271,12 @@ export class Attempts {
     return this.#fruitless >= watchLimits.fruitlessResumes && isRecent;
   }
 
-  /** For how long it may still be tried. */
+  /** How long it may still be tried. */
   leftMs(now: number): number {
     return this.#since < 0 ? watchLimits.resumeMs : watchLimits.resumeMs - (now - this.#since);
   }
 
-  /** A backend took the watch. */
+  /** A backend accepted the watch. */
   resumed(now: number): void {
     this.#takenAt = now;
     if (this.#fruitless === 0 || now - this.#fruitlessSince > watchLimits.fruitlessMs) {

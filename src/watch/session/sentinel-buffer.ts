@@ -1,10 +1,10 @@
 /**
- * What a sentinel's second leg has shown before the first did: whole events that wait until the first shows them as
- * well. If the first is lost, they go on to the client at once, in order.
+ * What a sentinel's second stream has delivered before the first: whole events that wait until the first stream delivers
+ * them, too. If the first stream is lost, they are forwarded to the client at once, in order.
  */
 import type { WatchEvent } from "../codec/event.ts";
 
-/** One whole event with the octets that it came in. */
+/** One whole event with its octets. */
 export type Waiting = { readonly event: WatchEvent; readonly bytes: Buffer };
 
 export class Ahead {
@@ -23,10 +23,10 @@ export class Ahead {
     return this.#waiting[0];
   }
 
-  /** `event` is the decoder, which changes with its next event: what it says now is copied. */
+  /** `event` is the decoder, whose fields change with its next event, so they are copied. */
   push(event: WatchEvent, bytes: Buffer): void {
     const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
-    // Of bookmarks in a row the last one proves all that those before it did.
+    // Of several bookmarks in a row the last one proves everything that the others did.
     if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
       this.#drop(this.#waiting.pop());
     this.#waiting.push({

@@ -1,6 +1,6 @@
 /**
- * How far a watch has come, event by event: which go on to its client, and from which version it could go on elsewhere
- * (watch.md §4, whose table this is; two legs are merged by §5.6).
+ * How far a watch has come, event by event: which events are forwarded to its client, and from which version it can
+ * continue on another backend (the table of watch.md §4; two streams are merged by §5.6).
  *
  *     opening ──▶ listing ──▶ live          any ──▶ opaque: not understood
  *        └───────────────────▶              any ──▶ ended:  an ERROR went to the client
@@ -14,62 +14,65 @@ import { Mark, type Reading } from "./stream-progress.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
-/** Of many watches together, kept as they go on: to add up 50,000 takes a loop turn too long. */
+/** Sums over many watches, updated with each event: adding up 50,000 watches takes longer than a loop turn may. */
 export type Tally = {
   events: number;
   violations: number;
-  /** How many are in each phase. */
+  /** The number of watches in each phase. */
   readonly phases: Record<Phase, number>;
 };
 
 /**
- * What becomes of an event. `drop`: the client has it, or never asked for it. `hold`: the other leg has to show it first
- * (sentinel-buffer.ts). `refused`: an ERROR that answers our own
- * request, or one backend's 410 to the client's, when another may know better. `broken`: the leg is not what it was asked to be.
+ * What becomes of an event. `drop`: the client has it, or never requested it. `hold`: the first stream has to deliver it
+ * first (sentinel-buffer.ts). `refused`: an ERROR that answers the proxy's own request, or one backend's 410 to the client's
+ * request while another backend may know the version. `broken`: the stream is not what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
-/** With the octets that left for their clients (exchange.ts). */
+/** With the octets that have left for clients (exchange.ts). */
 export type WatchTally = Tally & { bytes: number };
 
 export type ProgressOptions = {
   readonly start: Start;
   /** Of an `exact` start. */
   readonly version: string;
-  /** Does the client wait for the marker of a `state`? Then nobody else may go on before it, for nobody else sends it. */
+  /**
+   * True if the client waits for the marker of a `state`. Then no other stream may continue before it, since no other
+   * sends it.
+   */
   readonly awaitsMarker?: boolean;
-  /** Do several events share one version (`events`, whose leases expire in batches)? */
+  /** True if several events share one version (`events`, whose leases expire in batches). */
   readonly isRepeating: boolean;
-  /** Whose versions they are, as far as that is known by now. */
+  /** Whose versions they are, as far as known. */
   readonly origin: Pick<Origin, "isForeign">;
-  /** Were bookmarks asked for that the client did not want? It never sees them then. */
+  /** True if the proxy requested bookmarks that the client did not want. They are never forwarded. */
   readonly isInjected: boolean;
 };
 
 export class Progress {
-  /** What it was asked for. Not kept as it came: of 50,000 watches each would keep an object of its own. */
+  /** What the client requested. Copied into fields, because 50,000 watches would each keep an object of their own. */
   readonly start: Start;
   readonly #awaitsMarker: boolean;
   readonly #mayRepeat: boolean;
   readonly #origin: Pick<Origin, "isForeign">;
   readonly #isInjected: boolean;
   #phase: Phase = "opening";
-  /** Where it is counted, from `countIn` to `countOut`. */
+  /** The sums that include this watch, from `countIn` to `countOut`. */
   #tally: Tally | undefined;
-  /** All that matches up to here was delivered, but perhaps for events of this very version; "" when not known. */
+  /** All events up to this version were delivered, except perhaps further events of this very version; "" if not known. */
   #cursor: string;
-  /** The cursor before the version that is delivered now: surely complete. */
+  /** The cursor before the version that is being delivered: certainly complete. */
   #previous = "";
-  /** Is nothing of the cursor's version still to come? */
+  /** True if no event of the cursor's version can follow. */
   #isComplete: boolean;
   #isRepeating: boolean;
-  /** An event without a version, or one out of order, went on: nobody knows any more where this watch stands. */
+  /** True after an event without a version, or out of order, was forwarded: the position of this watch is unknown. */
   #isLost = false;
   readonly #delivered = new Mark();
-  /** Events that went to the client, since its request and since the end of its initial events; bookmarks count. */
+  /** Events forwarded to the client, since its request and since the end of its initial events; bookmarks count. */
   events = 0;
   liveEvents = 0;
-  /** Events older than what the same leg had shown (incident 001). */
+  /** Events older than what the same stream had delivered (incident 001). */
   #violations = 0;
   /** Clock readings; -1 before the first. */
   lastEventAt = -1;
@@ -111,7 +114,7 @@ export class Progress {
     this.#violations = count;
   }
 
-  /** From now on it is one of those that `tally` counts, with what it has had. */
+  /** Adds this watch, with its counts so far, to `tally`. */
   countIn(tally: Tally): void {
     this.#tally = tally;
     tally.phases[this.#phase] += 1;
@@ -119,7 +122,7 @@ export class Progress {
     tally.violations += this.#violations;
   }
 
-  /** It is in no phase any more; its events stay counted. */
+  /** Takes it out of its phase's count; its events stay counted. */
   countOut(): void {
     if (this.#tally !== undefined) this.#tally.phases[this.#phase] -= 1;
     this.#tally = undefined;
@@ -130,8 +133,9 @@ export class Progress {
   }
 
   /**
-   * The version after which it may be asked for elsewhere, with nothing missing and nothing twice; undefined when it
-   * cannot be. Where versions repeat, the open one is asked for again, and what was delivered of it is dropped.
+   * The version from which another backend can continue with nothing missing and nothing twice; undefined if there is
+   * none. Where versions repeat, the open version is requested again, and the events of it that were delivered are
+   * dropped.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -140,29 +144,29 @@ export class Progress {
     return version === "" ? undefined : version;
   }
 
-  /** Are its bytes events, so that it may end between two of them? */
+  /** True if its bytes are events, so that it may end between two of them. */
   get isReadable(): boolean {
     return this.phase !== "opaque";
   }
 
-  /** The stream is not what it claimed to be. */
+  /** The stream is not in the announced format. */
   lose(): void {
     if (this.phase !== "ended") this.phase = "opaque";
   }
 
-  /** True if the client does not have this event of a leg yet. */
+  /** True if the client does not have this event of a stream yet. */
   isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
     const ahead = compareVersions(version, this.#cursor);
     if (ahead !== 0) return ahead > 0;
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if a leg has shown all that was delivered: one that is beyond that and has not never will. */
+  /** True if a stream has delivered everything that the client got. A stream past that point that has not never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
 
-  /** The next whole event of a leg. `isMerged`: does another leg deliver this watch, too? */
+  /** Takes the next whole event of a stream. `isMerged`: true if another stream delivers this watch, too. */
   take(event: WatchEvent, reading: Reading, isMerged: boolean, now: number): Fate {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
@@ -184,7 +188,10 @@ export class Progress {
     return "forward";
   }
 
-  /** One cache has forgotten it. Of `events` only etcd knows, and all backends ask that. */
+  /**
+   * One cache has forgotten the version and another may have it. Versions of `events` only etcd knows, and all backends
+   * ask that.
+   */
   get #mayBeKnownElsewhere(): boolean {
     const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
     return this.phase === "opening" && isOfCaches;
@@ -196,7 +203,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** client-go starts its clock and its count anew behind the marker (watch.md §5.1). */
+  /** client-go restarts its clock and its count behind the marker (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -211,8 +218,8 @@ export class Progress {
   }
 
   /**
-   * Of a server that may count in another way everything goes on as it came. Where this watch stands is kept all the same:
-   * it may turn out to be a custom resource's.
+   * Events of a server whose versions may not be comparable are all forwarded as they came. The position is tracked all
+   * the same, since the resource may turn out to be a custom resource.
    */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { violations } = this;
@@ -230,8 +237,8 @@ export class Progress {
   }
 
   /**
-   * An initial ADDED never proves that the initial ones are over; everything else does (watch.md §3). But where a marker
-   * is to come, live events may come before it: the cache shows what it had, and the marker is of the time of the request.
+   * An initial ADDED never proves that the initial events are over; any other event does (watch.md §3). If a marker is to
+   * come, live events may come before it: the cache sends what it had, and the marker is of the time of the request.
    */
   #goLive(event: WatchEvent): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
@@ -241,7 +248,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // The other leg will show the same event, and only one of the two may go on.
+    // The other stream will deliver the same event, and only one of the two may be forwarded.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -250,7 +257,7 @@ export class Progress {
 
   #bookmark(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { version } = event;
-    // A bookmark that goes back would lead the client back: it is not needed by anyone (001).
+    // A bookmark that goes back would make the client resume too early, so it is dropped (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
       this.violations += 1;
@@ -286,7 +293,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Another event of the version delivered last: the client has it, or it is the next of a batch. */
+  /** Another event of the version delivered last: either the client has it, or it is the next of a batch. */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -297,7 +304,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Never moves the cursor back; and nobody else could show this, so it goes on, and the watch stays where it is. */
+  /** Never moves the cursor back. Without a second stream the event is forwarded, and the watch can no longer move. */
   #violated(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.violations += 1;

@@ -1,6 +1,6 @@
 /**
- * The one or two legs of a watch, merged into one stream of events. The first is where its client's events come from.
- * The other is its hedge or its successor; without a first, it is who was asked to be the next.
+ * The one or two upstream streams of a watch, merged into one stream of events. The client's events come from the first.
+ * The other is a hedge or a successor; without a first, it is the attempt at the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -33,11 +33,11 @@ export type UpstreamMergeParts = {
 
 export class UpstreamMerge implements EventTaker {
   readonly #parts: UpstreamMergeParts;
-  /** How often it went on elsewhere. */
+  /** How often the watch continued on another backend. */
   moves = 0;
   first: WatchStream | undefined;
   other: WatchStream | undefined;
-  /** True if the other was asked as a sentinel (sentinels.ts), even while it serves as a hedge. */
+  /** True if the other was requested as a sentinel (sentinels.ts), even while it serves as a hedge. */
   isPosted = false;
 
   constructor(parts: UpstreamMergeParts) {
@@ -53,20 +53,23 @@ export class UpstreamMerge implements EventTaker {
     return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
   }
 
-  /** True if a second stream that was answered delivers the watch too: then every event may come twice. */
+  /** True if a second stream that was answered delivers the watch, too: then every event may come twice. */
   get isMerged(): boolean {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
   /**
-   * True while the other is only compared with the first: it goes on to the client from the first alone, so that no event
-   * of another history does.
+   * True while the other is only compared with the first: events are forwarded from the first alone, so that no event of
+   * another history reaches the client.
    */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }
 
-  /** True if a second stream can be of use. Not for a client that reads slowly: its backend would give it up (watch.md §5.5). */
+  /**
+   * True if a second stream can be of use. False for a client that reads slowly: its backend would end the stream
+   * (watch.md §5.5).
+   */
   get mayHedge(): boolean {
     const { progress, writer } = this.#parts;
     return progress.resumeVersion !== undefined && !writer.isBlocked;
@@ -76,23 +79,23 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Do only etcd and no cache know its versions? */
+  /** True if only etcd and no cache knows its versions. */
   get isRepeating(): boolean {
     return this.#parts.asked.isRepeating;
   }
 
-  /** What becomes of the other, now that `side` has spoken? */
+  /** Returns what becomes of the other stream, now that `stream` has delivered something. */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // A client that has become slow meanwhile keeps the leg that speaks, and no more.
+    // A client that has become slow meanwhile keeps only the stream that delivers.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
 
-  /** What the other was to be asked from, or is compared with, may not be known any more. */
+  /** True if the version that the other should be requested from, or is compared with, may be unknown by now. */
   #isVain(other: WatchStream): boolean {
     const { writer, progress } = this.#parts;
     if (other.isAccepted && writer.isBlocked) return true;
@@ -104,7 +107,7 @@ export class UpstreamMerge implements EventTaker {
     return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
   }
 
-  /** What is known when a leg is over. */
+  /** Collects what is known when a stream is over. */
   ending(attempt: Pick<Ending, "over" | "isDraining" | "isOurs">): Ending {
     const { progress, retry, writer } = this.#parts;
     const how = { ...attempt, isRepeated: retry.hasEndedInVain, isBlocked: writer.isBlocked };
@@ -116,22 +119,22 @@ export class UpstreamMerge implements EventTaker {
     return timesOf(asked, progress.markerAt, clock.now());
   }
 
-  /** True if the deadline that its client set has passed. */
+  /** True if the deadline that the client set has passed. */
   get isPastDeadline(): boolean {
     const { asked, clock } = this.#parts;
     const { timeoutMs } = asked.request;
     return timeoutMs !== undefined && clock.now() - asked.at >= timeoutMs;
   }
 
-  /** As the next leg is told: one that is for a bookmark ends soon. */
+  /** The times for the next stream's request: a stream for a bookmark has a short timeout. */
   get timesOfNext(): Times {
     return this.#isRefreshing ? { ...this.times, leftMs: watchLimits.bookmarkRefreshMs } : this.times;
   }
 
   /**
    * True if a bookmark is possible, and is needed to prove that the watch is complete up to `at` (a clock reading).
-   * `version` is etcd's at that time, undefined while that is not known and "" when it cannot be. A bookmark that came
-   * since proves no more than its version says: a cache that etcd does not notify sends old ones.
+   * `version` is etcd's at that time, undefined while it is not known and "" if it cannot be. A bookmark that came since
+   * proves no more than its version: a cache that etcd does not notify sends old ones.
    */
   isOlderThan(at: number, version: string | undefined): boolean {
     const { lastEventAt, lastChangeAt } = this.#parts.progress;
@@ -141,25 +144,25 @@ export class UpstreamMerge implements EventTaker {
     );
   }
 
-  /** True if it has not come to this version. */
+  /** True if the watch has not reached this version. */
   isBehind(version: string): boolean {
     return compareVersions(this.#parts.progress.resumeVersion ?? "", version) < 0;
   }
 
-  /** Would it have a bookmark if it were asked for once more, and the time for that? */
+  /** True if one more request would get a bookmark, and there is time for that. */
   get mayBeRefreshed(): boolean {
     const isShort = (this.times.leftMs ?? watchLimits.bookmarkRefreshMs) < watchLimits.bookmarkRefreshMs;
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
-  /** Has the first missed its bookmarks, although its client reads? */
+  /** True if the first stream has missed its bookmarks although the client reads. */
   get isHung(): boolean {
     const { progress, writer, clock } = this.#parts;
     const { lastEventAt, lastBookmarkAt } = progress;
     return isHung({ lastEventAt, lastBookmarkAt, isBlocked: writer.isBlocked }, clock.now());
   }
 
-  /** Tells that the first is hung. */
+  /** Journals that the first stream is hung. */
   complain(): void {
     const { clock, progress, anomalies } = this.#parts;
     if (this.first !== undefined)
@@ -171,24 +174,24 @@ export class UpstreamMerge implements EventTaker {
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** The version that its client asked from. */
+  /** The version that the client requested. */
   get askedFrom(): string {
     return this.#parts.asked.request.version;
   }
 
-  /** Of which resource they are, as `resourceKey` has it. */
+  /** The resource, as `resourceKey` returns it. */
   get resource(): string {
     return this.#parts.asked.resource;
   }
 
-  /** For how long it has been known that the first's backend stands still, in ms; -1 when it is not. */
+  /** How long the cache of the first stream's backend has been known to be stalled, in ms; -1 if it is not. */
   get stalledMs(): number {
     const cache = this.first?.cache;
     const now = this.#parts.clock.now();
     return cache?.stall !== undefined && cache.isStalled(now) ? now - cache.stall.since : -1;
   }
 
-  /** Was the first asked by us to go on from a version that its backend's cache, which moves, is far from? */
+  /** True if the proxy requested the first stream from a version that its backend's cache, which moves, is far from. */
   get isRewound(): boolean {
     const { first } = this;
     const isWaiting = first?.reading.isOurs === true && first.reading.events === 0;
@@ -197,20 +200,23 @@ export class UpstreamMerge implements EventTaker {
     return isRewound(coverage, first.cache, this.#parts.clock.now());
   }
 
-  /** Was the other taken, and did it say nothing against it in the same breath? */
+  /** True if the other was accepted, and no ERROR followed at once. */
   get isOtherSettled(): boolean {
     const { other } = this;
     return other?.isAccepted === true && this.#parts.clock.now() - other.acceptedAt > watchLimits.settledMs;
   }
 
-  /** The first's backend stands still: is there another with which its client can go on at once? */
+  /** The cache of the first stream's backend is stalled. True if the client can continue on the other stream at once. */
   get hasCompany(): boolean {
     const { retry, session } = this.#parts;
     if (this.isSentinel && this.other?.cache?.isStalled(this.#parts.clock.now()) === true) return false;
     return this.isOtherSettled && (retry.reason === "stale" || session.state === "hedged" || this.isSentinel);
   }
 
-  /** Has a leg, which sees all of that scope and has been told its state, not shown for `afterMs` what others have? */
+  /**
+   * True if a stream that sees the whole scope, and has its initial state, has not delivered for `afterMs` what others
+   * have.
+   */
   isLate(suspicion: LagSuspicion, afterMs: number): boolean {
     const { progress, writer, clock, asked } = this.#parts;
     const hasState =
@@ -226,25 +232,25 @@ export class UpstreamMerge implements EventTaker {
     return wouldShow(coverage, suspicion, clock.now(), afterMs);
   }
 
-  /** Does a leg show that its backend has not what others have shown? */
+  /** True if a stream proves that its backend lacks what others have delivered. */
   testifies(suspicion: LagSuspicion): boolean {
     const { asked, progress, writer } = this.#parts;
     const attempt = this.#witnesses.find(({ cache }) => cache === suspicion.cache);
     if (attempt === undefined || progress.phase === "opaque" || writer.isBlocked) return false;
     const { isWhole, isInjected, isRepeating, request } = asked;
-    // Those that its client did not want it has since it moved, or if they could be asked for at once.
+    // Injected bookmarks come after a move, or from the beginning if the client's first request could carry the query.
     const hasOurs = isInjected && (attempt.reading.isOurs || request.start === "exact");
     const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
     const coverage = { from: attempt.reading.from, since: attempt.acceptedAt, isWhole, hasBookmarks };
     return wouldShow(coverage, suspicion, this.#parts.clock.now());
   }
 
-  /** The legs by which a backend's cache is judged: the first, and a sentinel's second. */
+  /** The streams by which a backend's cache is judged: the first, and a sentinel's second. */
   get #witnesses(): readonly WatchStream[] {
     return [this.first, this.isSentinel ? this.other : undefined].filter((attempt) => attempt !== undefined);
   }
 
-  /** The other is the first from now on. What it has shown that the first had not goes on; false if that does not fit. */
+  /** Makes the other stream the first. Forwards what only it has delivered; returns false if that does not fit. */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
@@ -255,7 +261,7 @@ export class UpstreamMerge implements EventTaker {
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
-  /** What waited for the first leg to show it goes on to the client; false if it does not fit what the client has. */
+  /** Forwards the events that waited for the first stream. Returns false if they do not fit what the client has. */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
       const fate = this.take(next.event, stream);
@@ -268,7 +274,7 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // With the first gone there is nothing to compare with: the other is to replace it.
+    // Without the first stream there is nothing to compare with: the other should replace it.
     this.isPosted = false;
   }
 
@@ -299,21 +305,21 @@ export class UpstreamMerge implements EventTaker {
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
     const { lastBookmarkAt } = progress;
     const fate = progress.take(event, from.reading, this.isMerged, now);
-    // The first may have none: a bookmark that was asked for elsewhere must not be waited for here.
+    // The first stream may have no bookmarks: one that was requested elsewhere must not be expected here.
     if (from === this.other && this.#isRefreshing) progress.lastBookmarkAt = lastBookmarkAt;
     return fate;
   }
 
-  /** An event of a sentinel's second leg: the client has it already, or has to be shown it by the first leg. */
+  /** Takes an event of a sentinel's second stream: the client has it already, or the first stream has to deliver it first. */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // It is beyond what was delivered last: it has shown that, or never will.
+      // It is past what was delivered last: it has delivered that already, or never will.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#tellUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
-    // What only the second leg shows says nothing of the silence of the first.
+    // Events of the second stream alone do not end the silence of the first.
     const { lastEventAt, lastBookmarkAt } = progress;
     const fate = progress.take(event, from.reading, true, now);
     progress.lastEventAt = lastEventAt;
@@ -321,7 +327,7 @@ export class UpstreamMerge implements EventTaker {
     return fate;
   }
 
-  /** The first leg has shown something: what the second has shown up to there has to be the same. */
+  /** The first stream has delivered something: what the second has delivered up to there must be the same. */
   #confirm(now: number): void {
     const { other } = this;
     const { progress } = this.#parts;
@@ -346,7 +352,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Only a leg that sees a whole scope proves it: selectors may be read differently by apiservers of two versions. */
+  /** Only a stream of a whole scope is proof: apiservers of two versions may evaluate selectors differently. */
   #tellUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
@@ -354,13 +360,13 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.#sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** A bookmark that only we asked for is news as well: it proves more than was known (watch.md §5.2). */
+  /** An injected bookmark also counts as progress: it proves more than was known (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
   }
 
-  /** What a backend says of itself. */
+  /** Takes what a backend states about its cache: bookmarks, and ERRORs 504 and 410. */
   #takeWord(event: WatchEvent, from: WatchStream, now: number): void {
     const { recall } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
@@ -374,7 +380,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void {
-    // Of two legs nobody knows whose octets leave, so theirs are granted at once: who reads slowly has no two for long.
+    // While two upstreams are merged, sent bytes cannot be attributed to one of them, so flow-control credit is returned
+    // on receipt. That is safe, because a slow client does not keep two streams for long.
     if (this.isMerged) {
       this.#parts.writer.prepaid(end - start);
       from.attempt.up?.grant(end - start);
@@ -382,7 +389,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Octets that no leg is to be granted: they were when they came. */
+  /** Sends octets that no stream is to be granted: they were granted on receipt. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

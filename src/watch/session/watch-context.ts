@@ -1,4 +1,4 @@
-/** What a watch asks its next backend for, and the head that it is answered with. */
+/** What a watch requests from its next backend, and the response head that it gets. */
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -18,42 +18,42 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
-/** What the client of a watch has seen of its resource, kept by the guard against stale reads (time-travel.ts). */
+/** What the client of a watch has seen of its resource, kept by the guard against stale reads (stale-read-guard.ts). */
 export type SeenVersion = {
   /** An event or a bookmark of this version went to the client. */
   raise(version: string): void;
-  /** The state that the client was given is complete at this version. */
+  /** The state that the client got is complete at this version. */
   shown(version: string): void;
-  /** The backend has not reached the version that was asked for within its 3 s (504). */
+  /** The backend did not reach the requested version within its 3 s (504). */
   refused(): void;
 };
 
-/** What its client asked for. */
+/** What the client requested. */
 export type WatchContext = {
   readonly request: WatchRequest;
   /** The client's own `:path`. */
   readonly target: string;
-  /** Do several events share one version? */
+  /** True if several events share one version. */
   readonly isRepeating: boolean;
-  /** Whose versions its events have; of an API that was not seen before it is set with the answer. */
+  /** Whose versions its events have; for an API that was not seen before, set with the response. */
   origin: Origin;
-  /** Are bookmarks asked for that the client did not want? Of a state not at first, but when it goes on elsewhere. */
+  /** True if the proxy requests bookmarks that the client did not want. For a `state` only when it continues elsewhere. */
   readonly isInjected: boolean;
-  /** Its group and name, as `resourceKey` has them. */
+  /** Its group and name, as `resourceKey` returns them. */
   readonly resource: string;
-  /** Is all of it asked for: every namespace, no name, no selector? */
+  /** True if the whole resource is requested: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** The resource and its namespace, where all that is in it is asked for; "" of a watch with a name or a selector. */
+  /** The resource and its namespace, if everything in it is requested; "" of a watch with a name or a selector. */
   readonly scope: string;
-  /** What its client had seen of the resource; undefined when that is not guarded. */
+  /** What the client had seen of the resource; undefined if that is not guarded. */
   readonly recall: SeenVersion | undefined;
-  /** When it was asked. */
+  /** When it was requested. */
   readonly at: number;
 };
 
 /**
- * `at`: the present reading of the clock. Written out and never spread: V8 keeps what is spread in two objects, and 50,000
- * watches have one of these each.
+ * `at`: the present reading of the clock. The object is written out and never spread: V8 keeps a spread one in two
+ * objects, and 50,000 watches have one each.
  */
 export function watchContextOf(
   target: string,
@@ -81,26 +81,26 @@ export function watchContextOf(
 
 const scopeMark = " ";
 
-/** The resource that a scope is of. */
+/** Returns the resource that a scope belongs to. */
 export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Do several of its events share one version? Such a resource has no watch cache. */
+/** True if several of its events share one version. Such a resource has no watch cache. */
 export function isRepeatingResource({ group, resource }: Pick<RequestInfo, "group" | "resource">): boolean {
   return isRepeatingOf(group, resource);
 }
 
-/** Versions are compared within one of these only. It is remembered, so what is no resource's name is cut. */
+/** The key within which versions are compared. It is remembered, so overlong names are cut. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
- * The same with bookmarks, where they cost its client nothing (watch.md §6.5): with one a minute the version at which it
- * can go on never grows too old. Not for other servers, nor where there are none (events); not in CBOR, out of which
- * they cannot be taken; not as a Table: the first object of a stream carries the column definitions of all that follow
- * (apiserver endpoints/handlers/response.go, NoHeaders), so a bookmark that is taken out would take them with it.
+ * The same request with bookmarks, where they cost the client nothing (watch.md §6.5): with one a minute the resume
+ * version never grows too old. Not for other servers, nor where there are none (events). Not in CBOR, from which the
+ * proxy cannot remove them. Not as a Table: the first object of a stream carries the column definitions of all that
+ * follow (apiserver endpoints/handlers/response.go, NoHeaders), so removing a bookmark would remove them as well.
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -112,8 +112,8 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 const keepsBookmarks = /cbor|table/i;
 
 /**
- * What goes up first: the client's own request, but for bookmarks. Those are not asked for from a state: it changes how
- * the server answers.
+ * The fields of the first request: the client's own, plus bookmarks if injected. Those are not requested with a `state`:
+ * it changes how the server answers.
  */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
@@ -125,7 +125,7 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
   return fields.map((field) => (field.role === role.path ? new Field(":path", path) : field));
 }
 
-/** How old a watch is, how much of its time is left, and how long it has been without initial events; in ms. */
+/** The age of a watch, its remaining time, and the time since its initial events ended; in ms. */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
 /** `markerAt`: when its initial events ended, -1 if they have not. `now` is a clock reading like it. */
@@ -142,10 +142,7 @@ export function timesOf(
   };
 }
 
-/**
- * The same request, identity and audit ID included (watch.md §8), from another version on; without a version it begins
- * anew.
- */
+/** The same request, identity and audit ID included (watch.md §8), from another version; without a version it begins anew. */
 export function orderAt(
   context: RequestContext,
   asked: WatchContext,
@@ -167,8 +164,8 @@ const bare: readonly Field[] = [
 ];
 
 /**
- * A list of what is watched, of which only the version is wanted (`listTarget`), with the same identity; undefined when
- * it cannot be asked for.
+ * A list of what is watched, of which only the version is needed (`listTarget`), with the same identity; undefined if it
+ * cannot be requested.
  */
 export function listOrder(
   context: RequestContext,
@@ -180,13 +177,13 @@ export function listOrder(
   return barePath(context, path);
 }
 
-/** Another read with the same identity, of which only what the apiserver writes first is wanted. */
+/** Another read with the same identity, of which only the beginning of the response is needed. */
 export function barePath(context: RequestContext, path: string): RequestContext {
   const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
   return { ...context, fields: [...withPath(kept, path), ...bare] };
 }
 
-/** Will a request of ours for it have bookmarks? */
+/** True if a request of the proxy's own for it will have bookmarks. */
 export function mayHaveBookmarks({
   request,
   isInjected,
@@ -196,7 +193,7 @@ export function mayHaveBookmarks({
   return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
 }
 
-/** Retry-After as the apiserver writes it: whole seconds. */
+/** Reads the response's status, content type and encoding, and Retry-After as the apiserver writes it: whole seconds. */
 export function answerOf(head: readonly Field[]): Answer {
   const valueOf = (name: string): string => head.find((field) => field.name === name)?.value ?? "";
   const seconds = Number(valueOf("retry-after") || "x");

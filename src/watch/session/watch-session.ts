@@ -1,7 +1,8 @@
 /**
- * A watch that outlives its backend. `watch-state.ts` has its states and what may follow which; UpstreamMerge reads its one or
- * two upstream streams as one stream of events, Progress decides which events the client is sent, `end-verdict.ts` what follows when
- * a stream is over, and Migrations when a stream is opened elsewhere and where (watch.md §5). The client has one stream all along.
+ * A watch that outlives its backend. `watch-state.ts` has its states and their transitions. UpstreamMerge reads its one
+ * or two upstream streams as one stream of events, Progress decides which events are forwarded, `end-verdict.ts` what follows
+ * when a stream is over, and Migrations when and where another stream is opened (watch.md §5). The client has one stream
+ * all along.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -55,10 +56,10 @@ export type WatchTargets = {
   isAlone(watch: WatchSession, attempt: Attempt): boolean;
 };
 
-/** What decides when a watch moves, and counts it: `Migrations` implements it. */
+/** Decides when a watch moves, and counts moves: `Migrations` implements it. */
 export type WatchMigrations = {
   readonly clock: Clock;
-  /** Stands still while our own event loop does. */
+  /** Stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Clock;
   readonly anomalies: AnomalyLog;
   readonly targets: WatchTargets;
@@ -67,7 +68,7 @@ export type WatchMigrations = {
     remove(watch: WatchSession, asked: WatchContext): void;
   };
   follow(stream: WatchStream, asked: WatchContext): void;
-  /** Asks for the watch elsewhere, at the latest after `inMs`; the function that it returns cancels that. */
+  /** Requests the watch elsewhere, at the latest after `inMs`. Returns the function that cancels this. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -78,20 +79,20 @@ export type WatchMigrations = {
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
-/** What a watch may do to the exchange that it is. */
+/** What a watch may do to its exchange. */
 export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   poolKey(): PoolKey;
   /** A backend answered a resume with this status. */
   learnt(status: number): void;
-  /** The watch goes on there. */
+  /** The watch continues on this backend. */
   goesOn(backend: string): void;
-  /** END_STREAM between two events; the server's own, when `isWhole`. */
+  /** END_STREAM between two events; `isWhole`: it is the server's own end. */
   endsHere(isWhole: boolean): void;
-  /** Bytes that nobody understood broke off. */
+  /** The stream breaks off after bytes that could not be decoded. */
   breaksOff(): void;
-  /** A fault of ours, in telling one of its legs. */
+  /** An internal fault while one of its attempts was notified. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -100,7 +101,7 @@ export type WatchParts = {
   readonly migrations: WatchMigrations;
   readonly buffered: Buffered;
   readonly asked: WatchContext;
-  /** Of the answer that the client was given. */
+  /** The content type of the response that the client got. */
   readonly contentType: string;
 };
 
@@ -129,7 +130,7 @@ export class WatchSession implements AttemptOwner {
     this.merge.first = first;
     attempt.owner = this;
     migrations.watches.add(this, asked);
-    // It may have been told to go before it had an answer.
+    // The backend may have started to drain before it answered.
     if (migrations.targets.isLeaving(attempt)) migrations.leave(this, "draining");
   }
 
@@ -153,7 +154,7 @@ export class WatchSession implements AttemptOwner {
     return `${this.#state}${at}${why}, ${this.progress.phase} at ${this.progress.cursor || "no version"}`;
   }
 
-  /** The invariant that does not hold, undefined if all do. The simulation asks after every step. */
+  /** Returns the invariant that does not hold; undefined if all do. The simulation checks after every step. */
   check(): string | undefined {
     const { first, other, isPosted, heldBytes } = this.merge;
     const { isWaiting } = this.#retry;
@@ -169,8 +170,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Takes an input: false if it is impossible in this state. That is a fault of ours, which costs this watch: it is journaled,
-   * and the client's stream ends between two events.
+   * Takes an input. Returns false if it is impossible in this state. That is an internal fault, which costs this watch:
+   * it is journaled, and the client's stream ends between two events.
    */
   #become(input: WatchInput): boolean {
     const state = next(this.#state, input);
@@ -190,29 +191,32 @@ export class WatchSession implements AttemptOwner {
     return this.#state === "ending" || this.#state === "ended";
   }
 
-  /** The second stream is given up. */
+  /** Gives the second stream up. */
   dropSecond(): void {
     if (this.merge.other !== undefined && this.#become("drop")) this.merge.dropOther();
   }
 
-  // --- what its exchange asks of it ---
+  // --- called by its exchange ---
 
-  /** Where its events come from. */
+  /** The attempt that its events come from. */
   get attempt(): Attempt | undefined {
     return this.merge.first?.attempt;
   }
 
-  /** `count` octets have left for the client; returns how many of them are to be granted. */
+  /** `count` octets have left for the client; returns how many of them to grant. */
   waitUntilReady(count: number): number {
     return this.#writer.waitUntilReady(count);
   }
 
-  /** We are going ourselves: its client is to go on elsewhere. */
+  /** The proxy itself is draining: the client should continue elsewhere. */
   finish(): void {
     this.#end("drained");
   }
 
-  /** Should its server have ended it by now? Has it missed its bookmarks? Asked every few seconds. */
+  /**
+   * Checks whether its server should have ended it by now, and whether it has missed its bookmarks. Called every few
+   * seconds.
+   */
   look(): void {
     const { migrations } = this.#parts;
     const { leftMs } = this.merge.times;
@@ -222,13 +226,13 @@ export class WatchSession implements AttemptOwner {
     } else if (this.merge.stalledMs >= 0) this.#leaveStalled();
     else if (this.merge.isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.merge.isHung) {
-      // Another backend is asked as well: if that shows more, this one hung; if not, nothing was lost.
+      // Another backend is asked as well: if that delivers more, this one hung; if not, nothing was lost.
       this.merge.complain();
       migrations.leave(this, "hung");
     }
   }
 
-  /** One that nobody else takes ends at last: its client's next one begins at a backend that goes on. */
+  /** A watch that no other backend accepts is ended after a while: the client's next one begins on a backend that moves. */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.merge.stalledMs > watchLimits.caughtUpMs;
@@ -237,7 +241,7 @@ export class WatchSession implements AttemptOwner {
     else if (isLate && this.progress.isReadable && migrations.targets.mayEnd(this)) this.#end("stale");
   }
 
-  /** Nobody wants it any more. */
+  /** The client does not want it any more. */
   cancel(): void {
     const { migrations, asked } = this.#parts;
     migrations.watches.remove(this, asked);
@@ -247,16 +251,16 @@ export class WatchSession implements AttemptOwner {
     this.merge.dropOther();
   }
 
-  // --- what Histories asks of it ---
+  // --- called by Histories ---
 
-  /** May a question be asked with its identity? */
+  /** True if a request with its identity may be sent. */
   get mayAsk(): boolean {
     return !this.#isExpired;
   }
 
   /**
-   * This backend has another history than clients have seen, which has come to `version`. What it has shown is taken back
-   * by a reset, since client-go lists anew after one; a watch to which it has shown nothing goes on elsewhere.
+   * This backend has another history than clients have seen, which has come to `version`. A watch that got events of it
+   * is reset, since client-go lists again after a reset. A watch that got none continues on another backend.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.merge;
@@ -266,39 +270,42 @@ export class WatchSession implements AttemptOwner {
     else this.#giveUp(first);
   }
 
-  /** No backend has what its client has seen: it has to list anew. */
+  /** No backend has the history that the client has seen: the client has to list again. */
   forgetHistory(): void {
     this.#parts.host.breaksOff();
   }
 
-  // --- what Migrations asks of it ---
+  // --- called by Migrations ---
 
   get client(): Client {
     return this.#parts.host.context.client;
   }
 
-  /** Backends that were asked in vain since the first leg was lost. */
+  /** Backends that were asked in vain since the first stream was lost. */
   get tried(): readonly string[] {
     return this.#retry.tried;
   }
 
-  /** May it have a second leg? */
+  /** True if it may have a second stream. */
   get mayHedge(): boolean {
     return hasRoom(this.#state) && !this.#retry.isDeclined && this.merge.mayHedge && !this.#isExpired;
   }
 
-  /** Is its client's token over, or its certificate? Then the client has to show its new one itself (watch.md §8). */
+  /**
+   * True if the client's token or certificate has expired. Then the client has to present its new one itself (watch.md
+   * §8).
+   */
   get #isExpired(): boolean {
     return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
   }
 
-  /** A list of what it watches, under its own identity (`listOrder`). */
+  /** A list of the watched resource, under its own identity (`listOrder`). */
   listed(least?: string): RequestContext | undefined {
     const { host, asked } = this.#parts;
     return listOrder(host.context, asked, least);
   }
 
-  /** Its API was taken for another server's, and is not: from now on it is followed like any other. */
+  /** Its API was taken for another server's by mistake: from now on the watch is tracked like any other. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -311,7 +318,7 @@ export class WatchSession implements AttemptOwner {
     this.#parts.host.learnt(status);
   }
 
-  /** The next leg, to be dialled. */
+  /** Returns the attempt at the next stream, to be dialled. */
   ask(backend: string, reason: AskReason): Attempt | undefined {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
@@ -325,7 +332,10 @@ export class WatchSession implements AttemptOwner {
     return attempt;
   }
 
-  /** Nobody could be asked, or nobody knows its version. Is it too late to go on trying? Then it ends here. */
+  /**
+   * No backend could be asked, or none knows its version. If it is too late to go on trying, ends the watch and returns
+   * true.
+   */
   isTooLate(isForgotten: boolean): boolean {
     if (this.merge.isPastDeadline) this.#endDue();
     else if (isForgotten || this.#retry.isOver) this.#end(isForgotten ? "expired" : this.#retry.endReason);
@@ -333,9 +343,9 @@ export class WatchSession implements AttemptOwner {
     return true;
   }
 
-  // --- what its legs tell ---
+  // --- called by its attempts ---
 
-  /** As it is sent now: events may have come while a leg waited for its upstream connection. */
+  /** Computed when it is sent: events may have come while the attempt waited for a connection. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return orderAt(host.context, asked, this.progress.resumeVersion, this.merge.timesOfNext);
@@ -407,7 +417,7 @@ export class WatchSession implements AttemptOwner {
     this.#parts.host.attemptFaulted(error);
   }
 
-  // --- what a second leg comes to ---
+  // --- what follows the answer to a second stream ---
 
   #judge(stream: WatchStream, fields: readonly Field[], end: boolean): void {
     const { host, contentType } = this.#parts;
@@ -420,17 +430,20 @@ export class WatchSession implements AttemptOwner {
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#accept(stream);
-    // A successor has to show first that it knows the version: what it sends next may be an ERROR.
+    // A second stream beside a first has to deliver an event before it is promoted: the next one may be an ERROR.
     if (this.merge.first === undefined) this.promote();
   }
 
-  /** A cache that is being filled is waited for as long as a watch is tried, and is one resource's business. */
+  /**
+   * A cache that is being filled is not counted as an attempt, and concerns one resource only; any other 429 slows all
+   * moves.
+   */
   #busy(answer: Answer): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.merge.first === undefined) this.#retry.uncount();
   }
 
-  /** The last leg was answered 404: does no backend serve the resource any more? */
+  /** The last attempt was answered 404. True if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
     this.#retry.unserved(backend);
     return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
@@ -450,8 +463,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * The first leg is in doubt: does a sentinel's second leg, at none of the backends in `except`, serve as its hedge
-   * from now on? What it has shown before the first goes on at once.
+   * The first stream is suspect. Returns true if a sentinel's second stream, at none of the backends in `except`, serves
+   * as its hedge from now on. What only the second has delivered is forwarded at once.
    */
   heeds(except: readonly string[]): boolean {
     const { first, other } = this.merge;
@@ -464,7 +477,7 @@ export class WatchSession implements AttemptOwner {
     return true;
   }
 
-  /** The other is the watch from now on. */
+  /** Promotes the other stream to first. */
   promote(asked: AskReason = this.#retry.reason): void {
     if (!this.#become("promote")) return;
     const { migrations, host } = this.#parts;
@@ -472,7 +485,7 @@ export class WatchSession implements AttemptOwner {
     this.#leavePost(reason);
     const { from, ms } = this.#retry;
     const isFit = this.merge.promote();
-    // The new leg has had no bookmark yet, and may have none for long.
+    // The new stream has had no bookmark yet, and may have none for long.
     this.progress.lastBookmarkAt = -1;
     this.#retry.found();
     const backend = this.attempt?.backend ?? "";
@@ -481,19 +494,22 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.merge.first !== undefined) this.#broken(this.merge.first);
   }
 
-  /** A sentinel's first leg is lost, or left: the search for the next begins now, and not when the second was asked. */
+  /** A sentinel's first stream is lost or left: the search for the next begins now, not when the second was requested. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from);
   }
 
-  /** The bytes of the first leg are not what they claimed to be: they go on as they come, from here and nowhere else. */
+  /**
+   * The first stream is not in the announced format: its bytes are forwarded as they come, and the watch can no longer
+   * move.
+   */
   #lose(): void {
     this.progress.lose();
     this.dropSecond();
   }
 
-  /** An ERROR of our own request, or of one of two. */
+  /** An ERROR in answer to the proxy's own request, or on one of two streams. */
   #refused(stream: WatchStream, code: number): void {
     this.#dropRefresh(stream);
     const { first, other } = this.merge;
@@ -511,24 +527,24 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // A sentinel that is refused for now stands in no hedge's way.
+    // A temporary refusal of a sentinel does not delay a hedge.
     if (this.merge.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
     if (isPassing) this.#resume(acceptance.inMs);
     else this.#end(reason);
   }
 
-  /** It shows what it was not asked for, or leaves out what the other has shown. */
+  /** The stream delivers what it was not requested for, or omits what the other has delivered. */
   #broken(stream: WatchStream): void {
     const isCompared = this.#state === "sentinel" && stream === this.merge.other;
     this.#drop(stream);
-    // The client was shown nothing of a sentinel's second leg.
+    // The client got nothing of a sentinel's second stream.
     if (isCompared) return;
     if (this.merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
-  /** The first leg goes on alone. `isPassing`: a cache that is being filled, say, takes the watch a little later. */
+  /** The first stream continues alone. `isPassing`: the refusal is temporary, for example a cache that is being filled. */
   #decline(isPassing: boolean): void {
     this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
     if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
@@ -539,7 +555,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Its upstream connection is lost, or silent, before its answer. */
+  /** Its connection is lost, or silent, before its answer. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.merge.other && this.merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -555,12 +571,12 @@ export class WatchSession implements AttemptOwner {
     if (this.#become("lose")) this.merge.dropFirst();
   }
 
-  /** The first stream is over: one that is open for a bookmark has no use any more. */
+  /** The first stream is over: a stream that is open for a bookmark has no use any more. */
   #dropRefresh(stream: WatchStream): void {
     if (stream === this.merge.first && this.#state === "refreshing") this.dropSecond();
   }
 
-  // --- what follows when a leg is over ---
+  // --- what follows when a stream is over ---
 
   #over(attempt: Attempt, over: Over): void {
     const stream = this.merge.of(attempt);
@@ -575,8 +591,9 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * The client's own deadline ends the watch whichever leg reports it: the first may be silent. Any other end of the second
-   * changes nothing for the first. A second leg has a time limit of ours, so its end is never the server's timeout.
+   * The client's own deadline ends the watch whichever stream reports it: the first may be silent. Any other end of the
+   * second changes nothing for the first. The proxy sets the time limit of a second stream, so its end is never the
+   * server's timeout.
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.merge.times.leftMs)) this.#endAtDeadline();
@@ -584,8 +601,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Ends the watch, and returns true, if the client's deadline has passed while the leg that would report it is silent: a
-   * backend in a hole cannot, and while all are silent nothing else ends the watch (D14).
+   * Ends the watch, and returns true, if the client's deadline has passed while the stream that would report it is
+   * silent: an unreachable backend cannot report it, and while all are silent nothing else ends the watch (D14).
    */
   #endIfPastDeadline(stream: WatchStream): boolean {
     const { first, isPastDeadline } = this.merge;
@@ -619,7 +636,7 @@ export class WatchSession implements AttemptOwner {
     else this.#end(endReason(ending));
   }
 
-  /** The hedge is the watch now; or will be, if it is answered. */
+  /** Makes the hedge the watch's stream, now or when it is answered. */
   #goOnWithOther(other: WatchStream): void {
     if (other.isAccepted) return this.promote();
     this.#retry.mayTry();
@@ -634,20 +651,20 @@ export class WatchSession implements AttemptOwner {
     this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
   }
 
-  // --- how it ends: between two events, once, and never so soon that client-go lists everything again (D5) ---
+  // --- the end: between two events, once, and never so soon that client-go lists everything again (D5) ---
 
-  /** Its server's own end, or its client's deadline. */
+  /** Its server's own end, or the client's deadline. */
   #endDue(): void {
     if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
-  /** An end of ours. If it is about to end already, the reason that came first holds. */
+  /** Ends the watch for a reason of the proxy's own. If it is about to end already, the first reason holds. */
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
     if (refusal !== undefined && this.merge.first === undefined) {
-      // It is the answer to what the client asked: no end of ours.
+      // The refusal answers what the client requested, so it is no end of the proxy's own.
       this.merge.release(refusal);
       return host.endsHere(true);
     }

@@ -16,7 +16,7 @@ export const watchStates = [
   "streaming",
   /** The first stream is suspect, so a second one is open elsewhere. Both are merged by version. */
   "hedged",
-  /** Of all watches of a resource this one keeps a second stream, to compare two caches. The client is sent the first only. */
+  /** One watch of each resource keeps a second stream, to compare two caches. Events are forwarded from the first only. */
   "sentinel",
   /** A second stream is open for a moment, for the bookmark that it begins with. */
   "refreshing",
@@ -24,9 +24,9 @@ export const watchStates = [
   "migrating",
   /** The stream is lost, and another backend has been asked to continue it. */
   "resuming",
-  /** The stream is lost, and the session waits for its turn, for a Retry-After, or for a backend that may be asked. */
+  /** The stream is lost. The session waits for its turn, for a Retry-After, or for a backend that may be asked. */
   "parked",
-  /** No backend is asked any more. The client's stream ends as soon as client-go takes that well (D5). */
+  /** No backend is asked any more. The client's stream ends as soon as client-go does not take the end for a failure (D5). */
   "ending",
   /** The client's stream is over. */
   "ended",
@@ -34,12 +34,12 @@ export const watchStates = [
 export type WatchState = (typeof watchStates)[number];
 
 export const watchInputs = [
-  /** A second stream is asked for, beside the first. */
+  /** A second stream is requested, beside the first. */
   "hedge",
   "compare",
   "refresh",
   "migrate",
-  /** A stream is asked for, and there is none. */
+  /** A stream is requested, and there is none. */
   "ask",
   /** The second stream becomes the first. */
   "promote",
@@ -56,7 +56,7 @@ export type WatchInput = (typeof watchInputs)[number];
 
 type Row = Partial<Record<WatchInput, WatchState>>;
 
-/** What a second stream can come to, whatever it was opened for. */
+/** What may become of a second stream, whatever it was opened for. */
 const second: Row = {
   promote: "streaming",
   drop: "streaming",
@@ -88,29 +88,29 @@ const table: Record<WatchState, Row> = {
   ended: {},
 };
 
-/** The next state; undefined if the input is impossible in this state, which is a fault of ours. */
+/** Returns the next state; undefined if the input is impossible in this state, which is an internal fault. */
 export function next(state: WatchState, input: WatchInput): WatchState | undefined {
   return table[state][input];
 }
 
-/** True if a second stream may be asked for: what is open for a bookmark or a comparison makes room. */
+/** True if a second stream may be requested: one that is open for a bookmark or a comparison makes room. */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }
 
-/** True if two streams may be open, of which the client is sent each event once. */
+/** True if two streams may be open, of which each event is forwarded once. */
 export function isMerging(state: WatchState): boolean {
   return state === "hedged" || state === "migrating" || state === "refreshing";
 }
 
-/** What the invariants are of. `answered`: a backend has accepted it with a 200. */
+/** What the invariants check. `answered`: a backend has accepted the stream with a 200. */
 export type WatchFacts = {
   readonly state: WatchState;
   readonly first: "none" | "asked" | "answered";
   readonly second: "none" | "asked" | "answered";
-  /** Was the second stream asked as a sentinel's? */
+  /** True if the second stream was requested as a sentinel's. */
   readonly isPosted: boolean;
-  /** Is there a timer, or a place in a queue of Migrations, that brings the session on? */
+  /** True if a timer, or a place in a queue of Migrations, will bring the session on. */
   readonly isWaiting: boolean;
   readonly heldBytes: number;
 };

@@ -1,6 +1,6 @@
 /**
- * One leg of a watch: its bytes, cut into whole events (D3). Those that go on are sent as they lie, as many together as
- * came together; half an event is held back until it is whole, so that a backend may die at any byte.
+ * One upstream stream of a watch: its bytes, cut into whole events (D3). Forwarded events are sent in place, as many
+ * together as came together. Half an event is held back until it is whole, so that a backend may die at any byte.
  */
 
 import { AccountedBuffer } from "../../h2/core/accounted-buffer.ts";
@@ -14,21 +14,21 @@ import { Ahead, type Waiting } from "./sentinel-buffer.ts";
 import type { Fate } from "./session-progress.ts";
 import { Reading } from "./stream-progress.ts";
 
-/** Who judges events, and sends them. */
+/** Judges events, and sends them. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
-  /** This leg is not what it claimed to be: may its bytes go on as they are? */
+  /** This stream is not in the announced format. True if its bytes may be forwarded as they are. */
   mayGoOn(from: WatchStream): boolean;
-  /** `bytes[start, end)` are whole events, or of a stream that nobody understands. */
+  /** `bytes[start, end)` are whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
   /** The beginning of what is forwarded next. It was granted to its backend when it was held. */
   release(held: Buffer): void;
 };
 
-/** `opaque`: the stream is not what it claimed to be. The others are fates of an event, behind which nothing was read. */
+/** `opaque`: the stream is not in the announced format. The others are fates of an event, after which nothing was read. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
-/** Of all that have not been sent yet. */
+/** The reading of every stream whose request has not been sent. */
 const unread = new Reading("", true);
 
 export class WatchStream {
@@ -36,19 +36,19 @@ export class WatchStream {
   readonly #taker: EventTaker;
   readonly #held: AccountedBuffer;
   readonly #buffered: Buffered;
-  /** Of a sentinel's second leg: what the first has not shown. Most watches never have one. */
+  /** Of a sentinel's second stream: what the first has not delivered. Most watches never have one. */
   #ahead: Ahead | undefined;
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
-  /** What its backend has shown of the resource; undefined before its answer, and for another server's resource. */
+  /** The progress of its backend's cache; undefined before its answer, and for another server's resource. */
   cache: CacheProgress | undefined;
-  /** And of the scope of its watch, where it sees all of one. */
+  /** The progress for the scope of its watch, if it sees the whole scope. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
-  /** When its answer was taken for this watch. */
+  /** When its answer was accepted for this watch. */
   acceptedAt = 0;
-  /** The ERROR that answers the client's own request, as it came, when another backend may know better. */
+  /** The ERROR that answers the client's own request, as it came, if another backend may know the version. */
   refusal: Buffer | undefined;
 
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
@@ -58,7 +58,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Its request goes up: only now it is known from which version. */
+  /** Its request is sent: only now its version is known. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -71,7 +71,7 @@ export class WatchStream {
     return this.#reading !== unread;
   }
 
-  /** Was its answer taken for this watch? */
+  /** True if its answer was accepted for this watch. */
   get isAccepted(): boolean {
     return this.#decoder !== undefined;
   }
@@ -81,7 +81,7 @@ export class WatchStream {
     this.acceptedAt = now;
   }
 
-  /** From now on it shows how far its backend has come. */
+  /** From now on its events update the progress of its backend's cache. */
   join(cache: CacheProgress, isWhole: boolean, scopeCache: CacheProgress | undefined): void {
     this.#isWhole = isWhole;
     this.cache = cache;
@@ -96,7 +96,10 @@ export class WatchStream {
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** Was what it has shown its client of a history that has come to `version` only? Then nothing of it is beyond that. */
+  /**
+   * True if everything that it delivered to the client is of a history that has come to `version`, so that nothing is
+   * newer.
+   */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -104,17 +107,17 @@ export class WatchStream {
     return !isOurs && compareVersions(from, version) <= 0;
   }
 
-  /** Of the ERROR that came last; 0 when the last event was none. */
+  /** The code of the last event, if that was an ERROR; else 0. */
   get errorCode(): number {
     return this.#decoder?.code ?? 0;
   }
 
-  /** Half an event, and what waits for the first leg to show it. */
+  /** Half an event, and the events that wait for the first stream. */
   get heldBytes(): number {
     return this.#held.length + (this.#ahead?.bytes ?? 0);
   }
 
-  // --- what waits for the first leg ---
+  // --- events that wait for the first stream ---
 
   get isAhead(): boolean {
     return this.#ahead?.next !== undefined;
@@ -124,7 +127,7 @@ export class WatchStream {
     return this.#ahead?.next;
   }
 
-  /** True if no more may wait: the first leg is so far behind that this one is asked anew when it is needed. */
+  /** True if no more may wait: the first stream is so far behind that this one is requested again when it is needed. */
   get isTooFarAhead(): boolean {
     const { count = 0, bytes = 0 } = this.#ahead ?? {};
     return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
@@ -173,12 +176,12 @@ export class WatchStream {
     return "all";
   }
 
-  /** The first event, so what is held is the beginning of it. */
+  /** It is the first event, so the held bytes are its beginning. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
 
-  /** Half an event that nobody will see. */
+  /** Drops half an event that will not be forwarded. */
   forget(): void {
     this.#held.take();
   }
@@ -193,20 +196,20 @@ export class WatchStream {
     this.forget();
   }
 
-  /** Whole events, behind the half of the first one that was held. */
+  /** Sends whole events, after the held half of the first one. */
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     if (this.#held.length > 0) this.#taker.release(this.#held.take());
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Its half is of no use either, and was granted when it was held. */
+  /** Drops an event and its held half, which was granted when it was held. */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
   }
 
-  /** An event may be larger than the stream's window: what is held is granted now, not when it leaves. */
+  /** An event may be larger than the stream's window, so what is held is granted now, not when it leaves. */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
