@@ -1,7 +1,7 @@
 /**
  * Prevents that a client goes back in time unnoticed (k/k 59848, G8). A backend's cache may be behind what a client saw
- * elsewhere: a list, or a watch from version 0, returns whatever that cache has. `observe` reports every such response.
- * `enforce` requests nothing older than what the client has seen, so that a backend that is behind waits or refuses. It
+ * elsewhere: a list, or a watch from version 0, returns whatever that cache has. `Observe` reports every such response.
+ * `Enforce` requests nothing older than what the client has seen, so that a backend that is behind waits or refuses. It
  * fails open: responses with unreadable versions are ignored, and after several refusals the request passes unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
