@@ -1,12 +1,10 @@
-/**
- * Addresses as an operator writes them. No name is looked up here: node:net only says what is an IP address.
- */
+/** Addresses as an operator writes them. Nothing here resolves names; node:net is used only to recognise IP addresses. */
 import { BlockList, isIP, SocketAddress } from "node:net";
 
-/** Where to listen, or whom to dial. An IPv6 host has no brackets. */
+/** An address to listen on or to dial. An IPv6 host has no brackets. */
 export type Address = { readonly host: string; readonly port: number };
 
-/** Where a backend is. */
+/** A backend's address. */
 export type BackendAddress = Address & { readonly isEncrypted: boolean };
 
 function portOf(text: string): number | undefined {
@@ -24,11 +22,11 @@ export function isIpAddress(text: string): boolean {
   return isIP(text) !== 0;
 }
 
-/** A DNS name or an IP address. */
+/** True for a DNS name or an IP address. */
 export function isHost(text: string): boolean {
   if (isIpAddress(text)) return true;
   const labels = text.split(".");
-  // A last label that starts with a digit would be read as an IPv4 address in disguise ("0177.1", "0x7f.1").
+  // A last label that starts with a digit is parsed as an IPv4 address by some resolvers ("0177.1", "0x7f.1").
   return (
     text.length <= 253 &&
     /^[a-z]/i.test(labels.at(-1) ?? "") &&
@@ -36,7 +34,10 @@ export function isHost(text: string): boolean {
   );
 }
 
-/** "127.0.0.1:8443", ":8443" for "[::]:8443", or "localhost:0"; other names are refused: each may mean several sockets. */
+/**
+ * Accepts "127.0.0.1:8443", ":8443" for "[::]:8443", or "localhost:0". Other names are rejected: each may resolve to
+ * several sockets.
+ */
 export function parseAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(":");
   const host = colon === 0 ? "::" : hostOf(text.slice(0, Math.max(colon, 0)));
@@ -45,7 +46,7 @@ export function parseAddress(text: string): Address | undefined {
   return isIpAddress(host) || host === "localhost" ? { host, port } : undefined;
 }
 
-/** Is a bound socket the one that is meant? Port 0 means any. */
+/** True if a socket is bound at the given address. Port 0 matches any port. */
 export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   if (typeof bound !== "object" || bound === null || !("address" in bound) || !("port" in bound))
     return false;
@@ -53,7 +54,10 @@ export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   return isHere && (port === 0 || bound.port === port);
 }
 
-/** Scheme, host and port and nothing else: what URL would tolerate (a user, a path, "https:10.1") is refused (A57). */
+/**
+ * Accepts a scheme, host and port and nothing else. What URL would tolerate (a user, a path, "https:10.1") is rejected
+ * (A57).
+ */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
   const [, scheme, host = "", port] =
     /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?\/?$/i.exec(text) ?? [];
@@ -64,7 +68,7 @@ export function parseBackendUrl(text: string): BackendAddress | undefined {
   return { isEncrypted, host: checkedHost, port: checkedPort };
 }
 
-/** As `parseAddress` reads it. */
+/** Returns the text that `parseAddress` reads back. */
 export function textOf({ host, port }: Address): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -73,7 +77,10 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4");
 }
 
-/** An IP address as 4 or 16 octets; undefined for any other text, and for a zone, which is one machine's own affair. */
+/**
+ * Returns an IP address as 4 or 16 bytes; undefined for any other text, and for an address with a zone, which is local
+ * to one machine.
+ */
 export function octetsOf(address: string): readonly number[] | undefined {
   const family = address.includes("%") ? 0 : isIP(address);
   if (family === 4) return address.split(".").map(Number);
@@ -94,7 +101,7 @@ function octetsOfV6(address: string): readonly number[] {
   return [...high, ...gap, ...low].flatMap((group) => [group >> 8, group & 0xff]);
 }
 
-/** 4 or 16 octets as the text that sockets have for them too. */
+/** Returns 4 or 16 bytes as text in the form that sockets use. */
 export function addressOfOctets(octets: Uint8Array): string {
   if (octets.length === 4) return octets.join(".");
   const groups = Array.from({ length: 8 }, (_, at) =>
@@ -104,21 +111,24 @@ export function addressOfOctets(octets: Uint8Array): string {
   return withoutMapping(address);
 }
 
-/** "::ffff:10.0.0.1" is 10.0.0.1 on a dual-stack socket. */
+/** Returns "10.0.0.1" for "::ffff:10.0.0.1", the form that a dual-stack socket reports. */
 export function withoutMapping(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/** May one host stand behind this address? Not behind "any", a group, or a link's own (where clouds keep their secrets). */
+/**
+ * True if the address can be a single host's: not unspecified, not multicast, not link-local (clouds put their metadata
+ * there).
+ */
 export function isUnicast(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && !noHost.check(address, family === 6 ? "ipv6" : "ipv4");
 }
 
-/** A set of networks, as lists of trusted forwarders need it. */
+/** A set of networks, such as the trusted forwarders. */
 export type Networks = { has(address: string): boolean };
 
-/** Every text must have passed `isNetwork`. An IPv4 client of an IPv6 socket ("::ffff:10.1.2.3") is found in "10.0.0.0/8". */
+/** Every text must have passed `isNetwork`. An IPv4 client of an IPv6 socket ("::ffff:10.1.2.3") matches "10.0.0.0/8". */
 export function networksOf(texts: readonly string[]): Networks {
   const list = new BlockList();
   for (const text of texts) {
@@ -130,7 +140,7 @@ export function networksOf(texts: readonly string[]): Networks {
   };
 }
 
-/** CIDR form: "10.0.0.0/8" or "fd00::/8". */
+/** True for CIDR notation: "10.0.0.0/8" or "fd00::/8". */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix = "", ...rest] = text.split("/");
   const family = isIP(address);
@@ -151,13 +161,13 @@ noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
 
-/** Two addresses that the kernel would not give out both. Port 0 is always another port. */
+/** True if the kernel would not let both be bound at once. Port 0 always gets another port. */
 export function overlaps(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return covers(one.host, other.host) || covers(other.host, one.host);
 }
 
-/** "::" takes IPv4 as well, "0.0.0.0" nothing else. */
+/** "::" also accepts IPv4; "0.0.0.0" accepts IPv4 only. */
 function covers(host: string, other: string): boolean {
   if (host === "::") return true;
   return numeric(host) === numeric(other) || (host === "0.0.0.0" && !other.includes(":"));

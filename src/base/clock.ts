@@ -1,22 +1,22 @@
 /**
- * The only source of time. Everything that waits or measures takes a Clock, so that a test can move hours in one
- * line and a simulation can run days in seconds. No other file may touch Date or timers.
+ * The only source of time. Everything that waits or measures takes a Clock, so that a test can advance hours in one
+ * line and the simulation runs days in seconds. No other file may use Date or timers.
  */
 export type Clock = {
   /** Milliseconds since an arbitrary start; never goes back. */
   now(): number;
   /** Milliseconds since 1970, for certificates and log lines only: it may jump. */
   wall(): number;
-  /** Runs once after `ms`, however many they are; the returned function cancels it. */
+  /** Runs `run` once after `ms`, which may be any number; the returned function cancels it. */
   after(ms: number, run: () => void): () => void;
-  /** Runs once when this loop turn's input has been read: where a turn's output is flushed. */
+  /** Runs `run` once when this event loop turn's input has been read: a turn's output is flushed there. */
   soon(run: () => void): void;
 };
 
-/** A timer of Node's that is to wait for longer runs after 1 ms (nodejs.org/api/timers.html). */
+/** Node runs a longer timer after 1 ms (nodejs.org/api/timers.html). */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Several timers, one after the other. */
+/** Chains several timers for a time that is too long for one. */
 function afterLong(ms: number, run: () => void): () => void {
   const wait = (leftMs: number): NodeJS.Timeout => {
     const nextMs = Math.min(leftMs, longestTimerMs);
@@ -52,7 +52,7 @@ export function wallOf(timestamp: string): number {
   return Date.parse(timestamp);
 }
 
-/** A reading of `wall()` as a Date, for the packages and certificates that speak in Dates. */
+/** Returns a reading of `wall()` as a Date, for packages and certificates that need one. */
 export function dateOf(wallMs: number): Date {
   return new Date(wallMs);
 }

@@ -1,14 +1,14 @@
 /**
- * Texts that somebody remembers. V8 makes a piece of a text point into it, and so keep all of it alive: ten letters out of
- * a path of 64 KiB are 64 KiB for as long as anybody remembers them.
+ * Copies of strings that are kept for long. In V8 a substring refers to its parent and keeps all of it alive: ten
+ * characters of a 64 KiB path retain 64 KiB for as long as they are referenced.
  */
 
-/** The same text, pointing into no other. */
+/** Returns the same text as a string of its own. */
 export function detach(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** At most so many characters of it, pointing into no other if that is not all. */
+/** Returns at most `most` characters of `text`; a truncated text is a string of its own. */
 export function clipped(text: string, most: number): string {
   return text.length <= most ? text : detach(text.slice(0, most));
 }

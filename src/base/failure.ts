@@ -1,7 +1,7 @@
-/** Who caused it: decides whose health is charged and what the client is told. */
+/** The party that caused a failure. It decides which health is affected and what the client is told. */
 export type Origin = "client" | "proxy" | "backend";
 
-/** The closed list of reasons for which an exchange ends early, or a file is not taken into use. */
+/** The closed list of reasons why an exchange ends early or a file is rejected. */
 export type FailureCode =
   | "bad-request"
   | "client-certificate"
@@ -17,7 +17,7 @@ export type FailureCode =
   | "draining"
   | "bad-file";
 
-/** Anything that ends an exchange early. Returned, never thrown: callers test `instanceof Failure`. */
+/** A reason why an exchange ends early. Failures are returned, never thrown: callers test `instanceof Failure`. */
 export class Failure {
   readonly code: FailureCode;
   readonly origin: Origin;
@@ -32,18 +32,18 @@ export class Failure {
   }
 }
 
-/** Node's error codes that say that nothing reached the backend. */
+/** Node's error codes for connections that never reached the backend. */
 const refusals = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EADDRNOTAVAIL"]);
 
-/** Node's codes for what this process or its machine has run out of: whoever it was meant for knows nothing of it. */
+/** Node's error codes for exhausted resources of this process or machine. They say nothing about the peer. */
 const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 
-/** Did it fail for want of descriptors or memory of our own? */
+/** True if the cause is a shortage of file descriptors or memory on our side. */
 export function isShortage(reason: unknown): boolean {
   return reason instanceof Error && "code" in reason && shortages.has(String(reason.code));
 }
 
-/** The one place where a caught value becomes a Failure: the message keeps Node's code, never its stack. */
+/** The only place where a caught value becomes a Failure. The message keeps Node's code but never its stack. */
 export function failureFrom(reason: unknown, origin: Origin): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const message = messageOf(reason);
@@ -52,25 +52,25 @@ export function failureFrom(reason: unknown, origin: Origin): Failure {
   return new Failure(refusals.has(code) ? "backend-refused" : "backend-lost", origin, message, reason);
 }
 
-/** What was thrown, in its own words, whatever it is. */
+/** Returns the message of any thrown value. */
 export function wordsOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** OpenSSL's errors have a sentence of their own; the rest of their message is addresses and file names. */
+/** Returns OpenSSL's own reason; the rest of its message is addresses and file names. */
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;
 }
 
-/** Node's codes for a port that cannot be had, in words. */
+/** Node's codes for a port that cannot be bound, in words. */
 const bindProblems: Readonly<Record<string, string>> = {
   EADDRINUSE: "already in use",
   EACCES: "not allowed to this user",
   EADDRNOTAVAIL: "no address of this machine",
 };
 
-/** A listener that cannot be opened; `at` is its address as the operator wrote it. */
+/** The failure of a listener that cannot be opened; `at` is its address as the operator wrote it. */
 export function cannotListen(listener: string, at: string, reason: unknown): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const problem = bindProblems[code] ?? messageOf(reason);
@@ -82,22 +82,22 @@ export function cannotListen(listener: string, at: string, reason: unknown): Fai
   );
 }
 
-/** Did `cannotListen` say so because somebody else has the port? */
+/** True if `cannotListen` failed because another process holds the port. */
 export function isPortTaken({ cause }: Failure): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/** What a fresh socket met: TCP and TLS. A refusal is the answer of a living kernel to a dead process. */
+/** The result of a fresh socket's TCP and TLS. A refusal means that the kernel is alive and the process is not. */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
-/** Node's codes for nobody saying anything. */
+/** Node's error codes for a peer that did not answer. */
 const silences = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
 
-/** OpenSSL's and Node's verdicts on a certificate: another name, another authority, out of date. */
+/** OpenSSL's and Node's certificate errors: wrong name, unknown CA, out of date. */
 const distrusts =
   /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
 
-/** What a dial that failed for this reason, or for this Failure's cause, has met. */
+/** Returns what a dial met that failed with this reason, or with this Failure's cause. */
 export function metOf(reason: unknown): Exclude<Met, "answer"> {
   const cause = reason instanceof Failure ? reason.cause : reason;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -105,7 +105,7 @@ export function metOf(reason: unknown): Exclude<Met, "answer"> {
   return distrusts.test(code) ? "untrusted" : "refusal";
 }
 
-/** What Node says when the kernel gives up, said by us when we do. */
+/** An error like Node's own for a kernel timeout, for our own deadlines. */
 export function timeout(message: string): Error {
   return Object.assign(new Error(message), { code: "ETIMEDOUT" });
 }

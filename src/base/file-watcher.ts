@@ -1,12 +1,12 @@
-/** Notices that files have changed, by looking: inotify would miss the swap of a `..data` link above them. */
+/** Detects changed files by polling: inotify would miss the swap of a `..data` link above them. */
 import { statSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 
-/** What a file is at one moment; a missing one has a mark as well. */
+/** Returns a fingerprint of the file's current state; a missing file has one as well. */
 function markOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
-    // A renamed-over file, a swapped link and a write each change at least one of these.
+    // A rename over the file, a swapped link and a write each change at least one of these.
     return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
   } catch (reason) {
     return String(reason);
@@ -14,8 +14,8 @@ function markOf(path: string): string {
 }
 
 /**
- * Calls `onChange` when any of `paths` has changed and then stayed as it is for one more look: an editor's or a
- * copy's half-written file is not read. Returns its stop function.
+ * Calls `onChange` when any of `paths` has changed and then stayed the same for one more poll, so that a half-written
+ * file is not read. Returns its stop function.
  */
 export function watchFiles(
   paths: readonly string[],
@@ -38,5 +38,5 @@ export function watchFiles(
   return () => cancel();
 }
 
-/** A file that changes is looked at again this soon. */
+/** A changed file is polled again after this time. */
 const settleMs = 100;

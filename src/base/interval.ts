@@ -1,4 +1,4 @@
-/** One look after another, as far apart, from `start` to `stop`; both may be called again. */
+/** Runs a function at a fixed interval from `start` to `stop`; both may be called again. */
 import type { Clock } from "./clock.ts";
 
 export class Interval {
@@ -13,7 +13,7 @@ export class Interval {
     this.#look = look;
   }
 
-  /** The next look is arranged before this one is taken: a fault in one is not the end of all. */
+  /** The next run is scheduled before this one starts, so that an exception does not end the series. */
   start(): void {
     this.#stop ??= this.#clock.after(this.#everyMs, () => {
       this.#stop = undefined;

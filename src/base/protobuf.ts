@@ -1,12 +1,15 @@
-/** Reads small protobuf messages whole: what is rare enough that it need not be walked octet by octet. */
+/** Decodes small protobuf messages completely. Only for messages that are rare enough not to need a streaming decoder. */
 
-/** Fields of a message: numbers of varints, octets of the rest. Of several of one number the last counts. */
+/**
+ * Field values by field number: numbers for varints, bytes for length-delimited and fixed-size fields, in wire order.
+ * If a singular field repeats, the last value counts.
+ */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
-/** What begins every object that Kubernetes writes (apimachinery, serializer/protobuf). */
+/** The prefix of every protobuf object that Kubernetes writes (apimachinery, serializer/protobuf). */
 const magic = Buffer.from("k8s\0");
 
-/** The object inside Kubernetes' envelope, `k8s\0 { 1 kind  2 object ... }`; undefined when it is no such message. */
+/** Returns the object inside Kubernetes' envelope, `k8s\0 { 1 kind  2 object ... }`; undefined for any other bytes. */
 export function enveloped(bytes: Buffer): Message | undefined {
   if (!bytes.subarray(0, magic.length).equals(magic)) return undefined;
   return messageIn(messageOf(bytes.subarray(magic.length)), 2);
@@ -31,7 +34,10 @@ export function messageIn(message: Message | undefined, number: number): Message
   return bytes === undefined ? undefined : messageOf(bytes);
 }
 
-/** The values of a key in a map field, whose entries are messages of key and value; more than one only of a strange writer. */
+/**
+ * Returns the values of a key in a map field, whose entries are messages of key and value. A conforming writer gives at
+ * most one.
+ */
 export function entriesIn(message: Message | undefined, number: number, key: string): readonly string[] {
   return (message?.get(number) ?? []).flatMap((entry) => {
     const pair = typeof entry === "number" ? undefined : messageOf(entry);
@@ -39,7 +45,7 @@ export function entriesIn(message: Message | undefined, number: number, key: str
   });
 }
 
-/** Undefined when the octets are no message. */
+/** Returns undefined if the bytes are no valid message. */
 export function messageOf(bytes: Buffer): Message | undefined {
   const message = new Map<number, (number | Buffer)[]>();
   const reader = new Reader(bytes);
@@ -66,7 +72,7 @@ class Reader {
     return this.#at >= this.#bytes.length;
   }
 
-  /** NaN when it does not end; beyond 2^53 it is no longer exact, and nothing that is read here is so large. */
+  /** Returns NaN for an incomplete varint. Above 2^53 the result is inexact; no value read here is that large. */
   varint(): number {
     let number = 0;
     for (let weight = 1; this.#at < this.#bytes.length; weight *= 128) {
@@ -77,7 +83,7 @@ class Reader {
     return Number.NaN;
   }
 
-  /** Undefined when it does not fit, or has a wire type that nobody uses. */
+  /** Returns undefined if the value is incomplete or its wire type is unknown. */
   value(wire: number): number | Buffer | undefined {
     if (wire === 0) return this.#number(this.varint());
     if (wire === 2) return this.#octets(this.varint());

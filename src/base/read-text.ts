@@ -1,11 +1,11 @@
-/** Small text files that an operator names: whatever stands in a file's place is a Failure, and nothing blocks. */
+/** Reads small text files that an operator names. Anything that is not such a file is a Failure, and nothing blocks. */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { Failure, wordsOf } from "./failure.ts";
 
-/** One byte more than `limitBytes` is read at most. The message says what is wrong, not with which file. */
+/** Reads at most one byte more than `limitBytes`. The message says what is wrong but does not name the file. */
 export function readText(file: string, limitBytes: number): string | Failure {
   try {
-    // Without O_NONBLOCK a named pipe would hold up the process until somebody writes into it.
+    // Without O_NONBLOCK, opening a named pipe blocks the process until a writer opens it.
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       if (!fstatSync(handle).isFile()) return new Failure("bad-file", "proxy", "is no regular file");

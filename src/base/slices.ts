@@ -1,22 +1,24 @@
 /**
- * Walks many entries a slice at a time, so that no loop turn is spent on all watches, requests or clients: a client's
- * request waits for one slice at most. The first slice is walked at once: of few entries that is the whole walk.
+ * Walks over many entries in slices, so that no event loop turn is spent on all watches, requests or clients: a
+ * client's request waits for one slice at most. The first slice runs immediately; with few entries it is the whole
+ * walk.
  */
 import type { Clock } from "./clock.ts";
 import { limits } from "./limits.ts";
 
-/** Ends a walk from within its `visit`. */
+/** A `visit` that returns this ends its walk. */
 export const stop = Symbol("stop");
 
 /**
- * Visits each entry once, at most `limits.sliceEntries` of them and for about `limits.sliceMs` in one loop turn. `done` is
- * called after the last one, or after a visit that returned `stop`.
+ * Visits each entry once, at most `limits.sliceEntries` of them and for about `limits.sliceMs` in one event loop turn.
+ * Calls `done` after the last visit, or after a visit that returned `stop`.
  *
- * `entries` may change meanwhile. Of an array pass a copy; a Map or a Set walks itself right (ECMA-262 §24.2.6.2): what is
- * removed is not visited, what is added is. An entry of a copy may be over when its turn comes: `visit` has to look.
+ * `entries` may change during the walk. Of an array pass a copy; a Map or a Set iterates correctly (ECMA-262
+ * §24.2.6.2): removed entries are skipped, added ones are visited. An entry of a copy may have ended before its visit:
+ * `visit` must check.
  *
- * A visit that throws costs its own entry only. What it threw goes to the caller from the first slice, and to the clock
- * from the others. Returns the end of the walk: nothing is visited after it, and `done` is not called.
+ * A visit that throws affects only its own entry. The error goes to the caller from the first slice, and to the clock
+ * from later slices. Returns a function that ends the walk: after it nothing is visited and `done` is not called.
  */
 export function inSlices<T>(
   clock: Clock,
@@ -28,7 +30,7 @@ export function inSlices<T>(
   let isOver = false;
   const slice = (): void => {
     if (isOver) return;
-    // Until the slice is through: a fault is not the end of the walk.
+    // Stays false until the slice is complete, so that an exception does not end the walk.
     let isLast = false;
     try {
       isLast = visitSome(clock, walk, visit);
@@ -44,7 +46,7 @@ export function inSlices<T>(
   };
 }
 
-/** Returns true when none is left, or no other is wanted. */
+/** Returns true if no entry is left or the visit ended the walk. */
 function visitSome<T>(clock: Clock, walk: Iterator<T>, visit: (entry: T) => unknown): boolean {
   const until = clock.now() + limits.sliceMs;
   for (let count = 0; count < limits.sliceEntries; count += 1) {

@@ -1,10 +1,10 @@
 /**
- * A token bucket: `burst` at once, `perSecond` after that. A bucket never holds more than its burst, or than what `earn`
- * names as the most, so that honest work cannot buy an attack (A4).
+ * A token bucket: `burst` tokens at once, `perSecond` after that. It never holds more than its burst, or than the
+ * maximum that `earn` names, so that honest work cannot save up tokens for an attack (A4).
  */
 import type { Clock } from "./clock.ts";
 
-/** A rate that was slowed down is back to the full rate after so long. */
+/** A reduced rate returns to the full rate within this time. */
 const recoveryMs = 10_000;
 
 export class TokenBucket {
@@ -25,32 +25,33 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `cost`; false when that is more than is left. `bonus` widens this one look by what is active now. After a pause up
-   * to two bursts pass at once, since the clock is not asked before the first has gone: `isOpen` asks it.
+   * Takes `cost` tokens; false if fewer are left. `bonus` raises the limit for this call by the caller's current
+   * activity. After a pause up to two bursts pass at once, since the clock is read only when the first burst is used
+   * up; `isOpen` reads it earlier.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
-    // The clock is asked only when the tokens at hand have run out: most sessions never get there.
+    // The clock is read only when the tokens run out, which most sessions never reach.
     if (this.#tokens >= 0) return true;
     this.#refill(this.#burst - cost);
     if (this.#tokens + bonus >= 0) return true;
-    // What is refused costs nothing, or a steady excess would starve what the rate allows.
+    // A rejected request costs nothing: otherwise a steady excess would block what the rate allows.
     this.#tokens += cost;
     return false;
   }
 
-  /** True if there is a token to take. */
+  /** True if a token is available. */
   get isOpen(): boolean {
     this.#refill(this.#burst);
     return this.#tokens >= 1;
   }
 
-  /** Gives `count` back, up to `most` at hand: what is earned is bounded, so that it cannot be hoarded (A4). */
+  /** Returns `count` tokens, up to `most` available: earned tokens are bounded, so that they cannot be hoarded (A4). */
   earn(count: number, most: number): void {
     if (this.#tokens < most) this.#tokens = Math.min(most, this.#tokens + count);
   }
 
-  /** Empties it, and halves its rate, which is never below `leastPerSecond` and recovers within 10 s. */
+  /** Empties the bucket and halves its rate, which stays at or above `leastPerSecond` and recovers within 10 s. */
   slowDown(leastPerSecond: number): void {
     this.#refill(this.#burst);
     this.#perMs = Math.max(leastPerSecond / 1000, this.#perMs / 2);
