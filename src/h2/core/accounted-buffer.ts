@@ -1,6 +1,6 @@
 /**
- * Octets that are kept until they may go on, in one buffer that grows by doubling: a Buffer for each piece would
- * cost 200 bytes for an octet that comes alone (A16, A60).
+ * Bytes that are buffered until they can be forwarded, in one buffer that grows by doubling. A Buffer for each piece
+ * would cost 200 bytes for a byte that arrives alone (A16, A60).
  */
 import type { Buffered } from "./buffered.ts";
 
@@ -19,7 +19,7 @@ export class AccountedBuffer {
     return this.#length;
   }
 
-  /** Keeps a copy: the chunk is not ours. */
+  /** Copies the bytes, because the caller reuses the chunk. */
   add(bytes: Buffer, start: number, end: number): void {
     const needed = this.#length + end - start;
     if (needed > this.#bytes.length) {
@@ -32,12 +32,12 @@ export class AccountedBuffer {
     this.#buffered.add(end - start);
   }
 
-  /** All of it, in order, and still held: what is added later does not change these octets. */
+  /** Returns all buffered bytes in order and keeps them. Bytes added later do not change the returned ones. */
   peek(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** All of it, in order; nothing is held afterwards. */
+  /** Returns all buffered bytes in order; the buffer is empty afterwards. */
   take(): Buffer {
     const all = this.#bytes.subarray(0, this.#length);
     this.#buffered.add(-this.#length);

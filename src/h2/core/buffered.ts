@@ -1,11 +1,11 @@
 /**
- * Octets that wait in this process, of all sessions and exchanges together, against one limit (D2). Each stream is
- * bounded by its windows; this bounds their number times their windows.
+ * Counts the bytes buffered in this process, over all sessions and exchanges, against one limit (D2). Windows bound
+ * each stream; this bounds the sum over all streams.
  */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
-  /** Called when the limit is passed, at each octet beyond it: whoever holds the most has to go. */
+  /** Called for every addition above the limit. It must end the exchange that holds the most. */
   onOver: () => void = () => {};
 
   constructor(limitBytes: number) {
@@ -20,12 +20,12 @@ export class Buffered {
     return this.#bytes > this.#limitBytes;
   }
 
-  /** Past half of the limit windows grow no more, and large ones shrink. */
+  /** True above half of the limit: windows stop growing and large ones shrink. */
   get isTight(): boolean {
     return this.#bytes * 2 > this.#limitBytes;
   }
 
-  /** `count` octets began to wait; negative when they went. */
+  /** Adds `count` bytes to the total; negative when bytes have been forwarded. */
   add(count: number): void {
     this.#bytes += count;
     if (count > 0 && this.isOver) this.onOver();

@@ -1,10 +1,9 @@
 /**
- * One header field. Octets are held as latin1 strings, so what came in goes out byte for byte. A Field is immutable
- * and shared: a repeated field is the same object in every block that an HPACK table serves it to, so whatever is
- * worked out here (role, fault, key) is worked out once.
+ * One header field. Values are latin1 strings, so bytes are forwarded unchanged. A Field is immutable and shared: an
+ * HPACK table returns the same object for every repetition, so derived properties (role, fault, key) are computed once.
  */
 
-/** What a name means to the message rules of RFC 9113 §8; everything else is `ordinary`. */
+/** The meaning of a name in the message rules of RFC 9113 §8; any other name is `ordinary`. */
 export const role = {
   ordinary: 0,
   method: 1,
@@ -21,7 +20,10 @@ export const role = {
   auditId: 12,
   forwardedFor: 13,
   expect: 14,
-  /** Besides `authorization`: what proves who asks, and what says it. No table may keep them (RFC 7541 §7.1.3). */
+  /**
+   * Fields besides `authorization` that authenticate a client or assert an identity. They must not enter any table (RFC
+   * 7541 §7.1.3).
+   */
   credential: 15,
   identity: 16,
   userAgent: 17,
@@ -53,26 +55,26 @@ const roles = new Map<string, Role>([
 ]);
 
 /**
- * Where the apiserver reads identities that others assert; what follows varies (`-user`, `-extra-...`). With any mark for
- * `-`: some servers behind it take `_` for it, or all of them (A39).
+ * Headers from which the apiserver reads identities that a proxy asserts; their suffix varies (`-user`, `-extra-...`).
+ * Any character matches in place of `-`: some servers treat `_` or all such characters as `-` (A39).
  */
 const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
 /** RFC 9110 §5.6.2 token, lower case as RFC 9113 §8.2.1 demands. */
 const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** No CTL but HTAB, no DEL; obs-text (0x80-0xff) is let through as it came (RFC 9110 §5.5). */
+/** No CTL except HTAB, no DEL. obs-text (0x80-0xff) is forwarded unchanged (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** RFC 7541 §4.1: what one entry costs a table or a header list. */
+  /** The size of an entry in a table or header list (RFC 7541 §4.1). */
   readonly size: number;
-  /** Never to be put in any table again, on any hop (RFC 7541 §7.1.3): it came so, or is a credential or identity. */
+  /** Never indexed on any hop (RFC 7541 §7.1.3): it arrived that way, or is a credential or identity. */
   readonly isNeverIndexed: boolean;
   #key = "";
-  /** Null until asked for: a field that a limit cuts off costs no look at its octets (A7). */
+  /** Null until computed: a field beyond the header list limit is never inspected (A7). */
   #fault: string | undefined | null = null;
 
   constructor(name: string, value: string, isNeverIndexed = false) {
@@ -83,13 +85,13 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** Why this field makes its message malformed by itself (RFC 9113 §8.2.1), or undefined. Names no value. */
+  /** Returns why this field alone makes its message malformed (RFC 9113 §8.2.1), or undefined. Contains no value. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
   }
 
-  /** Name and value as one string, the key of an encoder's table; made on first use. */
+  /** Name and value as one string, the key of an encoder's table. Computed on first use. */
   get key(): string {
     if (this.#key === "") this.#key = `${this.name}\0${this.value}`;
     return this.#key;
@@ -107,7 +109,7 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-/** Has the name a role that no other name has? Then it is well-formed and needs no second look. */
+/** True if no other name has this role: such a name is well-formed and needs no further check. */
 function isKnownName(of: Role): boolean {
   return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
 }

@@ -1,6 +1,6 @@
 /**
- * The rules that make a list of fields a message (RFC 9113 §8): one pass, by what each field means. What breaks a rule
- * is refused, never dropped, trimmed or merged: a request of which a part is lost is another request (A10, A27-A32).
+ * The rules that make a list of fields a message (RFC 9113 §8), in one pass. A violation rejects the message; fields
+ * are never dropped, trimmed or merged, because a request without a part of it is a different request (A10, A27-A32).
  * Results name rules, never values. No regular expression here can backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
@@ -10,7 +10,7 @@ export type RequestHead = {
   readonly method: string;
   readonly scheme: string;
   readonly path: string;
-  /** Of :authority, or of `host` where there is none. */
+  /** From :authority, or from `host` if that is missing. */
   readonly authority: string;
   /** -1: absent. */
   readonly contentLength: number;
@@ -24,7 +24,7 @@ export type ResponseHead = {
   readonly fields: readonly Field[];
 };
 
-/** The head, or what is wrong with it. */
+/** Returns the head, or what is wrong with it. */
 export function readRequest(fields: readonly Field[]): RequestHead | string {
   const found: Found = [];
   const fault = scan(fields, requestRules, found) ?? requestFault(found);
@@ -41,7 +41,7 @@ export function readRequest(fields: readonly Field[]): RequestHead | string {
   };
 }
 
-/** The head, interim heads (1xx) among them, or what is wrong with it. */
+/** Returns the head, which may be an interim one (1xx), or what is wrong with it. */
 export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const found: Found = [];
   const fault = scan(fields, responseRules, found);
@@ -49,30 +49,30 @@ export function readResponse(fields: readonly Field[]): ResponseHead | string {
   const text = found[role.status];
   if (text === undefined) return "no :status";
   if (!statusForm.test(text)) return ":status is not a number from 100 to 599";
-  // Switching protocols is HTTP/1.1's (§8.6).
+  // Switching protocols exists only in HTTP/1.1 (§8.6).
   if (text === "101") return ":status is 101";
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids it; a 204 that says 0 says nothing untrue.
+  // RFC 9110 §8.6 forbids it; a 204 with a length of 0 is correct anyway.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
     return "content-length of an answer that has no content";
   return { status, contentLength, fields };
 }
 
-/** What is wrong with these trailers, or undefined. */
+/** Returns what is wrong with these trailers, or undefined. */
 export function trailersFault(fields: readonly Field[]): string | undefined {
   return scan(fields, trailerRules, []);
 }
 
-/** By role: the value of each field that may come once only. */
+/** The value of each single-occurrence field, by role. */
 type Found = (string | undefined)[];
 
-/** What the rules say of one role. */
+/** How fields of one role are handled. */
 type Rule = {
   readonly isPseudo: boolean;
   readonly isOnce: boolean;
-  /** Why no such field may be there at all. */
+  /** Why a field of this role is forbidden. */
   readonly fault: string | undefined;
 };
 
@@ -89,7 +89,7 @@ const pseudoOfRequest = refused("pseudo-field of a request");
 const pseudoOfResponse = refused("pseudo-field of a response");
 const unknownPseudo = refused("unknown pseudo-field");
 const pseudoInTrailers = refused("pseudo-field in trailers");
-/** A receiver that merges trailers into the head would take them for what they say (A38). */
+/** A receiver that merges trailers into the head would act on them (A38). */
 const headOnly = refused("field in trailers that belongs into the head");
 
 function rulesOf(special: readonly (readonly [Role, Rule])[]): readonly Rule[] {
@@ -140,7 +140,7 @@ const trailerRules = rulesOf([
   [role.identity, headOnly],
 ]);
 
-/** One look at each field; fills `found`. Returns the first fault. */
+/** Checks each field once and fills `found`. Returns the first fault. */
 function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): string | undefined {
   let hasRegular = false;
   for (const field of fields) {
@@ -158,8 +158,8 @@ function scan(fields: readonly Field[], rules: readonly Rule[], found: Found): s
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /**
- * Anything visible but `#`: a fragment is never sent (RFC 9112 §3.2). Octets above ASCII ought to be encoded, but the
- * apiserver takes them, so they pass as they are (A30).
+ * Any visible character except `#`: a fragment is never sent (RFC 9112 §3.2). Bytes above ASCII should be encoded, but
+ * the apiserver accepts them, so they pass unchanged (A30).
  */
 const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 /** host [":" port] of RFC 3986 §3.2, without userinfo (RFC 9113 §8.3.1). */
@@ -175,7 +175,7 @@ function requestFault(found: Found): string | undefined {
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
-/** Methods are case-sensitive tokens (RFC 9110 §9.1): `get` is one, which the apiserver will answer itself. */
+/** Methods are case-sensitive tokens (RFC 9110 §9.1): `get` is valid, and the apiserver answers it. */
 function methodFault(found: Found): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";
@@ -193,7 +193,7 @@ function targetFault(found: Found): string | undefined {
   return ":path is no absolute path of visible octets without a fragment";
 }
 
-/** Who is asked must be said, and only in one way: two opinions on it are how requests get smuggled (A31). */
+/** The authority is required and must be unambiguous: two different values allow request smuggling (A31). */
 function authorityFault(found: Found): string | undefined {
   const authority = found[role.authority];
   const host = found[role.host];
@@ -205,13 +205,16 @@ function authorityFault(found: Found): string | undefined {
   return host.toLowerCase() === asked.toLowerCase() ? undefined : "host is not :authority";
 }
 
-/** An IPv6 address that lacks its brackets, as Node's own HTTP/2 client writes it. An apiserver takes it, and so do we. */
+/**
+ * True for an IPv6 address without brackets, as Node's own HTTP/2 client sends it. Apiservers accept it, and so does
+ * the proxy.
+ */
 function isBareIpv6(authority: string): boolean {
   if (authority.length > longestIpv6) return false;
   return isIpAddress(authority) || isIpAddress(authority.replace(/:[0-9]+$/, ""));
 }
 
-/** The number, -1 when there is none, or what is wrong with it. */
+/** Returns the number, -1 if there is none, or what is wrong with it. */
 function contentLengthOf(found: Found): number | string {
   const text = found[role.contentLength];
   if (text === undefined) return -1;

@@ -1,4 +1,7 @@
-/** Who has something to write in this loop turn; all are flushed together when the turn's input has been read. */
+/**
+ * Collects the writers that have output in this event loop turn and flushes all of them when the turn's input has been
+ * read.
+ */
 import type { Clock } from "../../base/clock.ts";
 
 export type Flushable = { flush(): void };
@@ -11,13 +14,16 @@ export class FlushScheduler {
     this.#clock = clock;
   }
 
-  /** Called once per turn by each writer that has something: the writer knows whether it called already. */
+  /** Each writer with output calls this once per turn; the writer tracks whether it has called. */
   mark(session: Flushable): void {
     if (this.#dirty.length === 0) this.#clock.soon(() => this.#flush());
     this.#dirty.push(session);
   }
 
-  /** What becomes dirty while flushing is flushed in a turn of its own. A flush that throws takes no other with it. */
+  /**
+   * A writer that marks itself during a flush is flushed in the next turn. An exception in one flush does not affect
+   * the others.
+   */
   #flush(): void {
     const dirty = this.#dirty;
     this.#dirty = [];

@@ -15,16 +15,16 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
-/** Told to a stream's owner in place of a code when the session ended under it: nobody knows what the peer did. */
+/** Passed to a stream's owner in place of a code if the session ended: what the peer did is unknown. */
 export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
-/** What one violation costs: its stream (RST_STREAM) or the whole session (GOAWAY). */
+/** What one violation ends: its stream (RST_STREAM) or the whole session (GOAWAY). */
 type Scope = "stream" | "session";
 
 /**
- * A peer broke the protocol. Thrown and caught only inside h2: `session.ts` turns it into RST_STREAM or GOAWAY.
- * The message goes to the log and into GOAWAY's debug octets, so it names rules and numbers, never field values.
+ * A protocol violation by the peer. Thrown and caught only inside h2: `session.ts` turns it into RST_STREAM or GOAWAY.
+ * The message goes to the log and into GOAWAY's debug data, so it names rules and numbers, never field values.
  */
 export class ProtocolError extends Error {
   readonly code: ErrorCode;

@@ -1,37 +1,36 @@
 /**
- * The two faces between which an exchange stands. An h2 stream has them, and an HTTP/1.1 request is given them
- * (proxy/h1.ts), so the relay is one and the same for both. Bytes are positions in a buffer that is
- * used again after the call, never slices.
+ * The two interfaces of an exchange. HTTP/2 streams implement them, and so does an HTTP/1.1 adapter (proxy/h1.ts), so
+ * relaying is the same for both. Bytes are positions in a buffer that is reused after the call, never slices.
  */
 import type { Field } from "./field.ts";
 
-/** One side of an exchange, as the other side drives it. */
+/** One side of an exchange, driven by the other side. */
 export type StreamWriter = {
   /**
-   * A head, an interim head (1xx) or trailers, which the side knows by their order and `:status`.
-   * `end` says that nothing follows.
+   * Sends a head, an interim head (1xx) or trailers, which the side distinguishes by order and `:status`. `end` means
+   * that nothing follows.
    */
   sendHeaders(fields: readonly Field[], end: boolean): void;
-  /** `bytes[start, end)`, lent for the call: what waits is copied. */
+  /** `bytes[start, end)` are valid only during the call; bytes that must wait are copied. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** RST_STREAM with an RFC 9113 §7 code; on HTTP/1.1 the socket is destroyed. */
+  /** Sends RST_STREAM with a code from RFC 9113 §7; on HTTP/1.1 the socket is destroyed. */
   reset(code: number): void;
-  /** `count` bytes that this side delivered have been passed on: its peer may send as many again. */
+  /** `count` bytes that this side delivered have been forwarded: its peer may send as many again. */
   grant(count: number): void;
-  /** Octets given to `sendData` that have not left. */
+  /** Bytes passed to `sendData` that have not been sent. */
   readonly queuedBytes: number;
-  /** Ends the connection behind this answer. Only HTTP/1.1 has it: there the connection carries nothing else. */
+  /** Closes the connection after this response. Only HTTP/1.1 has it, where the connection carries nothing else. */
   closeAfter?(): void;
 };
 
-/** What a side tells the exchange that owns it. */
+/** Events of a side, for the exchange that owns it. */
 export type StreamListener = {
-  /** A response head, an interim head or trailers; on the request side only trailers come this way. */
+  /** A response head, an interim head or trailers; the request side delivers only trailers this way. */
   headers(fields: Field[], end: boolean): void;
-  /** The bytes are lent for the call. */
+  /** The bytes are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** The side is gone: the peer reset it, broke a rule, or its session ended (`lost`). Nothing follows. */
+  /** The side is closed: the peer reset it, violated a rule, or its session ended (`lost`). Nothing follows. */
   reset(code: number): void;
-  /** `count` bytes given to `sendData` have left this process' queues. */
+  /** `count` bytes passed to `sendData` have left this process's queues. */
   sent(count: number): void;
 };

@@ -1,4 +1,4 @@
-/** RFC 9113 §6: the frames, their flags, and what a reader tells its owner about them. */
+/** RFC 9113 §6: the frames, their flags, and the callbacks of a frame reader. */
 export const frameType = {
   DATA: 0,
   HEADERS: 1,
@@ -15,17 +15,20 @@ export const frameType = {
 export const flag = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
 
 export const frameHeaderBytes = 9;
-/** SETTINGS_MAX_FRAME_SIZE's smallest value; we never ask for more, so no frame of ours needs splitting (§4.2). */
+/**
+ * SETTINGS_MAX_FRAME_SIZE's smallest value. The proxy never advertises more, so none of its frames needs splitting
+ * (§4.2).
+ */
 export const frameBytes = 16_384;
 export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** What a frame reader tells its owner. Positions, not copies: this is the hot path. The bytes are lent for the call. */
+/** Callbacks of a frame reader. Positions, not copies: this is the hot path. The bytes are valid only during the call. */
 export type FrameSink = {
-  /** A DATA frame or a piece of one. */
+  /** A DATA frame or part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** The DATA that follows came padded: so many more octets count against the windows (§6.9.1). */
+  /** The following DATA is padded: this many more bytes count against the windows (§6.9.1). */
   padding(id: number, octets: number): void;
-  /** A whole header block, CONTINUATION frames joined. `dependsOnSelf`: its priority fields name its own stream. */
+  /** A complete header block, CONTINUATION frames joined. `dependsOnSelf`: its priority fields name its own stream. */
   headers(
     id: number,
     bytes: Buffer,
@@ -42,6 +45,6 @@ export type FrameSink = {
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
   windowUpdate(id: number, increment: number): void;
-  /** A frame of a type that RFC 9113 does not know: ignored, but its octets are charged (A17). */
+  /** A frame of an unknown type: ignored, but its bytes are charged (A17). */
   unknown(octets: number): void;
 };

@@ -1,7 +1,7 @@
 /**
- * Bytes in, frames out. Takes chunks cut at any place and tells its sink each frame as a position in the chunk.
- * Only the start of a frame that a chunk cuts off is copied; a big DATA frame goes on piece by piece as it comes.
- * Sizes and flags are checked here (RFC 9113 §4, §6); what a frame means for its stream is the session's.
+ * Parses bytes into frames. Accepts chunks cut at any position and passes each frame to its sink as a position in the
+ * chunk. Only the start of a frame that a chunk cuts off is copied; a large DATA frame is passed on in pieces as it
+ * arrives. Sizes and flags are checked here (RFC 9113 §4, §6); the session decides what a frame means for its stream.
  */
 
 import { u8, u24, u31, u32 } from "../core/bytes.ts";
@@ -9,7 +9,7 @@ import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { clientPreface, type FrameSink, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
-/** A DATA frame this short is awaited whole: many tiny pieces would cost more than the wait. */
+/** A DATA frame this short is passed on only when complete: many tiny pieces would cost more than the wait. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -23,9 +23,9 @@ function protocolError(what: string): ProtocolError {
 export class FrameReader {
   readonly #sink: FrameSink;
   readonly #block = new HeaderBlock();
-  /** The start of a frame whose rest has not come yet; at most one frame long. */
+  /** The start of a frame whose rest has not arrived; at most one frame long. */
   #carry: Buffer | undefined;
-  /** What is left of a DATA frame that is passed on in pieces. */
+  /** The rest of a DATA frame that is passed on in pieces. */
   #piece: { readonly id: number; readonly flags: number; left: number } | undefined;
   #prefaceLeft: number;
   #isStopped = false;
@@ -36,14 +36,14 @@ export class FrameReader {
     this.#prefaceLeft = expectsPreface ? clientPreface.length : 0;
   }
 
-  /** Has a frame or a header block begun that is not complete? Asked by the deadlines of A6 and A18. */
+  /** True if a frame or a header block is incomplete. Used by the deadlines of A6 and A18. */
   get isMidFrame(): boolean {
     return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
   }
 
   /**
-   * Grows whenever a frame is done, or a DATA frame has come on: what is incomplete now is not what was before. A busy
-   * session's chunks seldom end with a frame. Inside a header block nothing counts but its end (A6).
+   * Grows with each complete frame and each piece of DATA: an unchanged value means that the same frame is still
+   * incomplete. A busy session's chunks seldom end with a frame. Inside a header block only its end counts (A6).
    */
   get progress(): number {
     return this.#progress;
@@ -53,7 +53,7 @@ export class FrameReader {
     return this.#block.id !== 0;
   }
 
-  /** Nothing that comes after this is read, not even the rest of the present chunk. */
+  /** Stops reading, including the rest of the present chunk. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -87,7 +87,7 @@ export class FrameReader {
     return count;
   }
 
-  /** Begins to pass on a DATA frame whose end is not here yet. Padded ones wait: their padding comes last. */
+  /** Starts passing on a DATA frame whose end has not arrived. Padded frames wait, because their padding comes last. */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
     const have = chunk.length - at - frameHeaderBytes;
@@ -117,7 +117,7 @@ export class FrameReader {
     return at + count;
   }
 
-  /** Joins the carried start of a frame with as much of the chunk as that frame needs, and no more. */
+  /** Joins the carried start of a frame with exactly the part of the chunk that completes it. */
   #completeCarry(chunk: Buffer, at: number): number {
     const carry = this.#carry;
     if (carry === undefined) return at;
@@ -138,13 +138,13 @@ export class FrameReader {
       this.#frame(joined, 0, length);
     } else {
       this.#carry = this.#startPiece(joined, 0, length) ? undefined : joined;
-      // A slow upload is honest as long as it comes (A23).
+      // A slow upload is legitimate as long as bytes arrive (A23).
       if (u8(joined, 3) === frameType.DATA && this.#block.id === 0) this.#progress += 1;
     }
     return end;
   }
 
-  /** One frame whose octets are all in `bytes`; `at` is its header. */
+  /** Handles one complete frame in `bytes`; `at` is its header. */
   #frame(bytes: Buffer, at: number, length: number): void {
     const type = u8(bytes, at + 3);
     const flags = u8(bytes, at + 4);
@@ -218,7 +218,8 @@ export class FrameReader {
     switch (type) {
       case frameType.PRIORITY:
         if (id === 0) throw protocolError("PRIORITY on stream 0");
-        // A stream error in RFC 7540 and 9113 §6.3; for a peer that cannot count to five the session is not worth saving (A2).
+        // A stream error in RFC 7540 and 9113 §6.3. Ending the whole session is simpler and affects only a broken peer
+        // (A2).
         if (length !== 5) throw sizeError("PRIORITY");
         return this.#sink.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:
@@ -255,7 +256,7 @@ export class FrameReader {
   }
 }
 
-/** Where the payload of a padded frame ends (§6.1): padding as long as the frame or longer is an error. */
+/** Returns where the payload of a padded frame ends (§6.1). Padding as long as the frame or longer is an error. */
 function withoutPadding(bytes: Buffer, start: number, end: number): number {
   if (end === start) throw sizeError("Padded frame");
   const to = end - u8(bytes, start);
@@ -271,12 +272,12 @@ export class HeaderBlock {
   endStream = false;
   dependsOnSelf = false;
 
-  /** The stream whose block is still open, or 0: while it is, no other frame may come (RFC 9113 §6.10). */
+  /** The stream whose header block is open, or 0. While it is open no other frame may arrive (RFC 9113 §6.10). */
   get id(): number {
     return this.#id;
   }
 
-  /** The octets are copied: the chunk that they came in is not ours to keep. */
+  /** Copies the bytes, because the reader's chunk is reused. */
   open(id: number, bytes: Buffer, start: number, end: number): void {
     this.#id = id;
     this.#parts = [Buffer.from(bytes.subarray(start, end))];
@@ -295,7 +296,7 @@ export class HeaderBlock {
     }
   }
 
-  /** The whole block; the next HEADERS starts anew. */
+  /** Returns the complete block; the next HEADERS starts a new one. */
   take(): Buffer {
     const whole = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];

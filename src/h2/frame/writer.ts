@@ -1,9 +1,10 @@
 /**
- * Frames in, buffers out, once per loop turn. All are copied into buffers that are used again and again. Batching a
- * turn's frames into one write (one TLS record, one system call) is worth a quarter of the whole cost.
+ * Serialises frames into buffers, once per event loop turn. All are copied into pooled buffers. Batching a turn's
+ * frames into one write (one TLS record, one system call) saves a quarter of the whole cost.
  *
- * DATA was sent in the chunk that it came in, until that was measured: a chunk cannot be used again then, each read needs
- * a new one, and V8 runs a full collection for every 64 MiB that lie outside its heap. That cost far more than a copy.
+ * DATA is copied too, not sent in the chunk that it arrived in: such a chunk cannot be reused, each read needs a new
+ * one, and V8 runs a full collection for every 64 MiB outside its heap. Measurements showed that this costs far more
+ * than a copy.
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
@@ -11,9 +12,12 @@ import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
 const poolBufferBytes = 65_536;
-/** Sessions that write in one turn seldom pass this; what is above it is left to the collector. */
+/** Sessions that write in one turn seldom need more; the garbage collector frees the rest. */
 const pooledBuffers = 32;
-/** A pooled buffer goes out itself from here on. Less is copied, or 10,000 slow readers would hold one each (A16). */
+/**
+ * A pooled buffer filled to at least this is passed on itself. Less is copied, or 10,000 slow readers would hold one
+ * each (A16).
+ */
 const lentBytes = poolBufferBytes / 4;
 
 const pool: Buffer[] = [];
@@ -25,11 +29,11 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
-  /** Where the DATA frame begins that was written last, and its stream; 0 when something else was. */
+  /** Where the last written frame begins if it is DATA, and its stream; 0 after any other frame. */
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
-  /** Pooled buffers among the segments. */
+  /** The pooled buffers among the segments. */
   #lent: Buffer[] | undefined;
   /** PING, its answer and our SETTINGS: written before everything else of their turn (reliability rule 8). */
   #urgent: Buffer[] = [];
@@ -38,7 +42,7 @@ export class FrameWriter {
     this.#becameDirty = becameDirty;
   }
 
-  /** What this turn has to write, in order; the writer is empty afterwards. */
+  /** Returns this turn's output in order; the writer is empty afterwards. */
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
@@ -50,7 +54,10 @@ export class FrameWriter {
     return all;
   }
 
-  /** To be called when what was taken last is written, and not before: its buffers are used again then. */
+  /**
+   * Returns a function to call once the buffers taken last have been written, and not earlier: it makes them available
+   * for reuse.
+   */
   release(): (() => void) | undefined {
     const lent = this.#lent;
     if (lent === undefined) return undefined;
@@ -74,14 +81,17 @@ export class FrameWriter {
     this.#hurry(frame);
   }
 
-  /** In its place: what this turn wrote before it still kept to the settings of before (RFC 9113 §6.5.3). */
+  /**
+   * Keeps its place in the order: frames written before it in this turn still follow the previous settings (RFC 9113
+   * §6.5.3).
+   */
   settingsAcknowledgement(): void {
     this.#room(frameHeaderBytes);
     putFrameHeader(this.#out, this.#at, 0, frameType.SETTINGS, flag.ACK, 0);
     this.#at += frameHeaderBytes;
   }
 
-  /** `payload` holds the eight octets at `at`. */
+  /** The eight bytes of `payload` at `at` are the opaque data. */
   ping(payload: Buffer, at: number, isAnswer: boolean): void {
     const frame = Buffer.alloc(frameHeaderBytes + 8);
     putFrameHeader(frame, 0, 8, frameType.PING, isAnswer ? flag.ACK : 0, 0);
@@ -113,7 +123,7 @@ export class FrameWriter {
     this.#at += 17 + text.length;
   }
 
-  /** One header block; its end decides how many CONTINUATION frames it takes. */
+  /** Writes one header block; its length decides how many CONTINUATION frames it takes. */
   headers(id: number, encoder: HpackEncoder, fields: readonly Field[], end: boolean): void {
     const bound = encoder.bound(fields);
     if (bound > frameBytes) return this.#longHeaders(id, encoder, fields, end);
@@ -147,18 +157,21 @@ export class FrameWriter {
     }
   }
 
-  /** True if the stream's DATA was written last: what follows becomes part of the same frame, if there is room. */
+  /** True if the stream's DATA was written last: what follows joins the same frame if there is room. */
   endsWith(id: number): boolean {
     return this.#dataId === id;
   }
 
-  /** At most `frameBytes` at once. Joins the stream's DATA before it: a peer's tiny frames do not go on as so many (A16). */
+  /**
+   * Takes at most `frameBytes` at once. Joins the stream's preceding DATA frame, so that a peer's tiny frames are not
+   * forwarded one by one (A16).
+   */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
     if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;
     this.#room(frameHeaderBytes + length);
     this.#dataAt = this.#at;
-    // Nothing joins a frame that ends its stream.
+    // A frame that ends its stream cannot be extended.
     if (!endStream) this.#dataId = id;
     putFrameHeader(this.#out, this.#at, length, frameType.DATA, endStream ? flag.END_STREAM : 0, id);
     bytes.copy(this.#out, this.#at + frameHeaderBytes, start, end);
@@ -177,7 +190,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** What lies in the pooled buffer becomes a segment. */
+  /** Turns the pooled buffer's present content into a segment. */
   #cut(): void {
     const length = this.#at;
     if (length === 0) return;

@@ -1,6 +1,6 @@
 /**
- * Header blocks into fields (RFC 7541 §3). What is refused here ends the session, since the table would no longer
- * be the peer's; a list that is merely too large is cut and decoded to its end, so that the table stays right (A7).
+ * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because the table would differ from the
+ * peer's. A list that is only too large is cut but decoded to its end, so that the table stays in sync (A7).
  */
 import { limits } from "../../base/limits.ts";
 import { holds, latin1, u8 } from "../core/bytes.ts";
@@ -10,12 +10,15 @@ import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
 
-/** RFC 7541 §4.1: what an entry costs beyond its octets. */
+/** The overhead of an entry (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/** 28 bits and a prefix: far beyond any honest index or length, and exact in a small integer (A9). */
+/** 28 bits and a prefix: far beyond any honest index or length, and still a small integer (A9). */
 const maxContinuationOctets = 4;
 
-/** Where Huffman strings are decoded before they become strings: one for all, as decode() is never re-entered. */
+/**
+ * Where Huffman strings are decoded before they become strings. Shared by all decoders, as decode() is never
+ * re-entered.
+ */
 const scratch = Buffer.allocUnsafeSlow(decodedBound(h2Limits.headerBlockBytes));
 
 function compressionError(message: string): ProtocolError {
@@ -23,9 +26,7 @@ function compressionError(message: string): ProtocolError {
 }
 
 export class HpackDecoder {
-  /**
-   * Set by the last decode(): the list passed limits.headerListBytes or limits.headerFields and is cut there.
-   */
+  /** Set by the last decode(): the list exceeded limits.headerListBytes or limits.headerFields and is cut. */
   isOversize = false;
   readonly #table: DynamicTable;
   readonly #advertisedBytes: number;
@@ -35,13 +36,13 @@ export class HpackDecoder {
   #listBytes = 0;
   #listFields = 0;
 
-  /** `tableBytes` is what we advertised in SETTINGS_HEADER_TABLE_SIZE. */
+  /** `tableBytes` is the value advertised in SETTINGS_HEADER_TABLE_SIZE. */
   constructor(tableBytes: number = h2Limits.hpackTableBytes) {
     this.#table = new DynamicTable(tableBytes);
     this.#advertisedBytes = tableBytes;
   }
 
-  /** The fields of the whole block `bytes[start, end)`. Throws ProtocolError(COMPRESSION_ERROR, "session"). */
+  /** Returns the fields of the complete block `bytes[start, end)`. Throws ProtocolError(COMPRESSION_ERROR, "session"). */
   decode(bytes: Buffer, start: number, end: number): Field[] {
     const list: Field[] = [];
     this.isOversize = false;
@@ -67,8 +68,8 @@ export class HpackDecoder {
   }
 
   /**
-   * The same octets as last time are the same field: a client that indexes no credential (nghttp2, Rust's h2) sends it
-   * whole with each request, and decoding a token costs more than all the rest of its head.
+   * Reuses the previous Field if the bytes are the same. A client that does not index credentials (nghttp2, Rust's h2)
+   * sends the whole token with each request, and decoding it costs more than the rest of the head.
    */
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
     const start = this.#at;
@@ -87,13 +88,13 @@ export class HpackDecoder {
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
-    // Not of Node's pool, of which it would keep 64 KiB alive as long as its session.
+    // Not from Node's pool: a pooled buffer would keep 64 KiB alive as long as its session.
     const octets = Buffer.allocUnsafeSlow(this.#at - start);
     bytes.copy(octets, 0, start, this.#at);
     this.#lastSecret = { octets, field };
   }
 
-  /** A literal of any kind; `prefix`, the mask of its index, tells whether it goes into the table. */
+  /** Reads a literal of any kind. `prefix`, the mask of its index, determines whether it enters the table. */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;
@@ -125,7 +126,7 @@ export class HpackDecoder {
     return field;
   }
 
-  /** RFC 7541 §5.1, from an octet whose low bits `prefix` begin the number. */
+  /** RFC 7541 §5.1: the number begins in the low bits, masked by `prefix`, of the present byte. */
   #readInteger(bytes: Buffer, end: number, prefix: number): number {
     let value = u8(bytes, this.#at++) & prefix;
     if (value < prefix) return value;
@@ -140,8 +141,8 @@ export class HpackDecoder {
   }
 
   /**
-   * RFC 7541 §5.2. Its decoded length is counted first: once the list is cut, a string is made only if the table
-   * needs it, of which a block has no more than its own octets pay for. Whatever is skipped is still checked.
+   * RFC 7541 §5.2. The decoded length is counted first: once the list is cut, a string is created only for the table,
+   * and a block's own length bounds those. Skipped strings are validated as well.
    */
   #readString(bytes: Buffer, end: number, goesToTable: boolean): string {
     if (this.#at >= end) throw compressionError("Block ends before a string");
@@ -157,7 +158,7 @@ export class HpackDecoder {
     return isHuffman ? latin1(scratch, 0, decoded) : latin1(bytes, start, this.#at);
   }
 
-  /** Decodes what lies before #at into the scratch buffer. */
+  /** Decodes the bytes before #at into the scratch buffer. */
   #decodeHuffman(bytes: Buffer, start: number): number {
     if (decodedBound(this.#at - start) > scratch.length) throw compressionError("String longer than a block");
     const length = huffmanDecode(bytes, start, this.#at, scratch);

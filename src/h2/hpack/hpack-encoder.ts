@@ -1,12 +1,14 @@
 /**
- * Fields into header blocks (RFC 7541 §6). A field that repeats costs one Map hit.
+ * Encodes fields into header blocks (RFC 7541 §6). A repeated field costs one Map lookup.
  *
- * What never enters the table: what Field.isNeverIndexed says, because upstream connections are shared between clients and the size
- * of a block would tell one of them whether it guessed another's value (RFC 7541 §7.1, as CRIME did); it goes out as
- * 'never indexed', so that no later hop does it either. And what will not come again: it would push out what does.
+ * Two kinds of fields never enter the table. Fields with Field.isNeverIndexed: upstream connections are shared between
+ * clients, and a block's size would reveal to one client whether it guessed another's value (RFC 7541 §7.1, as CRIME
+ * did). They are sent as 'never indexed', so that no later hop indexes them. And fields that will not repeat: they
+ * would evict those that do.
  *
- * Strings are written plain. Huffman code would save 19 of the 67 octets of a typical path for 165 ns, 192 of a
- * token's 896 for 2.9 µs, and cost the receiver two thirds of that again; an octet saved is worth 2 ns (TLS both ways).
+ * Strings are sent without Huffman coding. It would save 19 of the 67 bytes of a typical path for 165 ns, and 192 of a
+ * token's 896 bytes for 2.9 µs, and cost the receiver two thirds of that again; a saved byte is worth 2 ns (TLS both
+ * ways).
  */
 
 import { putLatin1 } from "../core/bytes.ts";
@@ -14,7 +16,7 @@ import { type Field, type Role, role } from "../core/field.ts";
 import { h2Limits } from "../core/limits.ts";
 import { DynamicTable, staticIndexByKey, staticIndexByName, staticTable } from "./hpack-table.ts";
 
-/** The first octet of a representation: its pattern, and below it the bits in which its integer begins. */
+/** The first byte of a representation: its pattern; its integer begins in the bits below. */
 const indexed = 0x80;
 const literalIndexed = 0x40;
 const sizeUpdate = 0x20;
@@ -22,12 +24,12 @@ const literalNeverIndexed = 0x10;
 const literalNotIndexed = 0x00;
 
 const onceRoles: readonly Role[] = [role.path, role.contentLength, role.auditId, role.forwardedFor];
-/** By role: will such a value not come again? Asked of every field of every block, hence no Set. */
+/** By role: true if such a value will not repeat. Read for every field of every block, hence not a Set. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
-/** What a decoder's table holds at most before SETTINGS have said otherwise (RFC 9113 §6.5.2). */
+/** Size of a decoder's table until its SETTINGS arrive (RFC 9113 §6.5.2). */
 const defaultTableBytes = 4096;
-/** One size update, an integer of 32 bits. */
+/** Bytes of one size update with a 32-bit integer. */
 const updateBound = 6;
 
 export class HpackEncoder {
@@ -36,24 +38,24 @@ export class HpackEncoder {
   readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
     this.#numbers.delete(field.key),
   );
-  /** The table's limit as the peer's decoder was told, and as large as it may become. */
+  /** The table limit last announced to the peer's decoder, and the largest allowed. */
   #toldBytes = this.#table.limitBytes;
   #wantedBytes = this.#table.limitBytes;
 
-  /** The peer's SETTINGS_HEADER_TABLE_SIZE; told back at the start of the next block. */
+  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE; the next block announces the new size. */
   setPeerTableLimit(bytes: number): void {
     this.#wantedBytes = Math.min(bytes, h2Limits.hpackTableBytes);
     if (this.#wantedBytes < this.#table.limitBytes) this.#table.resize(this.#wantedBytes);
   }
 
-  /** Upper bound of the octets encode() will write: the 32 of Field.size are more than any prefix needs. */
+  /** Returns an upper bound of the bytes that encode() writes: the 32 in Field.size exceed any prefix. */
   bound(fields: readonly Field[]): number {
     let octets = updateBound;
     for (const field of fields) octets += field.size;
     return octets;
   }
 
-  /** Writes the block from `out[at]` on, where bound() has room; returns the position after it. */
+  /** Writes the block from `out[at]` on, where bound() bytes must fit. Returns the position after it. */
   encode(fields: readonly Field[], out: Buffer, at: number): number {
     let next = this.#tellLimit(out, at);
     for (const field of fields) next = this.#put(field, out, next);
@@ -61,8 +63,8 @@ export class HpackEncoder {
   }
 
   /**
-   * Shrinks at once, to the smallest limit in between (§4.2), and grows a block later if it did: two updates in one
-   * block are allowed, but golang.org/x/net refuses the second while its table holds anything.
+   * Shrinks immediately, to the smallest limit since the last block (§4.2), and grows one block later. Two updates in
+   * one block are allowed, but golang.org/x/net rejects the second while its table is not empty.
    */
   #tellLimit(out: Buffer, at: number): number {
     if (this.#table.limitBytes === this.#toldBytes) this.#table.resize(this.#wantedBytes);
@@ -86,7 +88,7 @@ export class HpackEncoder {
   }
 }
 
-/** Differs from one request or client to the next, or is so large that it would empty half of the table. */
+/** True if the field differs between requests or clients, or is so large that it would evict half of the table. */
 function comesOnce(field: Field): boolean {
   return isOnce[field.role] === true || field.size > h2Limits.hpackIndexedBytes;
 }
@@ -102,7 +104,7 @@ function putString(out: Buffer, at: number, text: string): number {
   return putLatin1(out, next, text);
 }
 
-/** §5.1: in the bits of `mask` when it fits, else seven bits an octet, lowest first. */
+/** §5.1: in the bits of `mask` if it fits, else seven bits per byte, lowest first. */
 function putInteger(out: Buffer, at: number, pattern: number, mask: number, value: number): number {
   if (value < mask) {
     out[at] = pattern | value;

@@ -1,10 +1,10 @@
 /**
- * The tables of HPACK (RFC 7541 §2.3): the static one, shared by all, and the dynamic one, which a decoder and an
- * encoder have one of each.
+ * The tables of HPACK (RFC 7541 §2.3): the shared static one, and the dynamic one, of which each decoder and each
+ * encoder has its own.
  */
 import { Field } from "../core/field.ts";
 
-/** Appendix A, from index 1 on: a name, and after the first blank its value. */
+/** Appendix A, from index 1 on: a name, and its value after the first blank. */
 const appendixA = [
   ":authority",
   ":method GET",
@@ -69,7 +69,9 @@ const appendixA = [
   "www-authenticate",
 ];
 
-/** Index 0 is no entry, so that an index is a position. The dynamic table's indexes begin at its length. */
+/**
+ * Index 0 is no entry, so that an index is an array position. The dynamic table's indexes begin at this table's length.
+ */
 export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
 
 function fieldOf(line: string): Field {
@@ -77,7 +79,7 @@ function fieldOf(line: string): Field {
   return new Field(name, words.join(" "));
 }
 
-/** By a field's key, and by its name: the first index that has it. */
+/** The first index of a field's key, and of its name. */
 export const staticIndexByKey: ReadonlyMap<string, number> = firstIndexes((field) => field.key);
 export const staticIndexByName: ReadonlyMap<string, number> = firstIndexes((field) => field.name);
 
@@ -94,8 +96,8 @@ function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
 const firstRoom = 16;
 
 /**
- * The dynamic table: a ring that grows to what it holds, so that an idle session pays for no empty table and an
- * eviction moves nothing. Entries are numbered from 0 in the order they came; that number is theirs for good.
+ * The dynamic table: a ring buffer that grows as needed, so that an idle session has no empty table and an eviction
+ * moves nothing. Entries are numbered from 0 in the order of insertion, and keep their numbers.
  */
 export class DynamicTable {
   #ring: (Field | undefined)[] = Array.from({ length: firstRoom });
@@ -114,18 +116,18 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** The number that the next entry will have. */
+  /** The number of the next entry. */
   get next(): number {
     return this.#next;
   }
 
-  /** The entry added `back` entries before the newest (which is 0), or undefined when there is none. */
+  /** Returns the entry `back` positions before the newest (0), or undefined. */
   at(back: number): Field | undefined {
     const number = this.#next - 1 - back;
     return number < this.#oldest ? undefined : this.#ring[number & (this.#ring.length - 1)];
   }
 
-  /** Makes room by evicting the oldest; an entry larger than the table empties it and is not kept (§4.4). */
+  /** Evicts the oldest entries to make room. An entry larger than the table empties it and is not kept (§4.4). */
   add(field: Field): void {
     this.#evictDownTo(this.#limitBytes - field.size);
     if (field.size > this.#limitBytes) return;
@@ -150,7 +152,7 @@ export class DynamicTable {
     }
   }
 
-  /** Rare: once per doubling of the number of entries. */
+  /** Rare: once each time the number of entries doubles. */
   #grow(): void {
     const wider: (Field | undefined)[] = Array.from({ length: this.#ring.length * 2 });
     for (let number = this.#oldest; number < this.#next; number++)

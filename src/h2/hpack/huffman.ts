@@ -1,14 +1,14 @@
 /**
- * Huffman-coded strings (RFC 7541 §5.2, appendix B), decoded an octet a step by an automaton built once from the
- * lengths of the codes. Decoding only: what we write goes out plain, and hpack-encoder.ts says why.
+ * Huffman decoding (RFC 7541 §5.2, appendix B), one byte per step, by an automaton built once from the code lengths.
+ * There is no encoder: hpack-encoder.ts explains why.
  */
 import { u8 } from "../core/bytes.ts";
 
 const endOfString = 256;
 
 /**
- * Appendix B. The code is canonical: within one length, codes count upwards in the order of their octets, so the
- * lengths say everything. Octets in hexadecimal, ranges inclusive.
+ * Appendix B. The code is canonical: within one length, codes count upwards in the order of their bytes, so the lengths
+ * define the code. Bytes in hexadecimal, ranges inclusive.
  */
 const octetsByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],
@@ -41,7 +41,7 @@ function octetsIn(ranges: string): number[] {
   });
 }
 
-/** One octet's code: its `length` low bits, most significant first. */
+/** One byte's code: its `length` low bits, most significant first. */
 type Code = { readonly octet: number; readonly code: number; readonly length: number };
 
 export const huffmanCodes: readonly Code[] = canonicalCodes();
@@ -60,7 +60,7 @@ function canonicalCodes(): Code[] {
 
 /** A full binary tree: 257 leaves, hence 256 inner nodes, which are the automaton's states. Node 0 is the root. */
 const innerNodes = 256;
-/** `children[2 * node + bit]`: the next inner node, or ~octet at a leaf. */
+/** `children[2 * node + bit]`: the next inner node, or ~byte at a leaf. */
 const children = new Int16Array(innerNodes * 2);
 
 function growTree(): void {
@@ -78,13 +78,16 @@ function growTree(): void {
 growTree();
 
 /**
- * `steps[256 * state + octet]`: bits 0-7 the next state, 8-15 and 16-23 the octets that became whole, 24-25 how many
- * did. Eight bits never complete three: the shortest code has five. -1: the end-of-string code, which must not occur
- * in a string. 256 KiB, of which text touches some 20; half the time of a 16 KiB table by four bits.
+ * `steps[256 * state + byte]`: bits 0-7 are the next state, 8-15 and 16-23 the decoded bytes, 24-25 their number. Eight
+ * bits never complete three: the shortest code has five. -1: the end-of-string code, which must not occur in a string.
+ * The table has 256 KiB, of which text touches about 20; it takes half the time of a 16 KiB table that steps by four
+ * bits.
  */
 const steps = new Int32Array(innerNodes * 256);
 
-/** Fills the slots from `at` on, which share the bits walked so far: `bits` are left, and `step` was put out. */
+/**
+ * Fills the slots from `at` on, which share the bits walked so far: `bits` remain, and `step` holds the output so far.
+ */
 function fillSteps(at: number, node: number, bits: number, step: number): void {
   if (bits === 0) {
     steps[at] = step | node;
@@ -105,21 +108,24 @@ function withOctet(step: number, octet: number): number {
 }
 for (let state = 0; state < innerNodes; state++) fillSteps(256 * state, state, 8, 0);
 
-/** States in which a string may end: up to seven bits of padding, all ones, as the end-of-string code begins. */
+/** States in which a string may end: up to seven bits of padding, all ones, a prefix of the end-of-string code. */
 const mayEnd = new Uint8Array(innerNodes);
 for (let node = 0, depth = 0; depth < 8; depth++) {
   mayEnd[node] = 1;
   node = children[2 * node + 1] ?? 0;
 }
 
-/** Room to decode `count` octets: the shortest code has five bits, and one octet more may be scribbled over. */
+/**
+ * Returns the room needed to decode `count` bytes: the shortest code has five bits, and one extra byte may be
+ * overwritten.
+ */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }
 
 /**
- * Decodes `bytes[start, end)` into the head of `out`, which has room for `decodedBound(end - start)`.
- * Returns how many octets are in it, or -1 when the code or its padding is not valid.
+ * Decodes `bytes[start, end)` into the head of `out`, which must have room for `decodedBound(end - start)`. Returns the
+ * decoded length, or -1 if the code or its padding is invalid.
  */
 export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out: Uint8Array): number {
   let state = 0;
@@ -127,7 +133,7 @@ export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out
   for (let at = start; at < end; at++) {
     const step = steps[(state << 8) | u8(bytes, at)] ?? -1;
     if (step < 0) return -1;
-    // Both are written whether or not they are there: cheaper than asking.
+    // Both are always written: cheaper than a branch.
     out[length] = step >>> 8;
     out[length + 1] = step >>> 16;
     length += step >>> 24;

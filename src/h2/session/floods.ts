@@ -1,10 +1,11 @@
 /**
- * What a peer may do without any exchange moving on: control frames, resets, empty frames. Each kind has its own
- * budget; spending one is ENHANCE_YOUR_CALM for the session, and the message names the kind for the operator.
+ * Budgets for frames that a peer sends without making progress on an exchange: control frames, resets, empty frames.
+ * Each kind has its own budget. An exhausted one ends the session with ENHANCE_YOUR_CALM, and the message names the
+ * kind for the operator.
  *
- * Some clients send control frames with every request (PRIORITY in RFC 7540's days), so a request that a backend has
- * answered pays for a few, of any kind but resets (D16). What is answered or refused here pays for nothing: it costs a
- * client as little as the frames do.
+ * Some clients send control frames with every request (such as PRIORITY of RFC 7540), so each request that a backend
+ * has answered pays for a few frames of any kind except resets (D16). A request that the proxy answers or refuses
+ * itself pays for nothing: it costs a client as little as the frames do.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -17,7 +18,7 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "connectio
 
 export class Floods {
   readonly #clock: Clock;
-  /** Made on first use: most sessions never reset anything, and a budget costs a hundred bytes. */
+  /** Created on first use: most sessions never reset anything, and a budget takes a hundred bytes. */
   readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
   /** Frames that answered requests have paid for, beyond the budgets. */
   #earned = 0;
@@ -26,13 +27,13 @@ export class Floods {
     this.#clock = clock;
   }
 
-  /** Throws when the budget of this kind is spent; `bonus` is what the session's present activity earns (A15). */
+  /** Throws if the budget of this kind is exhausted; `bonus` is what the session's present activity earns (A15). */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many: ${kind}`);
   }
 
-  /** A backend's answer to one of the client's requests has come. Bounded, so that it cannot be hoarded (A4). */
+  /** A backend has answered one of the client's requests. The credit is bounded, so that it cannot be hoarded (A4). */
   answered(): void {
     if (this.#earned < h2Limits.earnedFrames)
       this.#earned = Math.min(h2Limits.earnedFrames, this.#earned + h2Limits.framesPerAnswer);
@@ -47,9 +48,9 @@ export class Floods {
   }
 
   /**
-   * A DATA frame went out, so the peer will update its windows. Go's client does so for every 4 KiB read, on the
-   * stream and on the session: eight times for 16 KiB, which Envoy allows 20 for as well. What is saved up covers ten
-   * streams of client-go whose 4 MiB windows are read empty after the last DATA came.
+   * A DATA frame was sent, so the peer will update its windows. Go's client does so for every 4 KiB read, on the stream
+   * and on the session: eight times for 16 KiB, for which Envoy allows 20. The saved credit covers ten streams of
+   * client-go whose 4 MiB windows are read after the last DATA arrived.
    */
   earnUpdates(): void {
     (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * h2Limits.updateBurst);

@@ -1,6 +1,6 @@
 /**
- * The rules of one message on its stream (RFC 9113 §8.1): interim heads, one final head, a body as long as promised,
- * trailers at the end. Everything here throws a stream error PROTOCOL_ERROR: a malformed message is never passed on.
+ * The rules of one message on its stream (RFC 9113 §8.1): interim heads, one final head, a body of the promised length,
+ * trailers at the end. Every violation throws a stream error PROTOCOL_ERROR: a malformed message is never forwarded.
  */
 import { limits } from "../../base/limits.ts";
 import { Field } from "../core/field.ts";
@@ -8,12 +8,12 @@ import { readResponse, trailersFault } from "../core/fields.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import type { Stream } from "./stream.ts";
 
-/** What every broken message is to its stream. */
+/** The stream error of any malformed message. */
 export function malformed(what: string): ProtocolError {
   return new ProtocolError(errorCode.PROTOCOL_ERROR, "stream", what);
 }
 
-/** A head that answers: up to 16 interim ones, then the final one (A37). */
+/** Handles a response head: up to 16 interim ones, then the final one (A37). */
 export function receiveAnswer(stream: Stream, fields: readonly Field[], end: boolean): void {
   const head = readResponse(fields);
   if (typeof head === "string") throw malformed(head);
@@ -24,7 +24,7 @@ export function receiveAnswer(stream: Stream, fields: readonly Field[], end: boo
     return;
   }
   stream.isAnswered = true;
-  // A HEAD's answer and a 304 promise the length of a body that they do not have (RFC 9110 §8.6).
+  // The response to HEAD and a 304 state the length of a body that they do not have (RFC 9110 §8.6).
   const isBodiless = stream.isHead || head.status === 304 || head.status === 204;
   stream.expected = isBodiless ? 0 : head.contentLength;
   if (end && stream.expected > 0) throw malformed("content-length without a body");
@@ -37,7 +37,7 @@ export function receiveTrailers(stream: Stream, fields: readonly Field[], end: b
   countBody(stream, 0, true);
 }
 
-/** Holds a body to its `content-length` (A29): more, or less at its end, is malformed. */
+/** Enforces `content-length` (A29): more bytes, or fewer at the end, make the message malformed. */
 export function countBody(stream: Stream, count: number, end: boolean): void {
   if (stream.expected < 0) return;
   stream.expected -= count;
@@ -47,7 +47,7 @@ export function countBody(stream: Stream, count: number, end: boolean): void {
 
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
 
-/** A header list beyond our limits gets an answer that a person can read (RFC 6585 §5), once a session. */
+/** Answers a header list beyond the limits with a readable error (RFC 6585 §5), once per session. */
 export function answerLongHead(stream: Stream): void {
   stream.sendHeaders(longHead, true);
   stream.reset(errorCode.NO_ERROR);

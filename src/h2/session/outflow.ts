@@ -1,15 +1,15 @@
 /**
- * What a session's streams share on the way out: the session's window, the socket's patience, and the round of those
- * that wait. Nothing here knows what the octets are.
+ * What a session's streams share when sending: the session's window, the socket's backlog, and the round of waiting
+ * streams. Nothing here depends on the content of the bytes.
  */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
-/** A stream as its round sees it. */
+/** A stream in the round of waiting streams. */
 export type Waiting = {
-  /** Sends what the windows let through, one quantum at most; true when more could go at once. */
+  /** Sends what the windows allow, at most one quantum. Returns true if more can be sent immediately. */
   pump(): boolean;
 };
 
@@ -18,7 +18,7 @@ export class Outflow {
   readonly #waiting = new Set<Waiting>();
   #window = defaultWindow;
   #queuedBytes = 0;
-  /** DATA written since the last flush: beyond the backlog's bound the rest waits for the socket's answer. */
+  /** DATA written since the last flush. Beyond the backlog limit the rest waits until the socket drains. */
   #unflushedBytes = 0;
   #isCongested = false;
   #isGathering = false;
@@ -35,25 +35,25 @@ export class Outflow {
     return this.#queuedBytes;
   }
 
-  /** What the session's window and the socket let through now. */
+  /** Bytes that the session's window and the socket allow now. */
   get room(): number {
     if (this.#isCongested || this.#unflushedBytes >= limits.socketBacklogBytes) return 0;
     return Math.max(0, this.#window);
   }
 
-  /** The peer takes `increment` more (WINDOW_UPDATE on stream 0). */
+  /** The peer accepts `increment` more bytes (WINDOW_UPDATE on stream 0). */
   widen(increment: number): void {
     this.#window = widened(this.#window, increment, "session");
     this.pump();
   }
 
-  /** `count` octets of DATA were written. */
+  /** `count` bytes of DATA were written. */
   spend(count: number): void {
     this.#window -= count;
     this.#unflushedBytes += count;
   }
 
-  /** A stream has something queued, or nothing any more. */
+  /** A stream has started or stopped waiting to send. */
   wait(stream: Waiting, isWaiting: boolean): void {
     if (isWaiting) this.#waiting.add(stream);
     else this.#waiting.delete(stream);
@@ -64,19 +64,21 @@ export class Outflow {
     this.#buffered.add(count);
   }
 
-  /** A stream keeps tiny DATA until the turn's end, so that it leaves in one frame. */
+  /** A stream keeps tiny DATA until the end of the turn, so that it leaves in one frame. */
   gather(): void {
     this.#isGathering = true;
   }
 
-  /** The turn ends: what was gathered is written, as far as the windows let it. */
+  /** At the end of the turn, writes the gathered DATA as far as the windows allow. */
   gathered(): void {
     if (!this.#isGathering) return;
     this.#isGathering = false;
     this.pump();
   }
 
-  /** The turn's buffers went to the socket; `isDrained` is what it said. Either way they are its backlog now. */
+  /**
+   * The turn's buffers went to the socket; `isDrained` is what its write returned. Either way they are now its backlog.
+   */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
     this.turn += 1;
@@ -89,7 +91,7 @@ export class Outflow {
     this.pump();
   }
 
-  /** Gives every waiting stream its turn, a quantum each, as long as something moves. */
+  /** Gives every waiting stream one quantum in turn, as long as bytes are sent. */
   pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -101,7 +103,10 @@ export class Outflow {
     }
   }
 
-  /** Whoever had its turn goes to the end: a window that opens bit by bit is for all, not for the oldest. */
+  /**
+   * A stream that had its turn moves to the end: a window that opens in small steps serves all streams, not only the
+   * oldest.
+   */
   #round(): boolean {
     let isMoving = false;
     const streams = [...this.#waiting];

@@ -1,7 +1,7 @@
 /**
- * One HTTP/2 session without its socket: chunks in, buffers out once per loop turn. What concerns streams is in
- * streams.ts; here are SETTINGS, PING, GOAWAY and the deadlines, and the one place where a ProtocolError ends a
- * session. The server role takes requests; the client role opens streams (an upstream connection).
+ * One HTTP/2 session without its socket: chunks in, buffers out once per event loop turn. Streams are handled in
+ * streams.ts. This file has SETTINGS, PING, GOAWAY and the deadlines, and is the only place where a ProtocolError ends
+ * a session. The server role accepts requests; the client role opens streams (an upstream connection).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -21,22 +21,22 @@ import type { Stream } from "./stream.ts";
 import { type Role, Streams } from "./streams.ts";
 import { largestWindow } from "./window.ts";
 
-/** What a session tells whoever holds its socket. */
+/** What a session calls on the owner of its socket. */
 export type SessionOwner = {
-  /** Server role: a request arrived. Returns who hears of its stream from now on; `end`: no body follows. */
+  /** Server role: a request arrived. Returns the listener of its stream; `end`: no body follows. */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
   /**
-   * Buffers to write, in order. False asks for DATA to wait until `drained`. `written`, if there is one, is to be called
-   * when nobody reads those buffers any more; they are used again from then on.
+   * Buffers to write, in order. Returning false makes DATA wait until `drained`. Call `written`, if given, once the
+   * buffers are no longer read: they are reused from then on.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
-  /** Settings came, a stream closed, or the peer is going away: whoever waits for room may look again. */
+  /** SETTINGS arrived, a stream closed, or the peer is going away: requests that wait for a stream may check again. */
   changed(): void;
-  /** Whoever owns a stream threw, and the stream was reset: a bug of ours, to be counted. */
+  /** A stream's owner threw and the stream was reset. This is a bug in the proxy, to be counted. */
   fault?(error: unknown): void;
   /** The answer to the PING of this number. */
   ponged(number: number): void;
-  /** Over: what is queued is still to be written, then the socket ends. With an error, GOAWAY is in the queue. */
+  /** The session is over: write what is queued, then end the socket. With an error, GOAWAY is in the queue. */
   ended(error: ProtocolError | undefined): void;
 };
 
@@ -45,9 +45,9 @@ export type SessionOptions = {
   readonly clock: Clock;
   readonly turn: FlushScheduler;
   readonly owner: SessionOwner;
-  /** Streams that the peer may have open (server role). */
+  /** Most streams that the peer may have open (server role). */
   readonly maxStreams?: number;
-  /** What counts the DATA that waits here; none counts on its own. */
+  /** Counts the DATA that waits here; default: a counter of its own. */
   readonly buffered?: Buffered;
 };
 
@@ -60,7 +60,7 @@ export class Session implements FrameSink {
   readonly #streams: Streams;
   readonly #floods: Floods;
   #pings = 0;
-  /** The peer's first SETTINGS are due by then (A22); 0 once they came. */
+  /** Deadline for the peer's first SETTINGS (A22); 0 once they arrived. */
   #settingsDueAt: number;
   /** Since when the present frame or header block has been incomplete, or 0. */
   #midFrameSince = 0;
@@ -102,14 +102,14 @@ export class Session implements FrameSink {
     this.#writer.windowUpdate(0, this.#streams.firstUpdate);
   }
 
-  // --- what its owner may do ---
+  // --- called by the owner ---
 
-  /** May another stream be opened here (client role)? False once either side is going away, or all ids are used. */
+  /** True if another stream can be opened (client role). False once either side is going away or all ids are used. */
   get isOpen(): boolean {
     return !this.#isOver && !this.#isGoing && !this.#isPeerGoing && this.#streams.hasIds;
   }
 
-  /** Have the peer's SETTINGS come? Until then its stream limit is not known. */
+  /** True if the peer's SETTINGS have arrived. Until then its stream limit is unknown. */
   get isSettled(): boolean {
     return this.#settingsDueAt === 0;
   }
@@ -118,7 +118,7 @@ export class Session implements FrameSink {
     return this.#isOver;
   }
 
-  /** Has the peer sent GOAWAY? */
+  /** True if the peer has sent GOAWAY. */
   get isPeerGoing(): boolean {
     return this.#isPeerGoing;
   }
@@ -131,7 +131,7 @@ export class Session implements FrameSink {
     return this.#streams.open.all();
   }
 
-  /** How many streams the peer lets us have open at once. */
+  /** Most streams that the peer allows us to have open. */
   get peerMaxStreams(): number {
     return this.#streams.peer.maxStreams;
   }
@@ -154,12 +154,12 @@ export class Session implements FrameSink {
       this.#midFrameSince = this.#clock.now();
   }
 
-  /** Opens a stream and sends its head (client role); the caller has asked `isOpen`. */
+  /** Opens a stream and sends its head (client role). The caller must have checked `isOpen`. */
   open(fields: readonly Field[], end: boolean, owner: StreamListener): Stream {
     return this.#streams.start(fields, end, owner);
   }
 
-  /** Sends a PING; its number comes back through `ponged`. */
+  /** Sends a PING; its number is returned through `ponged`. */
   sendPing(): number {
     const payload = Buffer.alloc(8);
     this.#pings += 1;
@@ -168,12 +168,12 @@ export class Session implements FrameSink {
     return this.#pings;
   }
 
-  /** First step of a graceful end: says that one is coming and refuses nothing yet (RFC 9113 §6.8). */
+  /** First step of a graceful end: GOAWAY announces it and refuses nothing yet (RFC 9113 §6.8). */
   announceEnd(): void {
     if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
   }
 
-  /** Second step: streams opened from now on are not served; the session is over when the open ones are. */
+  /** Second step: later streams are not served. The session is over when the open ones are. */
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
@@ -182,22 +182,22 @@ export class Session implements FrameSink {
     this.#endIfDone();
   }
 
-  /** A backend answered one of the peer's requests (server role): that pays for a few control frames. */
+  /** A backend answered one of the peer's requests (server role), which pays for a few control frames. */
   answered(): void {
     this.#floods.answered();
   }
 
-  /** The socket took everything: DATA may go on. */
+  /** The socket's buffer is empty: DATA may continue. */
   drained(): void {
     if (!this.#isOver) this.#streams.outflow.drained();
   }
 
-  /** The socket is gone: every stream's owner hears `lost`. */
+  /** The socket is closed: every stream's owner gets `lost`. */
   lose(): void {
     if (!this.#isOver) this.#end(undefined);
   }
 
-  /** Deadlines of the wire (A6, A18, A22); to be called about once a second. */
+  /** Checks the wire deadlines (A6, A18, A22). Must be called about once a second. */
   check(): void {
     if (this.#isOver) return;
     const now = this.#clock.now();
@@ -209,7 +209,7 @@ export class Session implements FrameSink {
     }
   }
 
-  /** Writes what the turn has gathered. */
+  /** Writes the turn's output. */
   flush(): void {
     this.#streams.outflow.gathered();
     const buffers = this.#writer.take();
@@ -217,7 +217,7 @@ export class Session implements FrameSink {
     this.#streams.outflow.flushed(this.#owner.write(buffers, this.#writer.release()));
   }
 
-  // --- frames, as the reader tells them ---
+  // --- frames, called by the reader ---
 
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#expectSettings();
@@ -255,7 +255,7 @@ export class Session implements FrameSink {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams give no room for more: each change of a window costs O(open streams) (A13).
+    // Open streams do not raise this budget: each change of a window costs O(open streams) (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -276,7 +276,10 @@ export class Session implements FrameSink {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** An upstream connection's PINGs are as many as its owner likes, and so are their answers; a client is asked for one in its life. */
+  /**
+   * The owner of an upstream connection may send any number of PINGs, so its PONGs are not limited. A client gets one
+   * PING in its life.
+   */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));
@@ -285,7 +288,7 @@ export class Session implements FrameSink {
   goAwayReceived(lastId: number): void {
     this.#chargeControl();
     this.#isPeerGoing = true;
-    // A client's GOAWAY names pushed streams, of which there are none: what it opened itself lives on (§6.8).
+    // A client's GOAWAY names pushed streams, of which there are none: its own streams continue (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
     this.#changed();
   }
@@ -304,7 +307,7 @@ export class Session implements FrameSink {
 
   // --- ends ---
 
-  /** The first frame of a peer is SETTINGS (RFC 9113 §3.4). */
+  /** A peer's first frame must be SETTINGS (RFC 9113 §3.4). */
   #expectSettings(): void {
     if (this.#settingsDueAt !== 0)
       throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "No SETTINGS first");

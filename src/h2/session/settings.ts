@@ -1,4 +1,4 @@
-/** SETTINGS (RFC 9113 §6.5): what a peer says of itself, checked. */
+/** SETTINGS (RFC 9113 §6.5): a peer's parameters, validated. */
 import { u16, u32 } from "../core/bytes.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { frameBytes } from "../frame/frame.ts";
@@ -19,7 +19,7 @@ export type PeerSettings = {
   initialWindow: number;
 };
 
-/** What holds before a peer has said anything. Unlimited streams, as the RFC has it. */
+/** The values before a peer's SETTINGS arrive. Streams are unlimited, as the RFC says. */
 export function defaultSettings(): PeerSettings {
   return { headerTableBytes: 4096, maxStreams: Number.POSITIVE_INFINITY, initialWindow: defaultWindow };
 }
@@ -29,12 +29,12 @@ export function applySettings(into: PeerSettings, bytes: Buffer, start: number, 
   for (let at = start; at < end; at += 6) applyOne(into, u16(bytes, at), u32(bytes, at + 2));
 }
 
-/** MAX_FRAME_SIZE is checked only: our frames never pass its smallest value. */
+/** MAX_FRAME_SIZE is only validated: our frames never exceed its smallest value. */
 function applyOne(into: PeerSettings, id: number, value: number): void {
   const [least, most] = ranges.get(id) ?? [0, 0xffff_ffff];
   if (value < least || value > most) {
     const code = id === setting.INITIAL_WINDOW_SIZE ? errorCode.FLOW_CONTROL_ERROR : errorCode.PROTOCOL_ERROR;
-    // Without the value: the message becomes a metric's label (A54).
+    // Without the value, because the message becomes a metric's label (A54).
     throw new ProtocolError(code, "session", `SETTINGS out of range for ${id}`);
   }
   if (id === setting.HEADER_TABLE_SIZE) into.headerTableBytes = value;
@@ -42,7 +42,7 @@ function applyOne(into: PeerSettings, id: number, value: number): void {
   if (id === setting.INITIAL_WINDOW_SIZE) into.initialWindow = value;
 }
 
-/** What RFC 9113 §6.5.2 allows where it does not allow everything. */
+/** The ranges of RFC 9113 §6.5.2 for parameters that do not accept every value. */
 const ranges = new Map<number, readonly [least: number, most: number]>([
   [setting.ENABLE_PUSH, [0, 1]],
   [setting.INITIAL_WINDOW_SIZE, [0, largestWindow]],

@@ -1,12 +1,13 @@
 /**
- * Room for DATA that waits: blocks, cut from slabs whose memory goes back to the kernel when they have been empty for a while.
- * With a Buffer for each piece it never went: malloc gives back what lies at the end of its heap, and after hundreds of MiB
- * something small always lies behind them. Bounded by what may wait in all (buffered.ts): a block is half full at least.
+ * Memory for waiting DATA: blocks cut from slabs, which are returned to the kernel when they have been empty for a
+ * while. With a Buffer for each piece memory was never returned: malloc returns only the end of its heap, and after
+ * hundreds of MiB a small allocation always lies there. The limit on buffered bytes bounds this (buffered.ts): a block
+ * is at least half full.
  */
 import { frameBytes } from "../frame/frame.ts";
 
 const slabBytes = 1 << 20;
-/** How often empty slabs go back, and how many of a size at once: 10 ms of it, 1 GiB in 8 s. */
+/** How often empty slabs are returned, and how many of one size at once: this takes 10 ms, and 1 GiB takes 8 s. */
 export const slabLookMs = 500;
 const slabsPerLook = 64;
 
@@ -14,37 +15,37 @@ type Slab = {
   readonly owner: Slabs;
   readonly memory: ArrayBuffer;
   readonly free: Block[];
-  /** Blocks that were cut from it so far, and those of them that are taken. */
+  /** Blocks cut so far, and those in use. */
   cut: number;
   taken: number;
 };
 
-/** Taken once, released once; its octets are nobody's afterwards. */
+/** Taken once and released once; its bytes must not be used after the release. */
 export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Those with room. Whichever was begun first is filled first, so that others become empty. */
+  /** Slabs with room. The oldest is filled first, so that the others become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
-  /** Nothing of which is taken, and the fewest that there were since the last look. */
+  /** Slabs without a block in use, and the smallest number of them since the last check. */
   readonly #empty = new Set<Slab>();
   #fewestEmpty = 0;
   #taken = 0;
 
-  /** `blockBytes` divides a MiB. */
+  /** `blockBytes` must divide a MiB. */
   constructor(blockBytes: number) {
     this.blockBytes = blockBytes;
     this.#blocksOfOne = slabBytes / blockBytes;
   }
 
-  /** What is set aside, used or not. */
+  /** Bytes allocated, used or not. */
   get bytes(): number {
     return this.#count * slabBytes;
   }
 
-  /** Blocks that are taken. */
+  /** Blocks in use. */
   get taken(): number {
     return this.#taken;
   }
@@ -68,8 +69,8 @@ export class Slabs {
   }
 
   /**
-   * Gives back what was empty ever since the last look, a part of it at a time: to unmap a MiB takes 0.15 ms. To touch a new
-   * one costs as much as to copy four, so that what waits now and then keeps its own.
+   * Returns the slabs that have been empty since the last check, a part of them at a time, because unmapping a MiB
+   * takes 0.15 ms. Touching a new slab costs as much as copying four, so a recurring need keeps its slabs.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmpty, slabsPerLook);
@@ -79,13 +80,13 @@ export class Slabs {
       this.#count -= 1;
       this.#empty.delete(slab);
       this.#open.delete(slab);
-      // What is moved out of it is nothing: it is unmapped now, and not when V8 next collects.
+      // Transferring to length zero unmaps the memory now, not at V8's next collection.
       slab.memory.transferToFixedLength(0);
     }
     this.#fewestEmpty = this.#empty.size;
   }
 
-  /** V8 maps a buffer that may change its length by itself; any other comes from malloc. */
+  /** V8 maps a resizable buffer by itself; any other comes from malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };
@@ -105,7 +106,7 @@ export class Slabs {
     this.#fewestEmpty = Math.min(this.#fewestEmpty, this.#empty.size);
   }
 
-  /** It is the last to be filled again. */
+  /** Marks the slab as empty and moves it to the end of the order in which slabs are filled. */
   #isEmpty(slab: Slab): void {
     this.#open.delete(slab);
     this.#open.add(slab);
@@ -117,7 +118,7 @@ const quarters = new Slabs(frameBytes / 4);
 const halves = new Slabs(frameBytes / 2);
 const wholes = new Slabs(frameBytes);
 
-/** Room for so many octets, a frame's at most; to be given back by `giveBack`. */
+/** Returns room for `count` bytes, at most one frame; the caller returns it with `giveBack`. */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();
   return count <= halves.blockBytes ? halves.take() : wholes.take();
@@ -127,12 +128,12 @@ export function giveBack(block: Block): void {
   block.slab.owner.release(block);
 }
 
-/** Blocks of any size that are not given back yet: none, when nothing waits. */
+/** Blocks of any size in use: none if nothing waits. */
 export function takenBlocks(): number {
   return quarters.taken + halves.taken + wholes.taken;
 }
 
-/** To be called every `slabLookMs`. */
+/** Must be called every `slabLookMs`. */
 export function shrinkRoom(): void {
   for (const slabs of [quarters, halves, wholes]) slabs.shrink();
 }

@@ -1,5 +1,5 @@
 /**
- * RFC 9113 §5.1, without push. "open" sides are named by who may still send:
+ * Stream states of RFC 9113 §5.1, without push:
  *
  *            send/receive headers
  *     idle ------------------------> open
@@ -51,7 +51,7 @@ const table: Record<StreamState, Partial<Record<StreamInput, StreamState>>> = {
   closed: { reset: "closed" },
 };
 
-/** The next state, or undefined when RFC 9113 §5.1 forbids the input. */
+/** Returns the next state, or undefined if RFC 9113 §5.1 forbids the input. */
 export function next(state: StreamState, input: StreamInput): StreamState | undefined {
   return table[state][input];
 }

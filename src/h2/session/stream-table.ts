@@ -1,15 +1,15 @@
 /**
- * The open streams of a session by their ids. Not a Map: V8 rebuilds one that is filled and emptied all the time, and
- * each table left behind points to its successor. Once one of them lies in the old space, the chain keeps every stream
- * that has passed through, with its exchange and its fields, until the next full collection: half of what a scavenge
- * looked at was promoted, and a busy proxy paid a third more for each request. Here nothing is left behind.
+ * The open streams of a session by their ids. Not a Map: V8 rebuilds a Map that is filled and emptied all the time, and
+ * each old table points to its successor. Once one of them is in the old space, the chain keeps every past stream with
+ * its exchange and fields until the next full collection. Half of what a scavenge visited was promoted, and a busy
+ * proxy paid a third more per request. This table leaves nothing behind.
  */
 
-/** A power of two, as all sizes are; most clients have no more than four streams open at once. */
+/** A power of two, as all sizes are; most clients have no more than four streams open. */
 const firstRoom = 8;
 
 export class StreamTable<T extends { readonly id: number }> {
-  /** Open addressing, linear probing, at most half full, so that a search ends within a few slots. */
+  /** Open addressing with linear probing, at most half full, so that a search takes a few slots. */
   #slots: (T | undefined)[] = Array.from({ length: firstRoom });
   #size = 0;
 
@@ -21,14 +21,14 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots[this.#find(id)];
   }
 
-  /** The caller knows that its id is not here yet. */
+  /** The id must not be present. */
   add(stream: T): void {
     if (2 * (this.#size + 1) > this.#slots.length) this.#grow();
     this.#slots[this.#find(stream.id)] = stream;
     this.#size += 1;
   }
 
-  /** Whoever stands behind it moves up where that brings it nearer to its home, so that no search meets a gap. */
+  /** Moves each following entry up where that brings it nearer to its home slot, so that no search meets a gap. */
   delete(id: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -46,12 +46,12 @@ export class StreamTable<T extends { readonly id: number }> {
     }
   }
 
-  /** A copy, oldest first: streams may end while it is gone through. */
+  /** Returns a copy, oldest first: streams may end during the iteration. */
   all(): T[] {
     return this.#slots.filter((stream) => stream !== undefined).toSorted((a, b) => a.id - b.id);
   }
 
-  /** The slot that has this id, or the free one where it belongs. */
+  /** Returns the slot of this id, or the free slot where it belongs. */
   #find(id: number): number {
     const mask = this.#slots.length - 1;
     let at = homeOf(id) & mask;

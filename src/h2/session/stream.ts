@@ -1,6 +1,6 @@
 /**
- * One live stream: its state, its windows, and the DATA that waits for the peer. It is a Side: the exchange that
- * owns it sends through it and hears from it. The session tells it what the peer did.
+ * One open stream: its state, its windows, and the DATA that waits for the peer. It implements StreamWriter for the
+ * exchange that owns it and calls that exchange's StreamListener. The session calls it for the peer's frames.
  */
 
 import type { Field } from "../core/field.ts";
@@ -15,15 +15,18 @@ import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
 import { ReceiveWindow } from "./window.ts";
 
-/** What a stream needs of its session. */
+/** What a stream calls on its session. */
 export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /** `count` octets of DATA left; takes them from the session's window. `isCrumb`: so few because it let no more through. */
+  /**
+   * `count` bytes of DATA were sent and are taken from the session's window. `isCrumb`: so few because this window
+   * allowed no more.
+   */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
-  /** RST_STREAM goes to the peer, which may have sent more meanwhile. */
+  /** RST_STREAM was sent; frames from the peer for this stream may still be in flight. */
   resetSent(stream: Stream): void;
   closed(stream: Stream): void;
 };
@@ -34,17 +37,17 @@ type Piece = {
   end: number;
   endStream: boolean;
   readonly trailers: readonly Field[] | undefined;
-  /** Where its octets lie; undefined when they have a Buffer of their own. */
+  /** Where its bytes are; undefined if they have a Buffer of their own. */
   readonly block: Block | undefined;
 };
 
 const empty = Buffer.alloc(0);
-/** A first piece that is shorter has a Buffer of its own: a block would be mostly empty, and most that wait are one event. */
+/** A shorter first piece gets its own Buffer: a block would be mostly empty, and most waiting pieces are one event. */
 const smallBytes = 2048;
-/** One stream's turn in the round of those that wait. */
+/** What one stream may send in its turn of the round. */
 const quantumBytes = 4 * frameBytes;
 
-/** The queue of all that have none: most streams never wait, and are many. Never pushed to. */
+/** The shared queue of streams without waiting DATA, since most of the many streams never wait. Never pushed to. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -55,25 +58,25 @@ export class Stream implements StreamWriter {
   sendWindow: number;
   readonly #receiveBytes: number;
   #receiveWindow: ReceiveWindow | undefined;
-  /** Octets of body that `content-length` still promises, or -1 when it promised nothing (A29). */
+  /** Body bytes still expected by `content-length`, or -1 without one (A29). */
   expected = -1;
-  /** Client role: the final head has come. */
+  /** Client role: the final head has arrived. */
   isAnswered = false;
-  /** Client role: the answer broke a rule of the protocol, and the stream was reset because of it. */
+  /** Client role: the response violated the protocol, and the stream was reset. */
   isMalformed = false;
-  /** Server role: the final head has been sent. Resets after it are ordinary life (A1). */
+  /** Server role: the final head has been sent. Later resets are normal (A1). */
   hasAnswered = false;
   /** Interim heads received so far. */
   interimHeads = 0;
-  /** Was it asked with HEAD? Then its answer promises a body that does not come. */
+  /** True for a HEAD request, whose response states the length of a body that it does not have. */
   isHead = false;
   #queue = noPieces;
   #queuedBytes = 0;
-  /** The turn (outflow.ts) in which DATA was written at once. */
+  /** The turn (outflow.ts) in which DATA was last written immediately. */
   #dataTurn = -1;
   /** RST_STREAM(NO_ERROR) follows the end that waits in the queue. */
   #stopsAtEnd = false;
-  /** Octets that the owner was given and has not granted back. */
+  /** Bytes delivered to the owner and not yet granted back. */
   #owed = 0;
 
   constructor(
@@ -89,7 +92,7 @@ export class Stream implements StreamWriter {
     this.#receiveBytes = windows.receive;
   }
 
-  /** Made when first asked for: a request without a body never uses its own. */
+  /** Created on first use: a request without a body never needs one. */
   get receiveWindow(): ReceiveWindow {
     this.#receiveWindow ??= new ReceiveWindow(this.#receiveBytes);
     return this.#receiveWindow;
@@ -103,7 +106,7 @@ export class Stream implements StreamWriter {
     return this.state === "closed";
   }
 
-  /** Takes the step or throws a stream error STREAM_CLOSED: RFC 9113 §5.1 forbids it. */
+  /** Applies the input or throws a stream error STREAM_CLOSED if RFC 9113 §5.1 forbids it. */
   step(input: StreamInput): void {
     const after = next(this.state, input);
     if (after === undefined)
@@ -132,23 +135,26 @@ export class Stream implements StreamWriter {
     }
     const isFirst = this.#queue.length === 0;
     this.#keep(bytes, start, end, endStream);
-    // What is more than a quantum goes on after the flush.
+    // What exceeds a quantum is sent after the flush.
     if (isFirst) this.pump();
   }
 
-  /** Has DATA of this stream been written in this turn, and something of another behind it? */
+  /** True if DATA of this stream was written in this turn, and another frame after it. */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;
     return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
   }
 
-  /** Tiny frames of several streams by turns: the rest of this turn's leaves at its end, in one frame for each stream. */
+  /**
+   * Tiny DATA of several streams in alternation: the rest of this turn's DATA leaves at its end, in one frame per
+   * stream.
+   */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();
   }
 
-  /** Copies it, behind its predecessor where that has room: a million octets sent one by one stay small (A16). */
+  /** Copies the bytes into the last piece if it has room: a million bytes sent one by one stay small (A16). */
   #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     const last = this.#queue.at(-1);
@@ -160,7 +166,7 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // No frame is longer than a block, so that what is longer is cut already.
+    // No frame is longer than a block, so longer data is already split.
     do {
       const to = Math.min(end, from + frameBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);
@@ -180,7 +186,7 @@ export class Stream implements StreamWriter {
   reset(code: number): void {
     if (this.state === "closed") return;
     if (code === errorCode.NO_ERROR && this.#queue.at(-1)?.endStream === true) {
-      // It asks the peer to stop its upload, and must not overtake the answer that it follows (RFC 9113 §8.1).
+      // It makes the peer stop its upload, and must not overtake the response (RFC 9113 §8.1).
       this.#stopsAtEnd = true;
       return;
     }
@@ -193,12 +199,12 @@ export class Stream implements StreamWriter {
     this.#host.closed(this);
   }
 
-  /** The owner is given `count` octets; the session's window is owed them until they are granted. */
+  /** `count` bytes were delivered to the owner; the session's window stays reduced until they are granted. */
   owe(count: number): void {
     this.#owed += count;
   }
 
-  /** Takes what is still owed when the stream closes: its owner's grants come too late, or never. */
+  /** Returns what is still owed when the stream closes: its owner's grants would come too late, or never. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -214,26 +220,26 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Padding came: it used the window and nobody else will give it back. */
+  /** Padding arrived. It used the window, and no owner grants it back, so it is granted here. */
   padded(count: number): void {
     this.receiveWindow.use(count);
     const increment = this.receiveWindow.grant(count);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Lets the peer send more at once (a fast reader on a long way). */
+  /** Raises the receive window immediately (a fast reader on a long path). */
   growReceiveWindow(size: number): void {
     if (size <= this.receiveWindow.size || this.state === "closed") return;
     const increment = this.receiveWindow.grow(size);
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Lets the peer send less at once, from what is granted back next on: memory is scarce. */
+  /** Lowers the receive window as bytes are granted back: memory is short. */
   shrinkReceiveWindow(size: number): void {
     this.receiveWindow.shrink(size);
   }
 
-  /** Sends what the windows let through, one quantum at most; true when more could go at once. */
+  /** Sends what the windows allow, at most one quantum. Returns true if more can be sent immediately. */
   pump(): boolean {
     let left = quantumBytes;
     for (;;) {
@@ -246,7 +252,7 @@ export class Stream implements StreamWriter {
     return this.#queue.length > 0;
   }
 
-  /** Forgets what waits: the stream is over. */
+  /** Drops the waiting DATA: the stream is over. */
   dropQueue(): void {
     if (this.#queue.length === 0) return;
     this.#host.outflow.queued(-this.#queuedBytes);
@@ -256,7 +262,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.wait(this, false);
   }
 
-  /** Octets that went, or -1 when a window is shut. */
+  /** Returns the bytes sent, or -1 if a window is closed. */
   #sendPiece(piece: Piece, most: number): number {
     const want = piece.end - piece.start;
     const count = Math.min(
@@ -302,7 +308,7 @@ export class Stream implements StreamWriter {
     this.#host.outflow.queued(count);
   }
 
-  /** False also when the end waits in the queue: nothing may follow it. */
+  /** Also false if the end waits in the queue: nothing may follow it. */
   #maySend(): boolean {
     return (
       this.state !== "closed" && this.state !== "half-closed-local" && this.#queue.at(-1)?.endStream !== true
@@ -317,7 +323,7 @@ export class Stream implements StreamWriter {
   #writeHeaders(fields: readonly Field[], end: boolean): void {
     this.#host.writer.headers(this.id, this.#host.encoder, fields, end);
     this.step("send-headers");
-    // An interim head is 1xx, and answers nothing.
+    // An interim head (1xx) is not a final response.
     this.hasAnswered ||= fields[0]?.value.startsWith("1") !== true;
     if (end) this.#sentEnd();
   }
@@ -328,7 +334,7 @@ export class Stream implements StreamWriter {
     this.#dataSent(end - start, endStream);
   }
 
-  /** The writer copies: afterwards these octets are nobody's. */
+  /** The writer copies the bytes, so the caller may reuse the buffer. */
   #putData(bytes: Buffer, start: number, end: number, endStream: boolean, isCrumb: boolean): void {
     const count = end - start;
     this.sendWindow -= count;
@@ -336,7 +342,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** The owner is told last: whatever it does then finds this stream as it is. */
+  /** The owner is called last, so that it finds this stream in a consistent state. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.owner.sent(count);

@@ -1,6 +1,6 @@
 /**
- * The streams of one session: opening, heads, bodies, ends, and the windows they share. What breaks a rule of its
- * own stream costs that stream here; what breaks the session is thrown on to session.ts.
+ * The streams of one session: opening, heads, bodies, ends, and the windows they share. A violation of a stream's rules
+ * ends that stream here; a violation of the session's rules is thrown to session.ts.
  */
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
@@ -26,15 +26,15 @@ export type Role = "server" | "client";
 export type StreamsOwner = {
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
   changed(): void;
-  /** A stream's owner threw; the stream is reset. */
+  /** A stream's owner threw; the stream has been reset. */
   fault(error: unknown): void;
 };
 
-/** The last stream that a client can open (RFC 9113 §5.1.1): a busy upstream connection gets there within days. */
+/** The last stream id that a client can open (RFC 9113 §5.1.1): a busy upstream connection reaches it within days. */
 const lastStreamId = 0x7fff_ffff;
-/** A peer that is told of a reset stops within a round trip: more than this many are not under way at once. */
+/** A peer stops within a round trip after RST_STREAM, so no more than this many resets are in flight. */
 const rememberedResets = 256;
-const nobody: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
+const ignored: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
 function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
   return new ProtocolError(code, "session", what);
@@ -53,17 +53,17 @@ export class Streams implements StreamHost {
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
   /**
-   * Streams that we reset lately. Their peer cannot know yet, so what it still sends for them is let pass, not punished
-   * (RFC 9113 §5.1). Deleted when the peer is done with one: nothing more is forgiven.
+   * Streams that we reset recently. Frames that the peer sent before it received the reset are ignored, not punished
+   * (RFC 9113 §5.1). An entry is deleted when the peer ends the stream: later frames are errors.
    */
   readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
-  /** The highest that the peer used, taken or not: what is above it is idle. */
+  /** The highest stream id that the peer used, accepted or not: higher ones are idle. */
   #seenId = 0;
   #nextId = 1;
   readonly #refusals = new Refusals();
   readonly #strayBytes = new StrayBytes();
-  /** Streams that the peer opens above this id are not served: GOAWAY has said so. */
+  /** Later streams above this id are not served: GOAWAY has named it. */
   acceptUpTo = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -87,7 +87,7 @@ export class Streams implements StreamHost {
     );
   }
 
-  /** The highest stream id that the peer opened and we took. */
+  /** The highest stream id that the peer opened and we accepted. */
   get lastId(): number {
     return this.#lastId;
   }
@@ -96,7 +96,7 @@ export class Streams implements StreamHost {
     return this.#nextId <= lastStreamId;
   }
 
-  /** What the session's receive window is to be widened by at the start (§6.9.2 starts it at 65,535). */
+  /** The initial increment of the session's receive window (§6.9.2 starts it at 65,535). */
   get firstUpdate(): number {
     return this.#receiveWindow.size - defaultWindow;
   }
@@ -109,25 +109,25 @@ export class Streams implements StreamHost {
     return stream;
   }
 
-  /** Every owner hears that its stream is gone; `code` says why. */
+  /** Ends every stream; each owner gets `code` as the reason. */
   endAll(code: number): void {
     for (const stream of this.open.all()) {
-      // Nothing is granted to a peer that is told to go.
+      // Nothing is granted to a peer that must go.
       stream.settle();
       this.#end(stream, code);
     }
   }
 
-  /** The peer's GOAWAY: what is above its last id was never processed and may be sent again elsewhere (§6.8). */
+  /** The peer's GOAWAY: streams above its last id were not processed and may be retried elsewhere (§6.8). */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
     }
   }
 
-  // --- what a stream needs of its session ---
+  // --- called by a stream ---
 
-  /** Whoever opens its windows by crumbs would earn more updates with each (A19). */
+  /** Without this, a peer that opens its windows in tiny steps would earn more updates with each (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -139,7 +139,7 @@ export class Streams implements StreamHost {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.forgive(stream.receiveWindow.open);
-    // A peer that has ended its half has nothing under way but what a closed stream forgives anyway.
+    // A peer that has ended its half can only have frames in flight that a closed stream ignores anyway.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -154,7 +154,8 @@ export class Streams implements StreamHost {
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     this.#use(count);
-    // An upstream connection's window is given back at once, a client's when its octets have gone on (limits.ts).
+    // An upstream connection's window is returned on receipt, a client's when its bytes have been forwarded
+    // (limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -174,7 +175,10 @@ export class Streams implements StreamHost {
     if (endStream && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** Go's client resets a body that it has not read to its end, though we have sent all of it: nothing is cancelled. */
+  /**
+   * Go's client resets a stream whose body it has not read to the end, although all of it was sent: nothing is
+   * cancelled.
+   */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
   }
@@ -184,7 +188,7 @@ export class Streams implements StreamHost {
     else this.#floods.charge("connection");
   }
 
-  /** Padding uses the windows as DATA does (§6.9.1), and nobody but us will give it back. */
+  /** Padding uses the windows as DATA does (§6.9.1), and no owner grants it back, so it is returned here. */
   padding(id: number, count: number): void {
     this.#use(count);
     this.#grantSession(count);
@@ -221,12 +225,13 @@ export class Streams implements StreamHost {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // Ours and the peer's crossed on the way: free, but once only (A15).
+      // Our reset and the peer's crossed: free, but only once (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // A long-running stream that has its answer is cancelled as a matter of course; before that it costs (A1).
+    // A client normally cancels a long-running stream after its response; before the response a reset costs budget
+    // (A1).
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }
@@ -248,13 +253,13 @@ export class Streams implements StreamHost {
     if (stream.queuedBytes > 0) this.outflow.pump();
   }
 
-  /** INITIAL_WINDOW_SIZE changed by so much; O(open streams), and SETTINGS are budgeted (A13). */
+  /** INITIAL_WINDOW_SIZE changed by `change`. This takes O(open streams), and SETTINGS have a budget (A13). */
   windowsChanged(change: number): void {
     for (const stream of this.open.all()) stream.sendWindow = widened(stream.sendWindow, change, "session");
     this.outflow.pump();
   }
 
-  // --- steps of the above ---
+  // --- helpers ---
 
   #create(id: number, owner: StreamListener): Stream {
     const stream = new Stream(id, this, owner, {
@@ -267,7 +272,7 @@ export class Streams implements StreamHost {
 
   #openedByPeer(id: number, fields: Field[], end: boolean): void {
     if (!this.#isNew(id)) return;
-    const stream = this.#create(id, nobody);
+    const stream = this.#create(id, ignored);
     stream.step("receive-headers");
     const refusal = this.#refusals.ofOneOf(this.open.size, this.#maxStreams);
     if (refusal !== undefined) return this.#streamError(stream, refusal);
@@ -281,7 +286,7 @@ export class Streams implements StreamHost {
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** Does this head open a stream? False when it is to be ignored: it crossed our GOAWAY, or our reset. */
+  /** True if this head opens a stream. False if it must be ignored because it crossed our GOAWAY or our reset. */
   #isNew(id: number): boolean {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
@@ -291,7 +296,7 @@ export class Streams implements StreamHost {
       this.#lastId = id;
       return true;
     }
-    // Trailers that were under way, after which there is nothing more to forgive.
+    // Trailers that were in flight. They end the stream, so later frames are errors.
     if (this.#resetIds.delete(id)) return false;
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
@@ -333,7 +338,7 @@ export class Streams implements StreamHost {
     return id % 2 === 0 || id >= this.#nextId;
   }
 
-  /** The stream ends by the peer's doing: its owner hears the code, the peer hears nothing. */
+  /** The peer ended the stream: its owner gets the code, and nothing is sent to the peer. */
   #end(stream: Stream, code: number): void {
     stream.dropQueue();
     stream.state = "closed";
@@ -341,7 +346,7 @@ export class Streams implements StreamHost {
     this.#tellReset(stream.owner, code);
   }
 
-  /** An owner that throws keeps nobody else from being told: the others would hang for ever. */
+  /** An exception in one owner must not keep the others from being notified: they would hang. */
   #tellReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -351,8 +356,8 @@ export class Streams implements StreamHost {
   }
 
   /**
-   * The owner threw: a fault of ours, whatever the peer sent. It costs this stream and its other side (D10); the
-   * session, which may be an upstream connection of eighty streams, goes on.
+   * The owner threw: a bug in the proxy, whatever the peer sent. It ends this stream and its other side (D10). The
+   * session, which may be an upstream connection with eighty streams, continues.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;
@@ -361,7 +366,7 @@ export class Streams implements StreamHost {
     this.#tellReset(owner, errorCode.INTERNAL_ERROR);
   }
 
-  /** The peer broke a rule of this stream: both sides hear of it, and it costs budget (A2). */
+  /** The peer violated a rule of this stream: owner and peer are notified, and it costs budget (A2). */
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
@@ -382,16 +387,16 @@ export class Streams implements StreamHost {
   }
 }
 
-/** How often a client's requests are refused unread, before its session goes: for being too many, or too long. */
 function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
+/** Counts a client's requests that are refused unread, for being too many or too long: beyond a limit its session ends. */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
-  /** With so many open, what is wrong with one more (A3); it was not looked at, so the client may send it again. */
+  /** Returns the error for one stream too many (A3). The stream was not processed, so the client may retry it. */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
       this.#inRow = 0;
@@ -402,7 +407,7 @@ export class Refusals {
     return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
   }
 
-  /** A header list beyond its bound: one is answered, the next ends the session (A7). */
+  /** A header list beyond its limit: the first is answered, the next ends the session (A7). */
   longHead(): void {
     this.#longHeads += 1;
     if (this.#longHeads > 1) throw calm("Header lists too long");
@@ -410,18 +415,21 @@ export class Refusals {
 }
 
 /**
- * DATA of a backend for streams that are over. What we reset may have been under way, as much as its window let through;
- * whoever sends more has no end of it (A60).
+ * DATA from a backend for streams that are over. What a reset stream's window allowed may have been in flight; a
+ * backend that sends more violates flow control (A60).
  */
 export class StrayBytes {
   #left = 0;
 
-  /** A stream was reset whose window let through so much more. */
+  /** A stream was reset whose window allowed this many more bytes. */
   forgive(openBytes: number): void {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
-  /** So much came for a stream that is over. Throws STREAM_CLOSED for the session when none was under way. */
+  /**
+   * This many bytes arrived for a stream that is over. Throws STREAM_CLOSED for the session if none can have been in
+   * flight.
+   */
   take(count: number): void {
     this.#left -= count;
     if (this.#left < 0)

@@ -1,14 +1,14 @@
 /**
- * Flow-control arithmetic (RFC 9113 §6.9). A send window is what the peer believes that it can take; it goes below
- * zero when the peer shrinks INITIAL_WINDOW_SIZE under data in flight: 65535 sent of 65535, then a setting of 16384
- * leaves 16384 - 65535 = -49151, and nothing may go until updates lift it above zero.
+ * Flow-control arithmetic (RFC 9113 §6.9). A send window is what the peer accepts. It becomes negative if the peer
+ * lowers INITIAL_WINDOW_SIZE while data is in flight: with 65535 of 65535 sent, a setting of 16384 leaves 16384 - 65535
+ * = -49151, and nothing may be sent until updates raise it above zero.
  */
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
 export const defaultWindow = 65_535;
 export const largestWindow = 0x7fff_ffff;
 
-/** What is left of a send window after an update. Throws FLOW_CONTROL_ERROR of that scope past 2^31 - 1 (A20). */
+/** Returns a send window after an update. Throws FLOW_CONTROL_ERROR of that scope above 2^31 - 1 (A20). */
 export function widened(window: number, increment: number, scope: "stream" | "session"): number {
   const wider = window + increment;
   if (wider > largestWindow)
@@ -17,15 +17,15 @@ export function widened(window: number, increment: number, scope: "stream" | "se
 }
 
 /**
- * What we let a peer send us. Octets count as used when they arrive and are granted back when they have gone on;
- * grants are saved up and announced in quarters of the window, so that updates are few.
+ * What the peer may send us. Bytes count as used on receipt and are granted back when they have been forwarded. Grants
+ * are collected and announced in quarters of the window, so that updates are few.
  */
 export class ReceiveWindow {
   #open: number;
-  /** What we want `open` to return to. */
+  /** The value to which `open` should return. */
   #size: number;
   #saved = 0;
-  /** How much of what is granted back is kept instead, to make the window smaller. */
+  /** How much of the bytes granted back is withheld, to make the window smaller. */
   #excess = 0;
 
   constructor(size: number) {
@@ -37,23 +37,23 @@ export class ReceiveWindow {
     return this.#size;
   }
 
-  /** What the peer may still send. */
+  /** Bytes that the peer may still send. */
   get open(): number {
     return this.#open;
   }
 
-  /** Octets that arrived and have not been granted back: what this peer has in our hands. */
+  /** Bytes that arrived and have not been granted back: what the proxy holds for this peer. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }
 
-  /** False when the peer sent more than it was allowed. */
+  /** Returns false if the peer sent more than allowed. */
   use(count: number): boolean {
     this.#open -= count;
     return this.#open >= 0;
   }
 
-  /** Returns the increment to announce now, or 0 to save it up. */
+  /** Returns the increment to announce now, or 0 if it is saved up. */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;
@@ -71,7 +71,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes it smaller as octets are granted back: what the peer was promised cannot be taken from it. */
+  /** Makes the window smaller as bytes are granted back: what the peer was promised cannot be withdrawn. */
   shrink(size: number): void {
     this.#excess = Math.max(0, this.#size - size);
   }
