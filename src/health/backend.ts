@@ -1,8 +1,8 @@
 /**
- * What we hold of one backend, and how evidence changes it. Two pure steps: evidence changes what is held (`learnt`),
- * and the first row of `verdicts` that fits gives the verdict. Only the way back up is damped: a backend that was
- * suspect or dead is ready again after several good answers in a row, more of them each time that it fell, so that
- * one which comes and goes each second stays suspect. Nobody waits for that when no other backend is ready.
+ * The facts about one backend, and how evidence changes them. Two pure steps: evidence changes the facts (`learnt`), and
+ * the first matching row of `verdicts` gives the verdict. Only recovery is damped: a suspect or dead backend is ready
+ * again after several good answers in a row, more of them after each fall, so that a flapping backend stays suspect.
+ * If no other backend is ready, an answering one becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
@@ -17,62 +17,71 @@ import type { Evidence, Readiness, ReadyAnswer } from "./evidence.ts";
 export const backendStates = ["unknown", "ready", "suspect", "dead", "draining"] as const;
 export type BackendState = (typeof backendStates)[number];
 
-/** What the data path may know of a backend. */
+/** What the data path sees of a backend. */
 export type BackendView = { readonly name: string; readonly state: BackendState; readonly since: number };
 
 export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
 export type ConnectionState = (typeof connectionStates)[number];
 
-/** The whole of what is known of one backend. Times are clock readings. */
+/** Everything known about one backend. Times are clock readings. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /** All together: none yet, at least one answers, none does, all were sent away, and ended after that, all are lost. */
+  /**
+   * Its upstream connections as a whole: none yet, at least one answers, none answers, all got GOAWAY, all ended after
+   * GOAWAY, all are lost.
+   */
   readonly connections: ConnectionState;
-  /** What the latest fresh socket met that was begun since the upstream connections fell silent or were lost. */
+  /** The result of the latest fresh socket begun since the upstream connections fell silent or were lost. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
-  /** Its certificate is for another name, or not one that we trust. */
+  /** Its certificate has the wrong name or no trusted issuer. */
   readonly isUntrusted: boolean;
-  /** An operator wants it let go, whatever it says of itself. */
+  /** An operator drains it, whatever it reports itself. */
   readonly isDrained: boolean;
-  /** Its etcd has another history than clients have seen: nothing that it says is true for them. */
+  /** Its etcd has a different history from the one that clients have seen, so nothing it answers is true for them. */
   readonly isForked: boolean;
   readonly readiness: Readiness;
-  /** When /readyz last told its readiness (200 or 5xx), -1: never; and since when it answers 403 instead, -1: it does not. */
+  /**
+   * When /readyz last reported readiness (200 or 5xx), -1: never; and since when it has answered 403 instead, -1: it
+   * does not.
+   */
   readonly toldAt: number;
   readonly forbiddenSince: number;
-  /** Do reads that need etcd come back? And when it was last learnt that they do not. */
+  /** Whether reads that need etcd are answered, and when a backend was last found to hang on them. */
   readonly reads: "answering" | "hanging";
   readonly hungAt: number;
   /** When the upstream connections fell silent or were lost. */
   readonly doubtedAt: number;
-  /** When the last fresh socket that was answered began, and when the last such answer arrived; -1: never. */
+  /** When the last answered fresh socket began, and when the last such answer arrived; -1: never. */
   readonly answeredAt: number;
   readonly arrivedAt: number;
   /** When it last began to answer after it had been mute, or for the first time; -1: never. */
   readonly answersAgainAt: number;
-  /** Fresh sockets in a row that met silence; good answers in a row since it was ready last. */
+  /** Fresh sockets in a row without an answer; good answers in a row since it was last ready. */
   readonly consecutiveTimeouts: number;
   readonly consecutiveSuccesses: number;
-  /** When the first of those came. */
+  /** When the first of those good answers came. */
   readonly risingSince: number;
-  /** How often it fell from ready, each time within `strikeMs` of the time before, and when last. */
+  /** Falls from ready, each within `strikeMs` of the previous one, and the time of the last. */
   readonly ejections: number;
   readonly ejectedAt: number;
 };
 
-/** How a verdict is come to. */
+/** Parameters of the verdict. */
 export type Rules = {
-  /** Good answers in a row before a backend that fell once is ready again; 0: at once. It doubles with each fall. */
+  /** Good answers in a row before a backend that fell once is ready again; 0: at once. Doubles with each fall. */
   readonly rise: number;
-  /** Good answers for so long are enough, however few they are: a far backend gives one a second. */
+  /** Good answers over this time are enough, however few they are: a distant backend gives one per second. */
   readonly riseMs: number;
-  /** Falls further apart than this are not the same trouble. */
+  /** Falls further apart than this are counted separately. */
   readonly strikeMs: number;
-  /** Reads that hung once are tried again when /readyz has nothing against it so long after. */
+  /** Hung reads are tried again if /readyz reports no problem this long after. */
   readonly hungMs: number;
-  /** So long a 403 of a backend that has told its readiness before means that it boots; then, that we may not ask. */
+  /**
+   * For this long a 403 from a backend that has reported readiness before means that it is booting; after that, that
+   * the probe lacks permission.
+   */
   readonly forbiddenMs: number;
-  /** Dead needs a fresh socket that was not answered. False where nobody probes. */
+  /** Dead requires an unanswered fresh socket. False where no probes run. */
   readonly needsProof: boolean;
 };
 
@@ -99,7 +108,7 @@ export const noFacts: BackendFacts = {
   ejectedAt: 0,
 };
 
-/** What matters for the verdict. */
+/** The facts that decide the verdict. */
 export type Facts = Pick<
   BackendFacts,
   "connections" | "fresh" | "isUntrusted" | "isDrained" | "isForked" | "readiness" | "reads"
@@ -116,22 +125,22 @@ type Row = {
   readonly verdict: BackendState;
 };
 
-/** The table. The first row that fits decides; what a row does not name may be anything. */
+/** The verdict table. The first matching row decides; a fact that a row does not name may have any value. */
 export const verdicts: readonly Row[] = [
-  // Whoever reads there is led into another past, and a write is lost: better no answer (D13).
+  // Reads would show clients a different past, and writes would be lost: no answer is better (D13).
   { isForked: true, verdict: "dead" },
-  // Without an upstream connection, and a new socket is refused or meets nothing: certain.
+  // No upstream connection, and a new socket is refused or unanswered: certain.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // It has said that it goes, on /readyz or on every upstream connection: it is let go in peace (D6).
+  // It announced its shutdown, on /readyz or on every upstream connection, so it may finish its work (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
-  // No upstream connection speaks for it. A new socket that is answered makes it worth a try, but not ready.
+  // No upstream connection answers. An answered new socket makes it worth a try, but not ready.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // Who answers there has not its name: nothing new goes there, what is there goes on.
+  // Its certificate does not prove its identity: it gets nothing new, and existing work continues.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
-  // It answers PING and serves old caches, and its reads hang (its way to etcd is cut, say).
+  // It answers PING and serves stale caches, but reads hang (its path to etcd is broken, for example).
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
@@ -140,14 +149,14 @@ export const verdicts: readonly Row[] = [
   { verdict: "unknown" },
 ];
 
-/** Pure: the verdict on these facts, before damping. */
+/** Pure: returns the verdict on these facts, before damping. */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // One that left in good order may be back at the next dial: only that can prove it dead.
+  // A backend that left in good order may be back at the next dial, so only a dial can prove it dead.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
 
-/** Facts of which a row names one value, or none. */
+/** Facts of which a row names at most one value. */
 const single = ["isUntrusted", "isDrained", "isForked", "reads"] as const;
 
 function fits(row: Row, facts: Facts): boolean {
@@ -158,7 +167,7 @@ function fits(row: Row, facts: Facts): boolean {
   return readiness === undefined || readiness.includes(facts.readiness);
 }
 
-/** Pure: what is held after one more piece of evidence, at the clock reading `at`. */
+/** Pure: returns what is known after one more piece of evidence, at the clock reading `at`. */
 export function judge(held: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   const latest = learnt(held, evidence, at, rules);
   const facts = !isAnswering(held) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
@@ -171,11 +180,11 @@ export function judge(held: BackendFacts, evidence: Evidence, at: number, rules:
   return { ...fallen, ejections: isSame ? held.ejections + 1 : 1, ejectedAt: at };
 }
 
-/** The facts call it ready: is it yet? */
+/** Applies the damping to facts that mean ready. */
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // With the facts that call it ready every answer of /readyz is a good one.
+  // If the facts mean ready, every answer of /readyz is a good one.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= rules.riseMs;
@@ -189,12 +198,15 @@ export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): n
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
 
-/** True if it is to be probed several times a second: its upstream connections are silent, no socket reaches it, or it is on its way up. */
+/**
+ * True if it must be probed several times a second: its upstream connections are silent, no socket reaches it, or it is
+ * recovering.
+ */
 export function isUrgent(held: BackendFacts): boolean {
   return isSilent(held) || isUnreached(held) || (held.state === "suspect" && !needsAnother(held));
 }
 
-/** True if it has no upstream connection, and fresh sockets are not answered: only the next probe finds it back. */
+/** True if it has no upstream connection and fresh sockets are unanswered: only the next probe can find it again. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }
@@ -204,20 +216,21 @@ function isAnswering(held: BackendFacts): boolean {
   return held.fresh === "answer" || (held.connections !== "none" && !isSilent(held));
 }
 
-/** None of its upstream connections says anything. */
+/** True if none of its upstream connections answers. */
 export function isSilent({ connections }: BackendFacts): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** None of its upstream connections says anything, and no fresh socket has been answered since. */
+/** True if none of its upstream connections answers and no fresh socket has been answered since. */
 export function isMute(held: BackendFacts): boolean {
   return isSilent(held) && held.fresh !== "answer";
 }
 
 /**
- * Does no backend answer, though at least one does not refuse but says nothing? Then our own network is the most likely
- * cause (D14). One that was never reached neither answers nor counts as silent: nothing lives on it. Of one without
- * connections its probes say it: what lives may stand on one that was removed, or removed and added again.
+ * True if no backend answers and at least one is silent instead of refusing: our own network is then the most likely
+ * cause (D14). A backend that was never reached neither answers nor counts as silent, because nothing runs on it. A
+ * backend without connections is judged by its probes: existing work may run on one that was removed, or removed and
+ * added again.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -230,20 +243,22 @@ export function areAllSilent(all: readonly BackendFacts[]): boolean {
   return all.every((held) => isMute(held) || isUnused(held)) && all.some(isCutOff);
 }
 
-/** Suspect for a reason that holds now: what waits for it had better ask elsewhere. One on its way up is not. */
+/**
+ * True if it is suspect for a present reason, so that waiting requests should go elsewhere. False for a recovering one.
+ */
 export function needsAnother(held: BackendFacts): boolean {
   return held.state === "suspect" && verdictOf(held) !== "ready";
 }
 
 /**
- * Dead, and fresh sockets meet nothing at all: what is under way on sockets without a PING is over. One that refuses has
- * a living kernel, which tells of a dead process by itself; in a graceful stop an exec may outlive every upstream connection.
+ * True if it is dead and fresh sockets get no answer at all: work on sockets without PINGs is lost. If it refuses, its
+ * kernel is alive and reports dead processes itself; in a graceful stop an exec may outlive every upstream connection.
  */
 export function isSilentlyDead(held: BackendFacts): boolean {
   return held.state === "dead" && held.fresh === "silence";
 }
 
-/** What is held after the evidence, but for the verdict. */
+/** Returns the facts after the evidence, except the verdict. */
 function learnt(held: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   return isOfConnections(evidence) ? ofConnections(held, evidence, at) : ofAnswers(held, evidence, at, rules);
 }
@@ -279,13 +294,13 @@ function ofConnections(held: BackendFacts, evidence: OfConnections, at: number):
   }
 }
 
-/** That new sockets met silence is over. What /readyz itself says, or does not, is not. */
+/** New sockets are answered again. This does not change what /readyz itself reports. */
 function opened(held: BackendFacts): BackendFacts {
   const readiness = held.consecutiveTimeouts > 1 && held.readiness === "hanging" ? "unknown" : held.readiness;
   return { ...held, readiness, consecutiveTimeouts: 0 };
 }
 
-/** What it answers to probes and requests, or does not. */
+/** Evidence from probes and requests. */
 function ofAnswers(
   held: BackendFacts,
   evidence: Exclude<Evidence, OfConnections>,
@@ -298,10 +313,10 @@ function ofAnswers(
     case "readyz":
       return read(asked(held, evidence.readiness, at, rules), at, rules);
     case "packets-lost":
-      // The next probe that is answered refutes it: each takes a large packet.
+      // The next answered probe refutes it, because each takes a large packet.
       return { ...held, readiness: "hanging" };
     case "reads-hanging":
-      // Where nobody asks /readyz, nobody would ever find out that they do not hang any more.
+      // Without /readyz probes nothing would ever clear hanging reads.
       return rules.needsProof ? { ...held, reads: "hanging", hungAt: at } : held;
     case "reads-answer":
       return { ...held, reads: "answering" };
@@ -317,25 +332,31 @@ function ofAnswers(
   }
 }
 
-/** /readyz has answered, or has not. */
+/** A result of /readyz. */
 function asked(held: BackendFacts, readiness: ReadyAnswer, at: number, { forbiddenMs }: Rules): BackendFacts {
   if (readiness === "unknown" || readiness === "hanging") return { ...held, readiness };
   if (readiness !== "forbidden") return { ...held, readiness, toldAt: at, forbiddenSince: -1 };
   const since = held.forbiddenSince < 0 ? at : held.forbiddenSince;
-  // An apiserver serves before it has loaded its RBAC, and then refuses everybody: 403 is no readiness of one that restarts.
+  // A starting apiserver serves before it has loaded its RBAC and then answers 403 to all clients: that is not
+  // readiness.
   const mayBoot = held.toldAt >= 0 && (held.state !== "ready" || held.doubtedAt > held.toldAt);
   if (mayBoot && at - since < forbiddenMs) return { ...held, readiness: "failing", forbiddenSince: since };
-  // The right to ask is gone: the next restart is judged as that of a backend which never told.
+  // The probe has lost its permission: from now on the backend counts as one that never reported readiness.
   return { ...held, readiness: "unknown", toldAt: -1, forbiddenSince: -1 };
 }
 
-/** Nothing is read there meanwhile: only another try can tell, and /readyz may know of etcd by then. */
+/**
+ * No reads go to a backend with hanging reads, so only a new try can clear that state. By then /readyz may report etcd.
+ */
 function read(held: BackendFacts, at: number, { hungMs }: Rules): BackendFacts {
   const isGood = held.readiness === "ready" || held.readiness === "unknown";
   return isGood && at - held.hungAt >= hungMs ? { ...held, reads: "answering" } : held;
 }
 
-/** What hung is explained by that silence. A doubt begins once: what fresh sockets have met since is kept when silent upstream connections are lost. */
+/**
+ * That silence also explains hanging reads. A doubt begins once: results of fresh sockets since then are kept when
+ * silent upstream connections are lost.
+ */
 function doubted(held: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = held.connections === "going" || held.connections === "left";
   const now = connections === "lost" && isLeaving ? "left" : connections;
@@ -346,9 +367,9 @@ function doubted(held: BackendFacts, connections: "silent" | "lost", at: number)
 type Fresh = { readonly met: Met; readonly begunAt: number };
 
 /**
- * True if a fresh socket that was not answered proves nothing, since another was. Sockets that wait overlap: the SYN of one that was begun before
- * an answer arrived, and met silence, was lost in a hole that is over. A refusal is as new as its arrival, unless a socket
- * that began later was answered.
+ * True if an unanswered fresh socket proves nothing because another one was answered. Waiting sockets overlap: if one
+ * begun before an answer arrived gets no answer, its SYN was lost in an outage that is over. A refusal counts as new
+ * unless a socket begun later was answered.
  */
 export function isOvertaken({ answeredAt, arrivedAt }: BackendFacts, { met: what, begunAt }: Fresh): boolean {
   if (what === "answer" || what === "untrusted") return false;
@@ -365,7 +386,7 @@ function met(held: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < held.doubtedAt || isOvertaken(held, evidence)) return held;
   const consecutiveTimeouts = what === "silence" ? held.consecutiveTimeouts + 1 : 0;
-  // One lost SYN is nothing; two sockets in a row that got no answer are a server that takes no new ones.
+  // One lost SYN proves nothing; two unanswered sockets in a row mean that the server accepts no new ones.
   return {
     ...held,
     fresh: what,

@@ -1,4 +1,4 @@
-/** The set of backends: takes evidence, keeps one verdict for each, journals every change with its reason. */
+/** The set of backends: takes evidence, keeps one verdict for each, and journals every change with its reason. */
 import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 import type { Journal } from "../events/journal.ts";
@@ -20,15 +20,15 @@ import { reasonOf } from "./reason.ts";
 
 export type BackendsParts = {
   readonly clock: Clock;
-  /** Stands still while our own loop does; default: `clock`. */
+  /** Stops while our own event loop is stalled; default: `clock`. */
   readonly stallAwareClock?: Pick<Clock, "now">;
   readonly journal: Journal;
   readonly rules?: Rules;
-  /** For how long nothing that lives is ended while no backend at all answers, in ms (D14); default: 0. */
+  /** How long existing work is kept while no backend at all answers, in ms (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
 };
 
-/** Without probes nobody proves anything, and nobody would count the good answers. */
+/** Rules without probes: there is no proof of death and no count of good answers. */
 export const unprobed: Rules = {
   rise: 0,
   riseMs: limits.riseMs,
@@ -43,27 +43,27 @@ type Fresh = Extract<Evidence, { kind: "fresh" }>;
 export class Backends {
   readonly #clock: Clock;
   readonly #stallAwareClock: Pick<Clock, "now">;
-  /** Since when each has been in its state: readings of `patience`. */
+  /** Since when each backend has been in its state: readings of `stallAwareClock`. */
   readonly #since = new Map<string, number>();
   readonly #journal: Journal;
   readonly #rules: Rules;
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
   readonly #held = new Map<string, BackendFacts>();
-  /** For each backend, ms that it has been suspect in all, but for the present time. */
+  /** For each backend, ms spent suspect, except the present period. */
   readonly #suspectMs = new Map<string, number>();
-  /** What fresh sockets to those that are ill met last. */
+  /** The last result of a fresh socket to each unhealthy backend. */
   readonly #met = new Map<string, string>();
   readonly #deadAfterWhenAllSilentMs: number;
-  /** Since when no backend answers: a reading of `patience`. */
+  /** Since when no backend answers: a reading of `stallAwareClock`. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
   #views: readonly BackendView[] = [];
-  /** Hears every verdict that differs from the one before. */
+  /** Called for every changed verdict. */
   onVerdict: (view: BackendView) => void = () => {};
-  /** Hears when what waits for a backend had better ask elsewhere, and when it need not any more. */
+  /** Called when waiting requests should leave a backend, and when that is over. */
   onNeed: (name: string, needsAnother: boolean) => void = () => {};
 
-  /** Runs when one backend answers after all were silent. */
+  /** Called when one backend answers after all were silent. */
   onAnswer: () => void = () => {};
 
   constructor(names: readonly string[], parts: BackendsParts) {
@@ -80,27 +80,30 @@ export class Backends {
     return this.#views;
   }
 
-  /** All that is known of one; nothing is of those that are not configured. */
+  /** Returns all facts about a backend; an unconfigured one has none. */
   held(name: string): BackendFacts {
     return this.#held.get(name) ?? noFacts;
   }
 
-  /** Has no backend answered for less than `deadAfterWhenAllSilentMs`? Then what lives is kept, and requests wait (D14). */
+  /**
+   * True while no backend answers, for at most `deadAfterWhenAllSilentMs`. Existing work is then kept, and requests
+   * wait (D14).
+   */
   get areAllSilent(): boolean {
     return this.#stallAwareClock.now() < this.silentUntil;
   }
 
-  /** Until when that is so at the latest: a reading of `patience`; 0 while a backend answers. */
+  /** The latest end of that period: a reading of `stallAwareClock`; 0 while a backend answers. */
   get silentUntil(): number {
     return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
   }
 
-  /** When a backend last answered after all were silent: a clock reading; 0 if that never happened. */
+  /** When a backend last answered after all were silent: a clock reading; 0 if never. */
   get silenceOverAt(): number {
     return this.#silenceOverAt;
   }
 
-  /** For how long it has been in its state, but for time in which our own loop stood still, in ms. */
+  /** How long it has been in its state, in ms, without time in which our own loop was stalled. */
   stateMs(name: string): number {
     const now = this.#stallAwareClock.now();
     return now - (this.#since.get(name) ?? now);
@@ -113,7 +116,7 @@ export class Backends {
     return (this.#suspectMs.get(name) ?? 0) + nowMs;
   }
 
-  /** Keeps what is known of those that stay; newcomers are unknown. */
+  /** Keeps the facts of backends that stay; new ones start as unknown. */
   reconcile(names: readonly string[]): void {
     const known = new Map(this.#views.map((view) => [view.name, view]));
     const since = this.#clock.now();
@@ -136,7 +139,10 @@ export class Backends {
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseSomeone();
   }
 
-  /** Calls once when the backend is dead and new sockets meet silence; returns its undoing. What has no PING asks here. */
+  /**
+   * Calls `run` once when the backend is dead and new sockets get no answer; returns a function that cancels it. For
+   * work without PINGs.
+   */
   onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
     this.#watchers.add(watcher);
@@ -167,13 +173,13 @@ export class Backends {
     this.#journal.write({ kind: "backend.removed", backend: name });
   }
 
-  /** What every fresh socket met says how a backend is ill: told when it changes, before the verdict that follows. */
+  /** Journals how a fresh socket failed, when that changes and before the verdict that follows from it. */
   #tellMet(name: string, { state }: BackendFacts, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const reached = reachedBy(evidence, this.#met.get(name));
     const word = `${met} ${reached}`;
     if (this.#met.get(name) === word) return;
-    // Of one that is well and answers nothing is to be told, but that it answers again.
+    // An answer is news only after a failure.
     const isNews = met !== "answer" || this.#met.has(name);
     if (met === "answer" && state === "ready") this.#met.delete(name);
     else if (isNews) this.#met.set(name, word);
@@ -206,7 +212,7 @@ export class Backends {
     this.onVerdict(after);
   }
 
-  /** Of those that are kept waiting although they answer, one need not wait any longer. */
+  /** Makes one of the answering backends that wait for more good answers ready at once. */
   #raiseSomeone(): void {
     const [name] = this.#views
       .map((view) => view.name)
@@ -223,7 +229,10 @@ export class Backends {
   }
 }
 
-/** How far a fresh socket came. An upstream connection's dial that met silence does not know: what a probe found before holds. */
+/**
+ * How far a fresh socket got. An upstream connection's unanswered dial does not know, so the previous probe's result
+ * stays.
+ */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

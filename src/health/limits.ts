@@ -1,40 +1,44 @@
-/** What bounds the verdicts on backends, each with its reason (see src/base/limits.ts). */
+/** Limits of the verdicts on backends, each with its reason (see src/base/limits.ts). */
 const KiB = 1024;
 
 export const healthLimits = {
   /**
-   * Between fresh sockets to a backend whose upstream connections are silent or lost (D6), and for how long so often; then half as often,
-   * so that one that was away for hours is still back within a second.
+   * Pause between fresh sockets to a backend whose upstream connections are silent or lost (D6), and for how long.
+   * After that the pause doubles, so that a backend that was away for hours is still back within a second.
    */
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   patientProbeMs: 500,
-  /** Of them, those that wait at a time: one each 250 ms, for the 1 s that a near one may take and some to spare. */
+  /** Most of these that wait at a time: one every 250 ms for the 1 s that a near backend may take, and a margin. */
   probesAtOnce: 8,
   /**
-   * A TLS handshake takes a large packet each way; one that has waited so long on a connected socket, of those that take a few
-   * ms, is tried on two more sockets, and three that stay unanswered for so long have lost large packets, if PINGs pass. The
-   * kernel sends again after 200 ms: within that time a lost packet is made good.
+   * A TLS handshake takes a large packet each way. If one has waited `doubtedHandshakeMs` on a connected socket
+   * although it usually takes a few ms, it is tried on two more sockets. If all three stay unanswered for
+   * `lostHandshakeMs` while PINGs pass, large packets are lost. The kernel retransmits after 200 ms, which makes up for
+   * a single lost packet.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
   handshakesAgain: 2,
-  /** What is read of a probe's answer: an apiserver's list of all checks has 5 KiB. */
+  /** Bytes read of a probe's response: an apiserver's list of all checks has 5 KiB. */
   probeHeadBytes: 16 * KiB,
   probeBodyBytes: 16 * KiB,
-  /** Between looks at a backend's loopback certificate. */
+  /** Pause between checks of a backend's loopback certificate. */
   loopbackLookMs: 3_600_000,
-  /** Checks that are named in a reason. */
+  /** Failing checks named in a reason. */
   probeChecks: 5,
   /**
-   * A booting apiserver answers 403 until its RBAC is loaded: 150 ms seen on an idle one, which depends on etcd. One that
-   * has lost the right to be asked for good is ready only so long after its next restart.
+   * A booting apiserver answers 403 until its RBAC is loaded: 150 ms measured on an idle one; it depends on etcd. If
+   * the probe has lost its permission for good, the backend is ready only this long after its next restart.
    */
   forbiddenMs: 30_000,
-  /** Reads in a row that hung here and were answered elsewhere; the next is tried when /readyz is well so long after. */
+  /**
+   * Reads in a row that hung here and were answered elsewhere. Reads are tried again if /readyz is good this long
+   * after.
+   */
   hungReads: 3,
   hungReadsMs: 3000,
-  /** An answer of /readyz while requests wait in vain: three times what a busy apiserver usually takes. */
+  /** Time for an answer of /readyz while requests are unanswered: three times what a busy apiserver usually takes. */
   hastyAnswerMs: 750,
   hastyMs: 2000,
 } as const;

@@ -1,7 +1,8 @@
 /**
- * When a backend is asked on a fresh socket, and for how long an answer is waited for. In calm times once an interval,
- * one at a time; while its upstream connections are silent or lost every 250 ms, each on a socket of its own without waiting for those
- * before: the proof that it is dead, and the first to see it back (D6). What is asked is the probe's business.
+ * Decides when a backend is probed on a fresh socket, and how long an answer may take. Normally once per interval, one
+ * at a time. While its upstream connections are silent or lost every 250 ms, each on its own socket without waiting for
+ * earlier ones: these probes prove it dead and are the first to find it again (D6). The probe itself is in
+ * probes/ready.ts.
  */
 import type { Clock } from "../base/clock.ts";
 import type { Met } from "../base/failure.ts";
@@ -11,55 +12,55 @@ import { healthLimits } from "./limits.ts";
 import { Rtt } from "./rtt.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** What a probe tells, in this order; after `dialed` with anything but an answer nothing more. */
+/** Callbacks of a probe, in this order; after `dialed` with anything but an answer there are no more. */
 export type ProbeEar = {
-  /** A kernel has taken the socket; TLS is still to come. */
+  /** A kernel accepted the socket; TLS follows. */
   connected(): void;
-  /** There is no socket to be had, for want of our own: that says nothing of the backend. */
+  /** No socket could be created because of a shortage on our side. This says nothing about the backend. */
   gaveUp(): void;
   /** TCP and TLS are done, or failed. */
   dialed(met: Met, reason: string): void;
-  /** What /readyz says. */
+  /** The result of /readyz. */
   answered(readiness: ReadyAnswer, reason: string): void;
 };
 
-/** Asks a backend by name on a fresh socket; returns how to stop it, which is called in any case. */
+/** Probes a backend on a fresh socket. Returns a function that stops the probe, which is always called. */
 export type Probe = (backend: string, ear: ProbeEar) => () => void;
 
 export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
 
 export type ProberParts = {
   readonly clock: Clock;
-  /** 0 <= random < 1, so that many proxies do not ask in step. */
+  /** 0 <= random < 1, so that many proxies do not probe in step. */
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (ear: ProbeEar) => () => void;
   readonly held: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
-  /** How long a handshake may take that far away, in ms. */
+  /** Time allowed for a handshake at the backend's distance, in ms. */
   readonly dialMs: () => number;
-  /** True while a session in use is silent and another session's PINGs are answered, none of them late. */
+  /** True while a session in use is silent and another session's PINGs are answered on time. */
   readonly mayLoseLarge: () => boolean;
-  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  /** True if a PING sent after this clock reading was answered, and none was late for a while. */
   readonly passesSmall: (since: number) => boolean;
 };
 
-/** Answers of one backend, for the page of metrics. */
+/** Probe results of one backend, for metrics. */
 export type ProbeCounts = { readonly answers: number; readonly failures: number; readonly lastMs: number };
 
-/** One probe under way. */
+/** A running probe. */
 type Run = {
   readonly begunAt: number;
   readonly dialMs: number;
-  /** When a kernel took its socket; undefined before. */
+  /** When a kernel accepted its socket; undefined before. */
   connectedAt: number | undefined;
-  /** When /readyz was asked, on its socket; undefined while that opens. */
+  /** When the /readyz request was sent; undefined while the socket opens. */
   askedAt: number | undefined;
   stopWait: () => void;
   stopLargeWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
-  /** Was it begun because another one's handshake is late? */
+  /** True if it was started because another probe's handshake is late. */
   readonly isAgain: boolean;
 };
 
@@ -69,9 +70,9 @@ export class Prober {
   #stopTimer: (() => void) | undefined;
   #nextAt = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** How long /readyz takes to say that it is ready. */
+  /** How long /readyz takes when it reports ready. */
   readonly #times = new Rtt();
-  /** How long TLS takes once TCP is connected. */
+  /** How long TLS takes after TCP connected. */
   readonly #handshakes = new Rtt();
   #hastyUntil = Number.NEGATIVE_INFINITY;
   /** When /readyz last answered anything. */
@@ -89,25 +90,27 @@ export class Prober {
     return { answers: this.#answers, failures: this.#failures, lastMs: this.#lastMs };
   }
 
-  /** The first probe comes soon, but not at once: upstream connections are dialled now, and say the same. */
+  /**
+   * The first probe starts after a random delay: the upstream connections that are dialled now give the same evidence.
+   */
   start(): void {
     this.#wait(this.#parts.times.intervalMs * this.#parts.random());
   }
 
-  /** Something is wrong: asks now rather than in an interval's time. */
+  /** Probes now instead of at the next interval, because something is wrong. */
   probeNow(): void {
     const { clock } = this.#parts;
     const now = clock.now();
     if (this.#isStopped || this.#nextAt - now <= healthLimits.urgentProbeMs) return;
-    // Whoever has just asked need not ask again, however often something is wrong.
+    // At most one extra probe per `urgentProbeMs`, however often this is called.
     if (now - this.#askedAt < healthLimits.urgentProbeMs) return;
     this.#stopTimer?.();
     this.#next();
   }
 
   /**
-   * Requests wait in vain although its upstream connections answer: asks now, and for a while whoever is asked has to answer about as fast
-   * as usual; one that is waited for already, too.
+   * Requests get no answer although the upstream connections answer PINGs. Probes now, and for a while a probe must be
+   * answered about as fast as usual, including those already running.
    */
   expediteProbe(): void {
     const now = this.#parts.clock.now();
@@ -119,8 +122,8 @@ export class Prober {
   }
 
   /**
-   * A session in use fell silent while others are answered. Asks now: TLS handshake and answer each take a large packet, and
-   * when one does not come while that session stays silent, two connections have lost theirs.
+   * A session in use fell silent while others answer. Probes now: the TLS handshake and the response each take a large
+   * packet. If one of them does not arrive while that session stays silent, two connections have lost large packets.
    */
   doubtLarge(): void {
     if (this.#isStopped) return;
@@ -130,7 +133,7 @@ export class Prober {
 
   #awaitLarge(run: Run): void {
     const { clock, learn, mayLoseLarge } = this.#parts;
-    // TCP's own packets are small.
+    // TCP's own packets are small, so the wait begins when the socket is connected.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargeWait();
@@ -144,7 +147,7 @@ export class Prober {
     });
   }
 
-  /** The handshake of a connected socket takes long: is it that large packets are lost? Two more sockets tell. */
+  /** If a connected socket's handshake is slow, two more sockets are tried to find out whether large packets are lost. */
   #awaitHandshake(run: Run): void {
     if (run.isAgain || !this.#handshakes.hasSamples) return;
     const { clock } = this.#parts;
@@ -163,7 +166,7 @@ export class Prober {
     );
   }
 
-  /** A process that stands still takes no handshake either, but since the first should have been answered it answered a PING. */
+  /** A frozen process completes no handshake either, so a PING answered after the first handshake was due is required. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmall } = this.#parts;
     const [first] = tried;
@@ -189,7 +192,8 @@ export class Prober {
   #next(): void {
     const held = this.#parts.held();
     const most = isUrgent(held) && held.fresh !== "answer" ? healthLimits.probesAtOnce : 1;
-    // A tenth more or less: what started in step falls out of it. Arranged first: a fault in one is not the last of all.
+    // Ten percent of jitter breaks up synchronised probes. The next probe is scheduled first, so that an exception does
+    // not end the series.
     this.#wait(this.#paceMs(held) * (0.9 + 0.2 * this.#parts.random()));
     if (this.#running.size < most) this.#begin();
   }
@@ -197,7 +201,7 @@ export class Prober {
   #paceMs(held: BackendFacts): number {
     const { clock, times } = this.#parts;
     if (!isUrgent(held)) return times.intervalMs;
-    // One on its way up is asked as often as one that fell just now: its way is counted in answers.
+    // A recovering backend is probed as often as one that has just failed, because its recovery is counted in answers.
     const isNews = !isSilent(held) || clock.now() - held.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(times.intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.patientProbeMs);
   }
@@ -231,7 +235,7 @@ export class Prober {
       dialed: (met, reason) => this.#dialed(run, met, reason),
       answered: (readiness, reason) => this.#answered(run, readiness, reason),
     });
-    // It may have said all at once.
+    // The probe may have finished synchronously.
     if (!this.#running.has(run)) run.stopProbe();
     return run;
   }
@@ -277,7 +281,7 @@ export class Prober {
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#answeredAt = now;
-    // Its packets fell into a hole that is over: a request that was sent later has been answered.
+    // Its packets were lost in an outage that is over: a later request has been answered.
     else if ((run.askedAt ?? now) < this.#answeredAt) return;
     this.#lastMs = now - run.begunAt;
     this.#times.fade(now);

@@ -1,4 +1,4 @@
-/** One prober for each backend; they come and go with the configuration. */
+/** One prober for each configured backend. */
 import type { Backends } from "./backends.ts";
 import { type Probe, Prober, type ProberParts, type ProbeTimes } from "./prober.ts";
 
@@ -7,11 +7,11 @@ export type ProbersParts = Pick<ProberParts, "clock" | "random"> & {
   readonly probe: Probe;
   readonly backends: Backends;
   readonly dialMs: (backend: string) => number;
-  /** True while a session in use is silent and another session's PINGs are answered, none of them late. */
+  /** True while a session in use is silent and another session's PINGs are answered on time. */
   readonly mayLoseLarge: (backend: string) => boolean;
-  /** True if a PING that was sent after this clock reading was answered, and none was late for a while. */
+  /** True if a PING sent after this clock reading was answered, and none was late for a while. */
   readonly passesSmall: (backend: string, since: number) => boolean;
-  /** A new socket was answered, after so many ms. */
+  /** A new socket was answered after `ms`. */
   readonly answered: (backend: string, ms: number) => void;
 };
 

@@ -1,7 +1,7 @@
 /**
- * How long one backend takes for the read of one object, and what it means when another backend has to answer instead.
- * One whose way to etcd is cut answers PING and serves its caches, and whoever asks it for an object as it is now waits
- * for a minute. Pure: what was measured goes in, a bound or evidence comes out.
+ * How long one backend takes to read one object, and evidence when other backends must answer instead. A backend whose
+ * path to etcd is broken answers PING and serves its caches, while consistent reads hang for a minute. Pure:
+ * measurements in, a deadline or evidence out.
  */
 
 import type { Evidence } from "./evidence.ts";
@@ -10,29 +10,30 @@ import { Rtt } from "./rtt.ts";
 
 export class Reads {
   readonly #times = new Rtt();
-  /** Reads in a row that another backend had to answer, and the longest that one of them had waited here, in ms. */
+  /** Reads in a row that another backend had to answer, and the longest wait of one of them here, in ms. */
   #lostHedge = 0;
   #longestMs = 0;
 
-  /** One was answered here, `ms` after it was sent. */
+  /** A read was answered here, `ms` after it was sent. */
   answered(ms: number): void {
     this.#times.add(ms);
   }
 
-  /** Lets what is old count less; to be called now and then with the clock's reading. */
+  /** Reduces the weight of old samples; must be called regularly with the clock's reading. */
   fade(now: number): void {
     this.#times.fade(now);
   }
 
   /**
-   * A read that has waited for longer, in ms, is asked elsewhere too: at twice the p99 that is fewer than one in a
-   * hundred, however slow this backend is; and no sooner than a PING would be missed, as far away as it is.
+   * Returns the wait, in ms, after which a read is hedged. Twice the p99 hedges fewer than one in a hundred, however
+   * slow this backend is; and it is never shorter than the time after which a PING counts as missing at the backend's
+   * distance.
    */
   patienceMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.#times.quantile(0.99));
   }
 
-  /** One was silent here for `ms` while another backend answered it. Three in a row are no accident. */
+  /** A read was unanswered here for `ms` and another backend answered it. Three in a row are evidence. */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedge += 1;
     this.#longestMs = Math.max(this.#longestMs, ms);
@@ -40,12 +41,12 @@ export class Reads {
     return { kind: "reads-hanging", count: this.#lostHedge, ms: this.#longestMs, limitMs };
   }
 
-  /** Has one of late been answered elsewhere only? */
+  /** True if a recent read was answered only elsewhere. */
   get isDoubted(): boolean {
     return this.#lostHedge > 0;
   }
 
-  /** Something was answered here for which a backend has to ask etcd. */
+  /** A request that requires etcd was answered here. */
   proven(): Evidence | undefined {
     const wasTold = this.#lostHedge >= healthLimits.hungReads;
     this.#lostHedge = 0;

@@ -1,4 +1,4 @@
-/** Why a verdict changed, for the journal: which detector, what it measured, against which bound, in a sentence. */
+/** Why a verdict changed, for the journal: the detector, what it measured, against which limit, in a sentence. */
 import type { Evidence } from "./evidence.ts";
 
 export type Reason = {
@@ -14,13 +14,13 @@ export type Reason = {
     | "peers"
     | "history"
     | "operator";
-  /** What was measured and its bound, in ms; 0 where nothing of the kind was. */
+  /** The measurement and its limit, in ms; 0 if there is none. */
   readonly valueMs: number;
   readonly limitMs: number;
   readonly reason: string;
 };
 
-/** Pure: what the evidence says, for whoever reads the journal. `isOfPackets`: what is small passes meanwhile. */
+/** Pure: describes the evidence for a reader of the journal. `isOfPackets`: small packets still pass. */
 export function reasonOf(evidence: Evidence, isOfPackets = false): Reason {
   const { valueMs, limitMs } = measured(evidence);
   const isLarge = isOfPackets && evidence.kind === "fresh" && evidence.met === "silence";
@@ -34,7 +34,7 @@ export function reasonOf(evidence: Evidence, isOfPackets = false): Reason {
 
 const pathMtu = "large packets from or to it are lost: path MTU?";
 
-/** A handshake is the first exchange whose packets are large. */
+/** The handshake is the first exchange with large packets. */
 const largeLost = `${pathMtu} PINGs are answered and TCP connects, and no TLS handshake comes through`;
 
 function measured(evidence: Evidence): { valueMs: number; limitMs: number } {

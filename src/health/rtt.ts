@@ -1,13 +1,16 @@
 /**
- * How long PINGs to one backend take, and what that says about silence. A histogram whose counts fade, so that it costs
- * the same for 2 upstream connections and 600, and so that what was an hour ago does not matter.
+ * Round-trip times of PINGs to one backend, and the deadlines that follow from them. A histogram with decaying counts:
+ * it costs the same for 2 and for 600 upstream connections, and old samples stop mattering.
  */
 
-/** Edges grow by a quarter, from a tenth of a millisecond to about 80 s: a deadline errs by that much at most. */
+/** Edges grow by a quarter, from a tenth of a millisecond to about 80 s: a deadline is off by that much at most. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const edges = 62;
-/** Counts halve in this time. One hole puts one late answer on each upstream connection among four a second: 0.4 % of what counts. */
+/**
+ * Half-life of the counts. One outage causes one late answer on each upstream connection among four a second: 0.4 % of
+ * the weight.
+ */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -17,7 +20,7 @@ export class Rtt {
   #total = 0;
   #fadedAt = 0;
 
-  /** One PING took `ms`. */
+  /** Adds a PING that took `ms`. */
   add(ms: number): void {
     const at = Math.ceil(Math.log(Math.max(ms, firstEdgeMs) / firstEdgeMs) / Math.log(growth));
     const bucket = Math.min(edges - 1, at);
@@ -25,7 +28,7 @@ export class Rtt {
     this.#total += 1;
   }
 
-  /** Lets what is old count less; to be called now and then with the clock's reading. */
+  /** Reduces the weight of old samples; must be called regularly with the clock's reading. */
   fade(now: number): void {
     const kept = 0.5 ** ((now - this.#fadedAt) / halfLifeMs);
     this.#fadedAt = now;
@@ -37,7 +40,7 @@ export class Rtt {
     return this.#total > 0;
   }
 
-  /** The time, in ms, within which this share of the PINGs was answered; 0 before the first. */
+  /** Returns the time, in ms, within which this share of the PINGs was answered; 0 before the first. */
   quantile(share: number): number {
     let left = this.#total * (1 - share);
     if (this.#total === 0) return 0;
@@ -49,8 +52,8 @@ export class Rtt {
   }
 
   /**
-   * Silence is suspicious after 8 × p99, and certain after twice that, but never sooner than the floors. Sixteen times
-   * the median bounds the first: a few late answers among many prompt ones are holes, and mean no great distance.
+   * Silence is suspicious after 8 × p99 and certain after twice that, but never before the floors. The first is at most
+   * sixteen times the median: a few late answers among many prompt ones come from outages, not from distance.
    */
   deadlines(floor: PingTimes): PingTimes {
     const farMs = Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5));

@@ -1,14 +1,17 @@
-/** Waits for which only time counts in which our own loop ran: what we stood still is charged to nobody (F11). */
+/**
+ * Timeouts that count only time in which our own event loop ran, so that a stall of ours never counts against a peer
+ * (F11).
+ */
 import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** What is left by a rounding is nothing: a timer of so little may be due before the clock has moved, for ever. */
+/** A remainder this small is a rounding error: a timer for it may fire before the clock has moved, for ever. */
 const nothingMs = 0.001;
 
 /**
- * Runs once after `ms` in which the loop ran, in slices: one that ends late counts as its length. Before it runs, what
- * arrived meanwhile is read. Returns its undoing.
+ * Runs once after `ms` in which the loop ran, in slices: a slice that ends late counts with its nominal length. Input
+ * that arrived meanwhile is read before `run`. Returns a function that cancels it.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;
@@ -34,7 +37,7 @@ export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): ()
 }
 
 /**
- * A clock that stands still while our own loop does: waits that are measured by it, or made with its `after`, count only
+ * A clock that stops while our own event loop is stalled. Times measured by it, and timers of its `after`, count only
  * time in which the loop ran, so that a stall of ours ends none of them (F11). `wall` and `soon` are the real clock's.
  */
 export class StallAwareClock implements Clock {
@@ -47,7 +50,7 @@ export class StallAwareClock implements Clock {
     this.#clock = clock;
   }
 
-  /** Begins to measure stalls; until then, and after `stop`, none is seen. */
+  /** Starts to measure stalls. Before it, and after `stop`, stalls are not detected. */
   start(): void {
     if (this.#stop === undefined) this.#tick();
   }
@@ -66,7 +69,7 @@ export class StallAwareClock implements Clock {
     });
   }
 
-  /** By how much the next tick is later than any timer may be. */
+  /** Returns by how much the next tick is overdue, beyond the usual lateness of timers. */
   #lateMs(now: number): number {
     return Math.max(0, now - this.#dueAt - limits.stallMs);
   }

@@ -1,7 +1,8 @@
 /**
- * Until when are the certificates of the backends valid? The serving one is seen with every probe. The apiserver's own
- * for talking to itself is shown to whoever names `apiserver-loopback-client`: when that one expires the apiserver stands
- * still, and nothing else tells of it before (seed 003). It is read now and then and nothing is sent on that socket.
+ * Tracks when the certificates of the backends expire. The serving certificate is seen with every probe. The apiserver
+ * also has a loopback certificate for connections to itself, which it presents for the server name
+ * `apiserver-loopback-client`. When that certificate expires the apiserver stops working, and nothing else warns of it
+ * (seed 003). It is read periodically, and nothing is sent on that socket.
  */
 import type { TLSSocket } from "node:tls";
 import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";
@@ -15,7 +16,10 @@ export const loopbackName = "apiserver-loopback-client";
 export type ExpiriesParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** A TLS socket that names the loopback certificate and trusts whoever answers; undefined: the backend has no TLS. */
+  /**
+   * Opens a TLS socket that asks for the loopback certificate and does not verify it; undefined: the backend has no
+   * TLS.
+   */
   readonly openLoopback: (backend: string) => TLSSocket | undefined;
 };
 
@@ -35,13 +39,13 @@ export class Expiries {
     return [...this.#known.values()];
   }
 
-  /** Those of other backends are forgotten. */
+  /** Forgets the certificates of all other backends. */
   reconcile(backends: readonly string[]): void {
     for (const [key, { name }] of this.#known) if (!backends.includes(name)) this.#known.delete(key);
     for (const name of this.#lookedAt.keys()) if (!backends.includes(name)) this.#lookedAt.delete(name);
   }
 
-  /** A backend showed its serving certificate; `notAfter` as Node writes it. */
+  /** A backend presented its serving certificate; `notAfter` is in Node's format. */
   seen(backend: string, notAfter: string): void {
     this.#keep("backend", backend, notAfter);
     const { clock } = this.#parts;
@@ -73,7 +77,7 @@ export class Expiries {
     socket.on("close", stop);
     socket.on("secureConnect", () => {
       const certificate = socket.getPeerX509Certificate();
-      // Any other server shows its usual certificate, whatever name it is asked for.
+      // Any other server presents its usual certificate, whatever name it is asked for.
       if (certificate?.subject.includes(`CN=${loopbackName}`) === true)
         this.#keep("backend-loopback", backend, certificate.validTo);
       socket.destroy();

@@ -1,10 +1,11 @@
 /**
- * Asks one backend's /readyz on a socket of its own: one that is used again cannot see a firewall. The socket is opened
- * by whoever knows addresses and authorities; undici speaks HTTP on it, and none of its timers is used, for they are
- * coarse and do not hold while a socket opens. Who waits how long is the prober's business.
+ * Probes one backend's /readyz on a socket of its own: a reused one cannot detect a firewall. The caller opens the
+ * socket with the right address and CA. undici speaks HTTP on it, without its timers: they are coarse and do not run
+ * while a socket opens. The prober sets all deadlines.
  *
- * Request and answer each take a packet as large as the path allows: the list of all checks has more than 1.5 KiB, and a
- * field of padding has as much. So a path that loses large packets (path MTU) shows, though its TLS handshake passes.
+ * Request and response each take a packet as large as the path allows: the list of all checks exceeds 1.5 KiB, and a
+ * padding field has the same size. A path that loses large packets (path MTU) is therefore detected even if the TLS
+ * handshake passes.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -15,14 +16,14 @@ import { healthLimits } from "../limits.ts";
 import type { Probe, ProbeEar } from "../prober.ts";
 
 export type ReadyParts = {
-  /** A socket that is opening, for HTTP/1.1. */
+  /** Opens a socket for HTTP/1.1. */
   readonly open: (backend: string) => Socket;
   readonly path: string;
-  /** The certificate that it showed ends to be valid then. */
+  /** The certificate that the backend presented expires then. */
   readonly seen: (backend: string, notAfter: string) => void;
 };
 
-/** The probe that asks `path`, and /livez when that fails without a word. */
+/** Returns the probe that requests `path`, and /livez if that fails without a reason. */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, ear) => {
     const socket = parts.open(backend);
@@ -50,7 +51,7 @@ type Answer = { readonly status: number; readonly body: string };
 /** Never rejects. */
 async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
   const client = new Client(socket instanceof TLSSocket ? "https://backend" : "http://backend", {
-    // Not at once: undici looks at its queue only when it is done with it, and would wait for ever.
+    // Deferred, because undici checks its queue only after `connect` returns and would otherwise wait for ever.
     connect: (_options, done) => queueMicrotask(() => done(null, socket)),
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -62,14 +63,14 @@ async function ask(socket: Socket, path: string, ear: ProbeEar): Promise<void> {
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
     ear.answered(readiness, isUnnamed ? `${reasonOf(answer)}; ${await alive(client)}` : reasonOf(answer));
   } catch (reason) {
-    // It was reached and said nothing that can be read: alive, and not ready.
+    // It was reached and sent nothing readable: alive, and not ready.
     ear.answered("failing", reason instanceof Error ? reason.message : "broken off");
   } finally {
     client.destroy(() => socket.destroy());
   }
 }
 
-/** Which of its own checks fail, when /readyz did not say. */
+/** Returns which of its own checks fail, if /readyz did not say. */
 async function alive(client: Client): Promise<string> {
   const answer = await answerOf(client, "/livez?verbose");
   return `/livez: ${failingChecks(answer.body) || answer.status}`;
@@ -78,7 +79,7 @@ async function alive(client: Client): Promise<string> {
 /** More than an Ethernet packet carries. */
 const padding = "0".repeat(1500);
 
-/** The apiserver ignores what follows the path, but for this word: it answers with the list of all checks. */
+/** The apiserver ignores the query except for this word, which makes it answer with the list of all checks. */
 function verbose(path: string): string {
   if (/[?&]verbose\b/.test(path)) return path;
   return `${path}${path.includes("?") ? "&" : "?"}verbose`;
@@ -101,12 +102,12 @@ async function answerOf(
   return { status: statusCode, body: Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes) };
 }
 
-/** A backend that does not let us ask (401, 404, 429) is alive; whether it is ready is not known. */
+/** A backend that refuses the request (401, 404, 429) is alive; its readiness is unknown. */
 function readinessOf({ status, body }: Answer): ReadyAnswer {
   if (status === 200) return "ready";
   if (status === 403) return "forbidden";
   if (status < 500) return "unknown";
-  // The check that an apiserver lets fail first of all when it shuts down.
+  // The check that an apiserver fails first when it shuts down.
   return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";
 }
 
@@ -115,7 +116,7 @@ function reasonOf({ status, body }: Answer): string {
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }
 
-/** "[-]etcd failed: reason withheld" → "etcd", at most a few of them; a backend may write anything. */
+/** "[-]etcd failed: reason withheld" → "etcd", at most a few of them; the response is untrusted text. */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
   return names.slice(0, healthLimits.probeChecks).join(", ");

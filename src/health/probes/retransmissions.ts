@@ -1,11 +1,11 @@
 /**
- * Which sockets of this network namespace wait for an acknowledgement that does not come? Linux tells in /proc/net/tcp
- * and tcp6; Node tells nothing of it. Where they cannot be read nobody is known to wait, and keepalive has to do.
+ * Finds sockets of this network namespace that wait for an acknowledgement. Linux lists them in /proc/net/tcp and tcp6;
+ * Node has no API for it. Where these files cannot be read, the result is empty and TCP keepalive must do.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { limits } from "../../base/limits.ts";
 
-/** A socket, as both Node and Linux can name it. */
+/** A socket, identified the same way by Node and Linux. */
 export type Endpoints = {
   readonly localPort?: number | undefined;
   readonly remotePort?: number | undefined;
@@ -15,8 +15,9 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * By the socket's key, how often the kernel has sent the same again, or has asked a quiet peer in vain (keepalive) and one
- * more, for it waits a second before it asks again; of those that it does so for.
+ * Returns, by the socket's key, how often the kernel has retransmitted, or one more than the unanswered keepalive
+ * probes to an idle peer, because the kernel waits a second before the next one. Only sockets with such counts are
+ * included.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -25,12 +26,15 @@ export async function readRetransmissions(
   return new Map(texts.flatMap((text) => retransmissionsIn(text)));
 }
 
-/** Ports and the last four octets of the peer's address: enough to tell one's own sockets apart. */
+/** Ports and the last four bytes of the peer's address are enough to distinguish our own sockets. */
 export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: Endpoints): string {
   return `${localPort}-${remotePort}-${lastOctets(remoteAddress)}`;
 }
 
-/** Lines of /proc/net/tcp: "sl local remote state tx:rx timer:when retransmits uid probes ...", the last two decimal. */
+/**
+ * Parses lines of /proc/net/tcp: "sl local remote state tx:rx timer:when retransmits uid probes ...", the last two
+ * decimal.
+ */
 export function retransmissionsIn(text: string): [string, number][] {
   const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
@@ -43,7 +47,7 @@ export function retransmissionsIn(text: string): [string, number][] {
   });
 }
 
-/** The kernel writes each 32 bits as the machine holds them: least significant octet first on all that Node runs on. */
+/** The kernel writes each 32 bits in the machine's byte order: least significant byte first on all platforms of Node. */
 function swapped(word: string): string {
   return (word.match(/../g) ?? []).toReversed().join("").toLowerCase();
 }
@@ -61,7 +65,7 @@ async function readSome(file: string): Promise<string> {
     await using handle = await open(file);
     return await readFrom(handle);
   } catch {
-    // Another system, or no leave to read it.
+    // Another system, or no permission to read it.
     return "";
   }
 }
