@@ -1,6 +1,6 @@
 /**
- * One question to an apiserver as a pod may ask it: with the service account's token, on a new socket each time, so that
- * one that hangs holds up nothing that comes later. No package for it: a sidecar has no room.
+ * One request to an apiserver as a pod: with the service account's token, on a new socket each time, so that a hanging
+ * one does not block later ones. It uses no package, because a sidecar must stay small.
  */
 import { readFileSync } from "node:fs";
 import https from "node:https";
@@ -12,10 +12,10 @@ import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import { discoveryLimits } from "./limits.ts";
 
-/** Where the kubelet, or our sidecar, puts token and CA (client-go's rest.InClusterConfig). */
+/** Where the kubelet, or our sidecar, puts the token and the CA (client-go's rest.InClusterConfig). */
 export const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Read anew each time: the kubelet rotates it. */
+/** Read for each request, because the kubelet rotates it. */
 export function accountToken(directory: string): string | Failure {
   const token = readText(`${directory}/token`, limits.tokenBytes);
   if (token instanceof Failure)
@@ -23,7 +23,7 @@ export function accountToken(directory: string): string | Failure {
   return token.trim();
 }
 
-/** As every client in a pod puts it together; the kubelet sets both in every container. */
+/** Built as every in-cluster client does; the kubelet sets both variables in every container. */
 export function serviceUrl({ env } = process): string {
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "kubernetes.default.svc";
   return `https://${host.includes(":") ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? "443"}`;
@@ -33,15 +33,15 @@ export type AccountAsk = {
   readonly access: { readonly caFile: string; readonly serverName: string | undefined };
   readonly token: string;
   readonly signal: AbortSignal;
-  /** JSON, which is posted; left out: it is a GET. */
+  /** JSON, sent with POST; default: none, and the request is a GET. */
   readonly body?: string;
-  /** Until the answer begins and ends; `discoveryLimits.discoveryAskMs` where it is left out. */
+  /** Time for the whole response; default: `discoveryLimits.discoveryAskMs`. */
   readonly patienceMs?: number;
 };
 
 /**
- * The body of a 2xx, or a Failure with the code.
- * @throws {Error} a promise rejected with Node's own: nobody is there, TLS does not hold, or the time is over
+ * Returns the body of a 2xx, or a Failure with the status code.
+ * @throws {Error} a promise rejected with Node's error: connection refused, TLS verification failed, or timeout
  */
 export function requestAsAccount(url: string, ask: AccountAsk): Promise<string | Failure> {
   const { access, token, signal, body, patienceMs = discoveryLimits.discoveryAskMs } = ask;
@@ -54,7 +54,7 @@ export function requestAsAccount(url: string, ask: AccountAsk): Promise<string |
       agent: false,
       ca: readFileSync(access.caFile),
       minVersion: "TLSv1.2",
-      // An IP address is no SNI name (RFC 6066 §3), but the certificate is checked against it all the same.
+      // An IP address is not allowed as SNI (RFC 6066 §3), but the certificate is verified against it anyway.
       servername: isIpAddress(serverName) ? "" : serverName,
       checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
       headers: { authorization: `Bearer ${token}`, accept: "application/json", ...sent },

@@ -1,6 +1,7 @@
 /**
- * The child process that asks Kubernetes with a kubeconfig: where its apiservers are (discovered.ts), or for a review
- * (reviewer.ts). One question in, one reply out, over its IPC channel. It holds nothing that would be missed: its parent ends it when it is slow, and starts another.
+ * The child process that queries Kubernetes with a kubeconfig: for the addresses of its apiservers (discovered.ts), or
+ * for a review (reviewer.ts). One question in, one reply out, over its IPC channel. It has no state worth keeping: its
+ * parent ends a slow child and starts another.
  */
 import {
   AuthenticationV1Api,
@@ -42,7 +43,7 @@ function reviewedBy(config: KubeConfig, { kind, body }: Review): Promise<object>
     : config.makeApiClient(AuthorizationV1Api).createSubjectAccessReview({ body: { spec: {}, ...body } });
 }
 
-/** Each server is asked on a new socket: one that hangs holds up nothing that comes later. */
+/** Queries each server on a new socket, so that a hanging one does not block later ones. */
 async function firstIn<T>(
   configs: readonly KubeConfig[],
   patienceMs: number,
@@ -59,11 +60,11 @@ async function firstIn<T>(
   return new Failure("backend-refused", "backend", failures.join("; "));
 }
 
-/** The given credentials, at each known backend and at last where they themselves point. */
+/** The given credentials for each known backend, and last for the servers in the kubeconfig itself. */
 function configsFor({ kubeconfigFile, servers, caFile, serverName }: Asked): readonly KubeConfig[] {
   const own = new KubeConfig();
   own.loadFromFile(kubeconfigFile);
-  const user = own.getCurrentUser() ?? { name: "nobody" };
+  const user = own.getCurrentUser() ?? { name: "none" };
   const direct = servers.slice(0, discoveryLimits.discoveryServers - 1).map((server) => {
     const config = new KubeConfig();
     const tls = {
@@ -112,7 +113,7 @@ function serverOf(config: KubeConfig): string {
   return config.getCurrentCluster()?.server ?? "no server";
 }
 
-/** An API's refusal is a whole HTTP message with its headers; its code says it all. */
+/** An API error contains a whole HTTP message with headers; its code is enough. */
 function sentenceOf(reason: unknown): string {
   if (reason instanceof Error && "code" in reason && typeof reason.code === "number")
     return `answered ${reason.code}`;
@@ -127,5 +128,5 @@ process.on("message", (question: Question | ReviewQuestion) => {
     .then((reply) => process.send?.(reply))
     .catch(() => process.exit(1));
 });
-// The parent is gone: there is nobody to answer.
+// The parent has ended, so there is no reader for a reply.
 process.on("disconnect", () => process.exit(0));

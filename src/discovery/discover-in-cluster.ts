@@ -1,6 +1,7 @@
 /**
- * Asks Kubernetes for its apiservers as a pod may: with the service account's token, in one plain request each time. No
- * kubeconfig and no plugin, so nothing here needs the package whose child process takes 85 MB: a sidecar has no room.
+ * Queries Kubernetes for its apiservers as a pod: with the service account's token, in one plain request each time. It
+ * needs no kubeconfig and no plugin, and therefore not the package whose child process takes 85 MB: a sidecar must stay
+ * small.
  */
 import { isIpAddress } from "../base/address.ts";
 import { wallClock } from "../base/clock.ts";
@@ -26,7 +27,7 @@ export class InClusterSource implements Source {
   readonly #directory: string;
   #giveUp = new AbortController();
 
-  /** `access` is read anew for each look; its servers are asked in turn, and the in-cluster service after them. */
+  /** `access` is read for each lookup. Its servers are tried in turn, then the in-cluster service. */
   constructor(access: () => Access, directory = accountDirectory) {
     this.#access = access;
     this.#directory = directory;

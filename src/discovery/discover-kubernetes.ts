@@ -1,4 +1,4 @@
-/** Asks Kubernetes for its apiservers by a kubeconfig, through a child process (kubernetes-child.ts). */
+/** Queries Kubernetes for its apiservers with a kubeconfig, through a child process (kubernetes-child.ts). */
 import type { Failure } from "../base/failure.ts";
 import { type Found, foundInReply, type Question } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
@@ -22,7 +22,7 @@ export class ChildSource implements Source {
     return this.#child.ask(this.#question(), foundInReply);
   }
 
-  /** The child's end is the answer then, and the next look starts another. */
+  /** Ends the child, which fails the pending question. The next lookup starts another. */
   giveUp(): void {
     this.#child.kill();
   }

@@ -1,4 +1,7 @@
-/** Where backends are looked for: the addresses of a name, or a file. Kubernetes itself is asked otherwise. */
+/**
+ * Sources of backend addresses: a DNS name or a file. Kubernetes itself is in discover-kubernetes.ts and
+ * discover-in-cluster.ts.
+ */
 import { lookup } from "node:dns/promises";
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -13,7 +16,7 @@ import type { Source } from "./discovery.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
-  /** With what and where Kubernetes is asked; read anew for each look. */
+  /** The credentials and servers for Kubernetes; read for each lookup. */
   readonly access: () => Pick<Question, "servers" | "caFile" | "serverName">;
 };
 
@@ -25,7 +28,7 @@ export function sourceOf(config: DiscoveryConfig, { clock, access }: SourceParts
   return new ChildSource(() => ({ ...access(), from, kubeconfigFile }));
 }
 
-/** Every address of a name, as this machine resolves names: /etc/hosts counts, where kubeadm's users write it. */
+/** Returns every address of a name as this machine resolves names, including /etc/hosts, which kubeadm's users edit. */
 function nameSource(name: string, port: number): Source {
   return {
     from: "DNS",
@@ -37,15 +40,15 @@ function nameSource(name: string, port: number): Source {
         return new Failure("bad-file", "proxy", `Cannot resolve: ${failureFrom(reason, "proxy").message}`);
       }
     },
-    giveUp() {}, // the resolver ends by itself, and is not asked again before
+    giveUp() {}, // the resolver ends by itself, and no other lookup starts before
     stop() {},
   };
 }
 
-/** How often a file is looked at for changes. */
+/** Pause between checks of a file for changes. */
 const fileLookMs = 1000;
 
-/** What a list in a file says now. */
+/** Returns the present content of a file's list. */
 export function readList(file: string): readonly Found[] | Failure {
   const text = readText(file, limits.configBytes);
   if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);

@@ -1,6 +1,6 @@
 /**
- * What a look for backends has brought, and what of it may be used. Pure: whoever asked, DNS, a file or Kubernetes,
- * was told by someone else, so nothing is believed that is not an address of one host.
+ * Results of discovery and their validation. Pure. Every source (DNS, a file, Kubernetes) is external input, so only
+ * addresses of single hosts are accepted.
  */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
@@ -8,7 +8,7 @@ import { limits } from "../base/limits.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
-/** A backend that was found. Its name is unique: a file's own, or "10.0.0.11:6443", which no configuration can hold. */
+/** A discovered backend. Its name is unique: from a file, or "10.0.0.11:6443", a form that no configuration allows. */
 export type Found = {
   readonly name: string;
   readonly host: string;
@@ -16,20 +16,20 @@ export type Found = {
   readonly isEncrypted: boolean;
 };
 
-/** Found by address alone. */
+/** A backend discovered by address alone. */
 export function foundAt(host: string, port: number): Found {
   const name = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   return { name, host, port, isEncrypted: true };
 }
 
-/** Each once and in a stable order, or why the whole answer is no good: then what was found before stays. */
+/** Returns each backend once in a stable order, or why the whole result is rejected. The previous result then stays. */
 export function checkFound(found: readonly Found[]): readonly Found[] | Failure {
   const wrong = found.find((one) => !isUsable(one));
   if (wrong !== undefined) return refused(`${quote(`${wrong.host}:${wrong.port}`)} is no backend's address`);
   const byPlace = new Map(found.map((one) => [`${one.host} ${one.port}`, one]));
   const byName = new Map(Array.from(byPlace.values(), (one) => [one.name, one]));
   if (byName.size < byPlace.size) return refused("two backends with one name");
-  // An empty list is what a broken source says as well; nobody runs a cluster without an apiserver.
+  // A broken source returns an empty list as well, and no cluster has zero apiservers.
   if (byName.size === 0) return refused("no backends at all");
   if (byName.size > limits.discoveredBackends)
     return refused(`${byName.size} backends, more than ${limits.discoveredBackends}`);
@@ -42,11 +42,11 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Found): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // Names come from a file only: an operator wrote them.
+  // Host names are accepted only from a file, which an operator wrote.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 
-/** A list of `{name, url}`, as a configuration has it. `file` is for the message. */
+/** Parses a list of `{name, url}`, as in a configuration. `file` is for the message. */
 export function foundInFile(text: string, file: string): readonly Found[] | Failure {
   const document = readYaml(text, file);
   if (isProblems(document)) return new Failure("bad-file", "proxy", document.map(lineOf).join("; "));
@@ -67,12 +67,12 @@ function foundInEntry(entry: unknown): Found | undefined {
   const { name, url, ...rest } = fieldsOf(entry);
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
-  // The configuration's own rule for names: metrics and logs show them.
+  // The configuration's own rule for names, which appear in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   return address !== undefined && isName ? { name, ...address } : undefined;
 }
 
-/** What the child is asked: `servers` are tried in turn, then the kubeconfig's own. */
+/** The child's input: `servers` are tried in turn, then the kubeconfig's own. */
 export type Question = {
   readonly id: number;
   readonly from: "EndpointSlice" | "Lease";
@@ -82,12 +82,12 @@ export type Question = {
   readonly serverName: string | undefined;
 };
 
-/** What the child says: addresses, or why there are none. */
+/** The child's output: addresses, or why there are none. */
 export type Reply =
   | { readonly id: number; readonly addresses: readonly { readonly host: string; readonly port: number }[] }
   | { readonly id: number; readonly failure: string };
 
-/** Reads the child's message: a package's object may have got in there, so each field is looked at. */
+/** Parses the child's message. Values from a package may have reached it, so each field is checked. */
 export function foundInReply(message: unknown, id: number): readonly Found[] | Failure | undefined {
   const reply = fieldsOf(message);
   if (reply["id"] !== id) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Looks for backends again and again, and keeps what it found last: a source that fails, hangs or answers with
- * nothing changes nothing (F21). Who is asked is a Source (discover.ts); this is when, and what follows.
+ * Looks up backends repeatedly and keeps the last good result: a source that fails, hangs or returns nothing changes
+ * nothing (F21). A Source (discover.ts) runs the lookup; this class decides when, and what follows.
  */
 import type { Clock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -12,12 +12,12 @@ import { discoveryLimits } from "./limits.ts";
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
-  /** True where what is listed has to be renewed in etcd, and so goes by itself while etcd is away. Left out: false. */
+  /** True if entries must be renewed in etcd and therefore disappear while etcd is unavailable. Default: false. */
   readonly expires?: boolean;
   ask(): Promise<readonly Found[] | Failure>;
-  /** Calls `run` when another look would bring something new; returns its stop function. */
+  /** Calls `run` when another lookup would return something new; returns its stop function. */
   watch?(run: () => void): () => void;
-  /** The answer was waited for in vain. */
+  /** The lookup timed out. */
   giveUp(): void;
   stop(): void;
 };
@@ -25,13 +25,13 @@ export type Source = {
 export type DiscoveryParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Told before the names of what was found; left out: "". */
+  /** Prefix for the names of found backends; default: "". */
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
-  /** What was found before, by another source perhaps: it stays until the first answer. */
+  /** The previous result, perhaps of another source. It stays until the first answer. */
   readonly found: readonly Found[];
-  /** Does this backend, by its name, answer: is it neither dead nor about to go? Left out: none does. */
+  /** True if this backend, by its name, is neither dead nor draining. Default: false for all. */
   readonly answers?: (name: string) => boolean;
   readonly onChange: (found: readonly Found[]) => void;
 };
@@ -40,15 +40,15 @@ export class Discovery {
   readonly #parts: DiscoveryParts;
   #found: readonly Found[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
-  /** Why the last look failed; "" after one that did not. */
+  /** Why the last lookup failed; "" if it did not. */
   #complaint = "";
-  /** Those that are kept although they are listed no more, by name: since when, a clock reading. */
+  /** Backends that are kept although no longer listed, by name, each with the clock reading of its removal. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
   #failures = 0;
   #isAsking = false;
-  /** Something changed while a look was under way. */
+  /** Something changed while a lookup was running. */
   #isStale = false;
   #isStopped = false;
   #cancelNext: () => void = () => {};
@@ -63,7 +63,7 @@ export class Discovery {
     return this.#found;
   }
 
-  /** For metrics: wall time of the last look that brought backends (0: none yet), and looks that did not. */
+  /** For metrics: wall time of the last successful lookup (0: none yet), and the number of failed ones. */
   get record(): { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number } {
     return {
       lastSuccessAtMs: this.#lastSuccessAtMs,
@@ -85,7 +85,7 @@ export class Discovery {
   }
 
   #look(): void {
-    // One at a time: a resolver that hangs is not asked by ever more threads.
+    // One lookup at a time, so that a hanging resolver does not occupy more and more threads.
     this.#isStale = this.#isAsking;
     if (this.#isAsking || this.#isStopped) return;
     this.#isAsking = true;
@@ -101,7 +101,7 @@ export class Discovery {
       stopTimer();
       this.#isAsking = false;
       if (this.#isStopped) return;
-      // Better late than never: an answer is an answer. A late failure has been told.
+      // A late success is still used. A late failure has already been reported as a timeout.
       if (!(isLate && outcome instanceof Failure)) this.#take(outcome);
       if (this.#isStale) this.#look();
       else this.#schedule();
@@ -136,15 +136,15 @@ export class Discovery {
   }
 
   /**
-   * While etcd is away apiservers cannot renew what they are listed by. When it is back the first one that looks takes all
-   * others out (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go), until they renew. Those that answer are kept for
-   * a while: moving their watches twice would be for nothing.
+   * While etcd is unavailable apiservers cannot renew their entries. When it is back, the first apiserver that checks
+   * removes all others (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go) until they renew. Backends that still
+   * answer are kept for a while, because moving their watches away and back would be pointless.
    */
   #withUnlisted(listed: readonly Found[]): readonly Found[] {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
-    // What another source found, or the configuration, is not this one's to keep.
+    // Backends from another source or from the configuration are not kept by this one.
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (source.expires !== true || isFirst) return listed;

@@ -1,34 +1,38 @@
 /**
- * The process that asks Kubernetes with a kubeconfig (discover-child.ts): the package for it takes 85 MB, runs credential
- * plugins and has had bugs that end a process. Whatever becomes of the child, here it is one failed question.
+ * The parent's side of the process that queries Kubernetes with a kubeconfig (discover-child.ts). The package for it
+ * takes 85 MB, runs credential plugins and has had bugs that end a process. Any crash of the child is one failed
+ * question here.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { Failure } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import { discoveryLimits } from "./limits.ts";
 
-/** Beside this file, with its extension: .ts in the repository, .js as published. */
+/** Next to this file, with the same extension: .ts in the repository, .js as published. */
 export const childFile = import.meta.filename.replace("kubernetes-child", "discover-child");
 
-/** How much of its last words is kept. */
+/** Characters kept of the end of its stderr. */
 const wordsChars = 500;
 
 export class KubernetesChild {
-  /** As it is told: "discovery". */
+  /** Its name in messages: "discovery". */
   readonly #name: string;
   readonly #file: string;
   #child: ChildProcess | undefined;
   #id = 0;
-  /** The end of what the child wrote on stderr: Node says there what it died of. */
+  /** The end of the child's stderr, where Node prints why it ended. */
   #words = "";
 
-  /** Started by the first question, and by the next one after its end. */
+  /** The first question starts the child, and so does the next one after it ends. */
   constructor(name: string, file = childFile) {
     this.#name = name;
     this.#file = file;
   }
 
-  /** Resolves with what `read` makes of a message; it is given each, and returns undefined for another's answer. */
+  /**
+   * Resolves with the first result of `read`, which gets each message and returns undefined for the reply to another
+   * question.
+   */
   ask<T>(question: object, read: (message: unknown, id: number) => T | undefined): Promise<T | Failure> {
     this.#id += 1;
     const id = this.#id;
@@ -56,7 +60,7 @@ export class KubernetesChild {
     });
   }
 
-  /** Its "exit" is the answer to whatever it was asked. */
+  /** Its "exit" fails all pending questions. */
   kill(): void {
     this.#child?.kill("SIGKILL");
   }
@@ -64,10 +68,10 @@ export class KubernetesChild {
   #start(): ChildProcess {
     const child = fork(this.#file, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // Not our own: an inspector's port or a profile is not for it.
+      // Not our own arguments: the child must not use our inspector port or profiler.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Each question that is under way listens; there are never more.
+    // Each pending question adds a listener; there are never more.
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#words = "";
     child.stderr?.on("data", (chunk: Buffer) => {
@@ -77,7 +81,7 @@ export class KubernetesChild {
       if (this.#child === child) this.#child = undefined;
     };
     child.once("exit", forget);
-    // It could not even be started; without a listener that would end this process.
+    // The child could not be started; without a listener this error would end our process.
     child.on("error", forget);
     this.#child = child;
     return child;

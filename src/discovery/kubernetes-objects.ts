@@ -1,7 +1,7 @@
-/** Where Kubernetes' own objects say that its apiservers are. Pure; the objects are as the API gives them. */
+/** Extracts apiserver addresses from Kubernetes objects. Pure; the objects are as the API returns them. */
 import { wallOf } from "../base/clock.ts";
 
-/** What is read of discovery.k8s.io/v1 EndpointSlice. */
+/** The fields read of discovery.k8s.io/v1 EndpointSlice. */
 export type EndpointSlice = {
   readonly endpoints?: readonly {
     readonly addresses: readonly string[];
@@ -10,19 +10,19 @@ export type EndpointSlice = {
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 };
 
-/** What is read of coordination.k8s.io/v1 Lease. */
+/** The fields read of coordination.k8s.io/v1 Lease. */
 export type Lease = {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: {
     readonly leaseDurationSeconds?: number;
-    /** The package gives a text where its types promise a Date. */
+    /** The package returns a string where its types declare a Date. */
     readonly renewTime?: unknown;
   };
 };
 
 export type Place = { readonly host: string; readonly port: number };
 
-/** The EndpointSlices of default/kubernetes. A missing "ready" means ready, as the API says. */
+/** The addresses in the EndpointSlices of default/kubernetes. A missing "ready" means ready, as the API defines. */
 export function placesInSlices(slices: readonly EndpointSlice[]): readonly Place[] {
   return slices.flatMap(({ endpoints = [], ports = [] }) => {
     const { port } = ports.find(({ name }) => name === "https") ?? ports[0] ?? {};
@@ -32,12 +32,12 @@ export function placesInSlices(slices: readonly EndpointSlice[]): readonly Place
   });
 }
 
-/** Each apiserver renews its own Lease every 10 s and says there where its peers reach it. */
+/** Each apiserver renews its own Lease every 10 s and publishes its peer address in this annotation. */
 export const peerAddress = "kubernetes.io/peer-advertise-address";
 
 /**
- * The identity Leases of kube-system. One that has run out belongs to an apiserver that is gone: it is removed an hour
- * later. `now` is wall time.
+ * The addresses in the identity Leases of kube-system. An expired Lease belongs to an apiserver that is gone; it is
+ * deleted an hour later. `now` is wall time.
  */
 export function placesInLeases(leases: readonly Lease[], now: number): readonly Place[] {
   return leases
@@ -51,7 +51,7 @@ function hasRunOut(spec: Lease["spec"], now: number): boolean {
   return !Number.isNaN(renewedAt) && seconds > 0 && renewedAt + seconds * 1000 < now;
 }
 
-/** "10.0.0.11:6443" or "[fd00::1]:6443". */
+/** Parses "10.0.0.11:6443" or "[fd00::1]:6443". */
 function placeOf(text: string): Place[] {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d+)$/.exec(text) ?? [];
   const host = bracketed ?? plain;

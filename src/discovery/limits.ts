@@ -1,28 +1,31 @@
-/** What bounds discovery, each with its reason (see src/base/limits.ts). */
+/** Limits of discovery, each with its reason (see src/base/limits.ts). */
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const discoveryLimits = {
-  /** A look that takes longer is given up: the resolver's own patience is 2 x 5 s for each of three servers. */
+  /** Longest lookup. The resolver itself waits 2 x 5 s for each of three servers. */
   discoveryMs: 10_000,
   /**
-   * So long a backend that Kubernetes lists no more is kept if it answers: an apiserver renews its place every 10 s
+   * How long a backend that Kubernetes no longer lists is kept if it answers. An apiserver renews its entry every 10 s
    * (reconcilers/lease.go), its identity Lease too, and etcd may need an election first.
    */
   unlistedKeptMs: 60_000,
-  /** After a failed look; doubles up to the interval. */
+  /** Pause after a failed lookup; doubles up to the interval. */
   discoveryRetryMs: 1000,
-  /** One apiserver's time to answer the child before it asks another: three of them fit into a look. */
+  /** Time for one apiserver's response to the child before it tries another: three fit into a lookup. */
   discoveryAskMs: 3000,
   discoveryServers: 3,
-  /** A list of 500 EndpointSlices or Leases takes 1 MB; JSON.parse of four takes 40 ms. */
+  /** Largest response: 500 EndpointSlices or Leases take 1 MB; JSON.parse of four MB takes 40 ms. */
   discoveryBytes: 4 * MiB,
-  /** A cluster's time for one review of who asks the API, from its apiservers together; two reviews and our own CLI waits. */
+  /** Time for one review by a cluster, over all its apiservers. Our own CLI waits for two reviews. */
   reviewMs: 4000,
   reviewServers: 2,
-  /** And that of the child, which takes a second or two to start; one that says nothing for longer hangs. */
+  /**
+   * The same through the child, which takes a second or two to start. A child that is silent for longer than the second
+   * value hangs.
+   */
   reviewChildMs: 6000,
   reviewHungMs: 20_000,
-  /** Of the child's heap; the package alone takes 40 MB of it. */
+  /** The child's heap limit; the package alone takes 40 MB of it. */
   discoveryHeapMiB: 192,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * Has a cluster judge: whose token is this, may they do that? The question is made and the answer read by whoever asks
- * (admin/reviews.ts); here is only how it gets there, by a pod's service account or by a kubeconfig.
+ * Sends token and access reviews to a cluster. The caller (admin/reviews.ts) creates the review and reads its answer;
+ * this file transports it, as a pod's service account or with a kubeconfig.
  */
 import { wallClock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
@@ -10,24 +10,27 @@ import type { Question } from "./discovered.ts";
 import { childFile, KubernetesChild } from "./kubernetes-child.ts";
 import { discoveryLimits } from "./limits.ts";
 
-/** An object that is created to be answered at once, and is kept by nobody: TokenReview, SubjectAccessReview. */
+/** An object that is created only for its response and never stored: TokenReview, SubjectAccessReview. */
 export type Review = {
   readonly kind: "TokenReview" | "SubjectAccessReview";
-  /** Where it is posted. */
+  /** The path that it is posted to. */
   readonly path: string;
   readonly body: object;
 };
 
 export type Reviewer = {
-  /** The object with its answer, or why there is none: within `discoveryLimits.reviewMs`, and without what was asked in it. */
+  /**
+   * Returns the object with its status, or why there is none, within `discoveryLimits.reviewMs`. The reason does not
+   * contain the review.
+   */
   ask(review: Review): Promise<{ readonly answer: unknown } | Failure>;
   stop(): void;
 };
 
-/** Read anew each time; `servers` are tried in turn. */
+/** Read for each review; `servers` are tried in turn. */
 type Access = () => Pick<Question, "servers" | "caFile" | "serverName">;
 
-/** What the child is asked. */
+/** The child's input. */
 export type ReviewQuestion = Omit<Question, "from"> & { readonly review: Review };
 
 export function reviewerOf(kubeconfigFile: string | undefined, access: Access): Reviewer {
@@ -36,7 +39,7 @@ export function reviewerOf(kubeconfigFile: string | undefined, access: Access): 
     : new ChildReviewer(kubeconfigFile, access);
 }
 
-/** As a pod: the service account needs the ClusterRole system:auth-delegator. */
+/** Sends reviews as a pod: the service account needs the ClusterRole system:auth-delegator. */
 export class AccountReviewer implements Reviewer {
   readonly #access: Access;
   readonly #directory: string;
@@ -76,7 +79,7 @@ export class AccountReviewer implements Reviewer {
   }
 }
 
-/** With a kubeconfig, in a process of its own. */
+/** Sends reviews with a kubeconfig, in a child process. */
 export class ChildReviewer implements Reviewer {
   readonly #kubeconfigFile: string;
   readonly #access: Access;
@@ -97,7 +100,7 @@ export class ChildReviewer implements Reviewer {
       caFile,
       serverName,
     };
-    // One that is slow to start is left alone: its next question finds it there.
+    // A child that is slow to start is kept, and serves the next review.
     const stopKill = wallClock.after(discoveryLimits.reviewHungMs, () => this.#child.kill());
     const late = Promise.withResolvers<Failure>();
     const stopTimer = wallClock.after(discoveryLimits.reviewChildMs, () =>
@@ -112,7 +115,7 @@ export class ChildReviewer implements Reviewer {
   }
 }
 
-/** Those that are known, as far as there is time; else where the credentials themselves lead. */
+/** The known servers, as many as there is time for; otherwise the server of the credentials themselves. */
 function serversIn(known: readonly string[], own: string): readonly string[] {
   return [...known, own].slice(0, discoveryLimits.reviewServers);
 }
@@ -125,7 +128,7 @@ function parsed(text: string): { readonly answer: unknown } | Failure {
   }
 }
 
-/** Reads the child's message: a package's object may have got in there, so each field is looked at. */
+/** Parses the child's message. Values from a package may have reached it, so each field is checked. */
 function answerIn(message: unknown, id: number): { readonly answer: unknown } | Failure | undefined {
   if (typeof message !== "object" || message === null || !("id" in message) || message.id !== id)
     return undefined;

@@ -1,10 +1,10 @@
-/** One caller: an identity, a program and an address together, and what they have asked for. Times are clock readings. */
+/** One caller (an identity, a program and an address together) and its request counts. Times are clock readings. */
 import { ledgerLimits } from "./limits.ts";
 import type { Subject } from "./subject.ts";
 
 export type CallerName = { readonly subject: Subject; readonly agent: string; readonly address: string };
 
-/** What looks odd about a caller, in words that a page can show. */
+/** Anomalies of a caller, in words that a page can show. */
 export type Oddity = "new" | "no-agent" | "anonymous" | "failing" | "relisting" | "re-watching";
 
 export class Caller implements CallerName {
@@ -15,15 +15,15 @@ export class Caller implements CallerName {
   lastAt: number;
   requests = 0;
   watches = 0;
-  /** Lists of what it had watched. */
+  /** Lists of a resource that it had watched before. */
   relists = 0;
   errors = 0;
   bytes = 0;
-  /** Requests that are being answered. */
+  /** Requests in progress. */
   active = 0;
-  /** It was forgotten: whoever still holds it looks it up anew. */
+  /** True once it was evicted from the ledger: a holder of a reference must look it up again. */
   isForgotten = false;
-  /** What it has had a watch of, as `resourceKey` has it: a few, the latest. */
+  /** The most recent resources that it has watched, by `resourceKey`. */
   #watched: string[] = [];
 
   constructor({ subject, agent, address }: CallerName, now: number) {
@@ -34,7 +34,10 @@ export class Caller implements CallerName {
     this.lastAt = now;
   }
 
-  /** An initial state was asked for by a watch: counts as a relist when it had one before. Returns whether it did. */
+  /**
+   * Records a watch. Returns true if it is a relist: it asks for the initial state of a resource that the caller has
+   * watched before.
+   */
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
     const hadOne = this.#watched.includes(resource);
@@ -51,7 +54,7 @@ export class Caller implements CallerName {
     return true;
   }
 
-  /** `isWarm`: are we up for long enough to know who is new? */
+  /** `isWarm`: true if the process has run long enough to know which callers are new. */
   oddities(now: number, isWarm: boolean): readonly Oddity[] {
     const { requests, errors, relists, watches } = this;
     const isNew = isWarm && now - this.since < ledgerLimits.callerNewMs;
@@ -63,7 +66,7 @@ export class Caller implements CallerName {
       ["anonymous", this.subject.source === "none"],
       ["failing", isKnown && errors * 2 > requests],
       ["relisting", relists >= ledgerLimits.callerRelists && relists * 10 > requests],
-      // More watches than one in two seconds, on average, are no informer's.
+      // An informer does not start more than one watch in two seconds on average.
       ["re-watching", isMostlyWatches && watches > (now - this.since) / 2000],
     ];
     return all.flatMap(([oddity, isSo]) => (isSo ? [oddity] : []));

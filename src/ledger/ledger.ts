@@ -1,16 +1,16 @@
-/** Who talks: all callers lately, bounded; those that were idle for longest are forgotten first. */
+/** All recent callers, bounded; the callers idle for longest are evicted first. */
 
 import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
 
 export class Ledger {
-  /** In the order in which they were found, or found to be active when somebody was to go. */
+  /** In order of insertion, or of the last check that found them active. */
   readonly #callers = new Map<string, Caller>();
-  /** Requests of those that were forgotten, by what their agent is called. */
+  /** Requests of evicted callers, by agent label. */
   readonly #past = new Map<string, number>();
   readonly #agents = new Set<string>();
   readonly #startedAt: number;
-  /** Forgotten to make room. */
+  /** Number of evicted callers. */
   forgotten = 0;
 
   /** `now`: the present clock reading. */
@@ -22,7 +22,7 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Of all callers there were; those of the first few programs by name, the rest as "other". */
+  /** Requests of all callers so far; the first few programs by name, the rest as "other". */
   get requestsByAgent(): ReadonlyMap<string, number> {
     const sums = new Map(this.#past);
     for (const { agent, requests } of this.#callers.values()) add(sums, this.#labelOf(agent), requests);
@@ -33,12 +33,12 @@ export class Ledger {
     return this.#callers.size;
   }
 
-  /** Are we up for long enough to know who is new? */
+  /** True if the process has run long enough to know which callers are new. */
   isWarm(now: number): boolean {
     return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
-  /** The same object every time, until it is forgotten. */
+  /** Returns the same object every time until it is evicted. */
   of(name: CallerName, now: number): Caller {
     const { subject, agent, address } = name;
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;
@@ -51,12 +51,12 @@ export class Ledger {
     return caller;
   }
 
-  /** First come, first named: a label does not change, and what it counts never falls. */
+  /** The first programs get their own label: labels never change, so their counters never decrease. */
   #labelOf(agent: string): string {
     return this.#agents.has(agent) ? agent : "other";
   }
 
-  /** A flood of newcomers pushes out itself: who has asked lately, or has something open, gets another turn. */
+  /** Evicts an idle caller; a recent or active one moves to the end. A flood of new callers therefore evicts itself. */
   #forgetOne(now: number): void {
     let tries = ledgerLimits.callerTurns;
     for (const [key, caller] of this.#callers) {

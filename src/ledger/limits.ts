@@ -1,36 +1,36 @@
-/** What bounds what is remembered of callers, locks and pods, each with its reason (see src/base/limits.ts). */
+/** Limits of the callers, locks and pods that are remembered, each with its reason (see src/base/limits.ts). */
 export const ledgerLimits = {
   /**
-   * Callers that are remembered, some 400 bytes each: a cluster of 1,000 nodes has about as many kubelets, kube-proxies and
-   * agents. Who is looked at in a row to find one that is idle.
+   * Callers that are remembered, about 400 bytes each: a cluster of 1,000 nodes has about as many kubelets,
+   * kube-proxies and agents. And how many of them are checked in a row to find an idle one.
    */
   callers: 5000,
   callerTurns: 32,
-  /** New: seen first within this time. Fewer requests than these say nothing about a caller. */
+  /** A caller is new for this long. A caller with fewer requests than the second value is not judged. */
   callerNewMs: 600_000,
   callerRequests: 20,
   callerRelists: 10,
-  /** Resources of which it is known that one caller has watched them: a controller-manager watches 60. */
+  /** Watched resources remembered per caller: a controller-manager watches 60. */
   callerResources: 100,
-  /** Programs that a metric names. */
+  /** Programs that get their own metric label. */
   agents: 50,
-  /** Locks: each node has one, each controller another; a lock takes some 600 bytes. */
+  /** Locks: each node has one, each controller another; a lock takes about 600 bytes. */
   locks: 8000,
-  /** Of one lock: who renewed it last, and its changes of holder. */
+  /** Per lock: the clients that renewed it last, and its changes of holder. */
   lockRenewers: 8,
   lockHandovers: 8,
-  /** A lock that names no duration. */
+  /** Duration of a lock that states none. */
   lockLeastMs: 5000,
-  /** Of its duration: taken earlier than that after a renewal, it was not let lapse. */
+  /** Share of a lock's duration: a takeover earlier than this after a renewal did not wait for expiry. */
   lockShare: 0.8,
-  /** Taken back within so long, twice without having been let go: by turns. */
+  /** Two takeovers back within this time without a release mean that two holders alternate. */
   lockTurnsMs: 120_000,
-  /** Before so many renewals nobody is known to be its usual holder. */
+  /** A client needs this many renewals to count as the usual holder. */
   lockRenewals: 3,
-  /** Between two words on one lock. */
+  /** Shortest pause between two reports on one lock. */
   lockToldMs: 15_000,
-  /** Pods that asked, and pods that were deleted, as far as requests show. */
+  /** Pods that sent requests, and pods that were deleted, as far as requests reveal it. */
   pods: 10_000,
-  /** A deleted pod's last renewal may have been under way. */
+  /** A deleted pod's last renewal may still have been in flight for this long. */
   podGoneMs: 1000,
 } as const;

@@ -1,5 +1,5 @@
 /**
- * What a write to a leader lock says: a Lease, or the annotation that client-go's older locks keep on a ConfigMap or
+ * Reads writes to a leader lock: a Lease, or the annotation that client-go's older locks keep on a ConfigMap or
  * Endpoints (client-go, tools/leaderelection/resourcelock). JSON and protobuf, whole objects and patches.
  */
 import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";
@@ -7,16 +7,16 @@ import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from 
 export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
 
 export type LockRecord = {
-  /** As the object has it; "" in a patch. */
+  /** As in the object; "" in a patch. */
   readonly name: string;
-  /** Undefined: a patch that leaves it as it is. "" is a lock that was released. */
+  /** Undefined: a patch that does not change it. "" is a released lock. */
   readonly holder: string | undefined;
   readonly durationMs: number | undefined;
-  /** Does it say when it was renewed? Whoever only labels a lock does not renew it. */
+  /** True if it contains a renewal time. A write that only labels a lock does not renew it. */
   readonly isRenewal: boolean;
 };
 
-/** `isLease`: of a Lease, not of an annotated object. Undefined: no lock, or nothing that can be read. */
+/** `isLease`: a Lease, not an annotated object. Returns undefined if it is no lock or unreadable. */
 export function lockRecordIn(body: Buffer, isLease: boolean): LockRecord | undefined {
   if (!isLease && !body.includes(leaderAnnotation)) return undefined;
   const object = enveloped(body);
@@ -60,7 +60,7 @@ function ofAnnotatedJson(object: JsonRecord): LockRecord | undefined {
   return isRecord(annotation) ? ofSpec(nameIn(object), annotation) : undefined;
 }
 
-/** RFC 6902; what an operation does elsewhere is no matter of ours. */
+/** RFC 6902; operations on other paths are ignored. */
 function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
   const spec: Record<string, unknown> = {};
   for (const operation of operations) {
@@ -71,7 +71,7 @@ function ofJsonPatch(operations: readonly unknown[]): LockRecord | undefined {
   return Object.keys(spec).length === 0 ? undefined : ofSpec("", spec);
 }
 
-/** The annotation has the names of a Lease's fields. Null takes a field away: the lock is nobody's. */
+/** The annotation uses the field names of a Lease. Null removes a field, so the lock has no holder. */
 function ofSpec(name: string, spec: JsonRecord): LockRecord {
   const holder = spec["holderIdentity"];
   const seconds = spec["leaseDurationSeconds"];
@@ -101,12 +101,12 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // YAML, CBOR, or nothing at all: whoever renews a lock by those is not followed.
+    // YAML, CBOR, or no body: locks renewed in these formats are not tracked.
     return undefined;
   }
 }
 
-/** Does a DELETE ask for an end at once, by its body (meta/v1 DeleteOptions { 1 gracePeriodSeconds })? */
+/** True if a DELETE's body asks for immediate deletion (meta/v1 DeleteOptions { 1 gracePeriodSeconds }). */
 export function isImmediateDelete(body: Buffer): boolean {
   const options = enveloped(body);
   if (options !== undefined) return numberIn(options, 1) === 0;

@@ -1,6 +1,6 @@
 /**
- * Is this renewal as it should be? Pure: the lock as it was before, and who renews it now. What it can know comes from
- * requests alone; an honest leader election never gives cause for any of this.
+ * Judges a lock renewal. Pure: the lock's previous state and the present renewal in, a judgement out. Based on requests
+ * alone; a correct leader election never causes any of these judgements.
  */
 
 import type { Caller } from "./caller.ts";
@@ -12,7 +12,7 @@ export type Renewal = {
   readonly caller: Caller;
   readonly session: number;
   readonly holder: string;
-  /** The lock was made by it. */
+  /** True if this write created the lock. */
   readonly isCreate: boolean;
   readonly at: number;
 };
@@ -27,7 +27,7 @@ export function judgeRenewal(lock: Lock, renewal: Renewal, pods: Pods): Judgemen
   );
 }
 
-// --- somebody who is not the pod that the lock names (seed 002) ---
+// --- a client that is not the pod that the lock names (seed 002) ---
 
 function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
@@ -49,7 +49,7 @@ function ghost(lock: Lock, { caller, holder, at }: Renewal, pods: Pods): Judgeme
       reason,
     };
   }
-  // A token says to which pod it was given. That a holder has a name of its own making is nothing; another pod's is.
+  // The token names its pod. A holder identity in a format of its own proves nothing; another pod's name does.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `It names pod ${named}, and is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -66,9 +66,9 @@ function goneOf(pods: Pods, names: readonly (readonly [string, string])[]): Gone
   return undefined;
 }
 
-// --- two who hold it ---
+// --- two clients hold it ---
 
-/** Under one name this client, then another, then this one again: a restarted process never comes back. */
+/** The same holder name from this client, then another, then this one again: a restarted process never does that. */
 function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judgement | undefined {
   const last = lock.renewers.at(-1);
   const own = lock.renewers.find(
@@ -83,14 +83,17 @@ function alternating(lock: Lock, { caller, session, holder, at }: Renewal): Judg
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/** Another holder, although the one before had renewed it, and neither let it go nor let it lapse; or by turns. */
+/**
+ * Another holder took the lock although the previous one had renewed it and neither released it nor let it expire; or
+ * two holders alternate.
+ */
 function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lock.holder;
   if (before === "" || before === holder || isCreate) return undefined;
   const last = lock.renewers.at(-1);
   const was = last === undefined ? before : whoIs(last.caller);
   const valueMs = Math.round(at - lock.renewedAt);
-  // A clock that goes a little fast, or a renewal that came late here, is no theft.
+  // A slightly fast clock, or a renewal that arrived late here, is no wrongful takeover.
   const limitMs = Math.round(lock.durationMs * ledgerLimits.lockShare);
   if (valueMs < limitMs) {
     const reason = `Taken from ${before} ${seconds(valueMs)} after its renewal, by ${whoIs(caller)} as ${holder}`;
@@ -110,7 +113,7 @@ function taken(lock: Lock, { caller, holder, isCreate, at }: Renewal): Judgement
   };
 }
 
-/** Neither the identity nor the program of anybody who has held it. */
+/** Neither the identity nor the program has held the lock before. */
 function stranger(lock: Lock, { caller }: Renewal): Judgement | undefined {
   if (lock.renewals < ledgerLimits.lockRenewals || lock.knownKinds.includes(kindOf(caller))) return undefined;
   const last = lock.renewers.at(-1);

@@ -1,4 +1,4 @@
-/** One leader lock: who holds it, and who has renewed it lately, from where. Times are clock readings. */
+/** One leader lock: its holder, and the clients that have renewed it recently. Times are clock readings. */
 import { limits } from "../base/limits.ts";
 import type { Caller } from "./caller.ts";
 
@@ -11,7 +11,7 @@ export type LockName = {
 /** One client that renews it. */
 export type Renewer = {
   readonly caller: Caller;
-  /** Of an HTTP/2 client its session: one process has one, whatever stands between it and us. 0: not told apart. */
+  /** The client's HTTP/2 session: one process has one, whatever proxies are between. 0: unknown. */
   readonly session: number;
   readonly holder: string;
   readonly since: number;
@@ -19,7 +19,7 @@ export type Renewer = {
   renewals: number;
 };
 
-/** A change of holder; `isReleased`: the one before had let go, or the lock was new. */
+/** A change of holder; `isReleased`: the previous holder had released it, or the lock was new. */
 export type Handover = {
   readonly from: string;
   readonly to: string;
@@ -29,7 +29,7 @@ export type Handover = {
 
 export type Verdict = "contested" | "ghost" | "unknown";
 
-/** Why something is not as it should be. */
+/** Why a lock is suspect. */
 export type Judgement = {
   readonly verdict: Verdict;
   readonly detector: "alternation" | "takeover" | "turns" | "pod" | "deleted-pod" | "identity";
@@ -44,15 +44,15 @@ export class Lock {
   holder = "";
   durationMs = 0;
   renewedAt = 0;
-  /** Since when this holder has it. */
+  /** Since when this holder has the lock. */
   heldSince = 0;
   renewals = 0;
-  /** Who renewed it lately; the last one last. */
+  /** The clients that renewed it recently; the latest last. */
   renewers: readonly Renewer[] = [];
   handovers: readonly Handover[] = [];
-  /** Identities and programs of those that have held it, as `kindOf` writes them. */
+  /** Identities and programs of all past holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
-  /** The latest, and when: it is as it was until it is quiet. */
+  /** The latest judgement and its time. It holds until the lock has been quiet. */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;
   toldAt = Number.NEGATIVE_INFINITY;
@@ -66,13 +66,13 @@ export class Lock {
     return `${resource} ${namespace}/${name}`;
   }
 
-  /** Undefined when all is as it should be, by now. */
+  /** Undefined if the lock is in order by now. */
   verdictAt(now: number): Judgement | undefined {
     return now - this.judgedAt < limits.lockQuietMs ? this.judgement : undefined;
   }
 }
 
-/** What stays the same of a workload when its pods are replaced. */
+/** The part of a workload's identity that stays the same when its pods are replaced. */
 export function kindOf({ subject, agent }: Caller): string {
   return `${subject.name} ${agent}`;
 }

@@ -1,4 +1,4 @@
-/** Who holds the leader locks: all that were renewed through us, bounded; the one renewed least lately is forgotten first. */
+/** All leader locks renewed through the proxy, bounded; the one renewed least recently is evicted first. */
 
 import { clipped } from "../base/detach.ts";
 import { limits } from "../base/limits.ts";
@@ -10,7 +10,7 @@ import type { LockRecord } from "./lock-body.ts";
 import { judgeRenewal, type Renewal } from "./lock-judgement.ts";
 import { Pods } from "./pods.ts";
 
-/** A write to a lock that its backend has taken. */
+/** A write to a lock that its backend has accepted. */
 export type LockWrite = {
   readonly name: LockName;
   readonly record: LockRecord;
@@ -19,7 +19,7 @@ export type LockWrite = {
   readonly isCreate: boolean;
 };
 
-/** What a write shows, when that is to be told. */
+/** A lock and its judgement, if they are to be reported. */
 export type Told = { readonly lock: Lock; readonly judgement: Judgement };
 
 export class Locks {
@@ -37,7 +37,7 @@ export class Locks {
     const holder = clipped(record.holder ?? lock.holder, limits.holderChars);
     if (record.durationMs !== undefined) lock.durationMs = record.durationMs;
     if (holder === "") return this.#released(lock, at);
-    // Somebody has labelled it, or written its object for another reason.
+    // The write labels the lock or changes its object for another reason.
     if (!record.isRenewal && holder === lock.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lock, renewal, this.pods);

@@ -1,19 +1,19 @@
 /**
- * Who asks, as far as a request says so itself. Nothing is verified: a JWT's claims are whatever its maker wrote, and are
- * shown as such; the apiserver decides what is true. No part of a credential is kept but those claims.
+ * The identity that a request claims. Nothing is verified: a JWT's claims are unchecked and shown as such; the
+ * apiserver decides what is true. Nothing of a credential except these claims is kept.
  */
 
 import { clipped } from "../base/detach.ts";
 import { limits } from "../base/limits.ts";
 
-/** `jwt`: claims of a token that nobody here has checked; `vouched`: an identity that the proxy itself has verified. */
+/** `jwt`: unverified claims of a token; `vouched`: an identity that the proxy itself has verified. */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
 
 export type Subject = {
-  /** "system:serviceaccount:kube-system:job-controller"; "" when nothing is said. */
+  /** "system:serviceaccount:kube-system:job-controller"; "" if there is none. */
   readonly name: string;
   readonly source: SubjectSource;
-  /** The pod and the node to which a service account's token is bound (kubernetes.io claims); "" when to none. */
+  /** The pod and the node to which a service account's token is bound (kubernetes.io claims); "" if none. */
   readonly namespace: string;
   readonly pod: string;
   readonly node: string;
@@ -24,7 +24,7 @@ export const noSubject: Subject = { ...nothing, source: "none" };
 const opaqueBearer: Subject = { ...nothing, source: "bearer" };
 const basic: Subject = { ...nothing, source: "basic" };
 
-/** Of an Authorization field's value. */
+/** Returns the subject of an Authorization field's value. */
 export function subjectOf(authorization: string): Subject {
   if (authorization === "") return noSubject;
   if (/^basic /i.test(authorization)) return basic;
@@ -45,12 +45,12 @@ function claimsIn(payload: string): JsonRecord | undefined {
     const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
     return isRecord(claims) ? claims : undefined;
   } catch {
-    // Three words with dots between them that are no JWT.
+    // Three dot-separated words that are no JWT.
     return undefined;
   }
 }
 
-/** serviceaccount/claims.go; a legacy token of a Secret has its namespace and name under flat keys. */
+/** serviceaccount/claims.go; a legacy token from a Secret has its namespace and name under flat keys. */
 function subjectIn(claims: JsonRecord): Subject {
   const kubernetes = recordIn(claims, "kubernetes.io");
   const legacy = textIn(claims, "kubernetes.io/serviceaccount/namespace");
@@ -68,7 +68,7 @@ function recordIn(parent: JsonRecord, key: string): JsonRecord {
   return isRecord(value) ? value : {};
 }
 
-/** Printable only: it is shown to people. */
+/** Printable characters only, because pages show it. */
 function textIn(parent: JsonRecord, key: string): string {
   const value = parent[key];
   if (typeof value !== "string") return "";
