@@ -1,9 +1,9 @@
-/** A clock whose callbacks may fail: a fault costs the one thing that was due, never the process (D10). */
+/** A clock that contains exceptions in its callbacks: only the callback itself is lost, never the process (D10). */
 import type { Clock } from "../base/clock.ts";
 import { failureFrom } from "../base/failure.ts";
 import type { Journal } from "./journal.ts";
 
-/** The same clock; what its callbacks throw is told to the journal. */
+/** Returns the same clock; exceptions in its callbacks are journaled. */
 export function guarded(clock: Clock, journal: Journal): Clock {
   const guard = (run: () => void) => () => {
     try {

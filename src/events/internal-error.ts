@@ -1,4 +1,4 @@
-/** A fault of ours that cost one stream, told to the journal: the innermost ring of containment (D10). */
+/** Journals an internal error that ended one stream: the innermost level of containment (D10). */
 import { failureFrom } from "../base/failure.ts";
 import type { Journal } from "./journal.ts";
 

@@ -2,16 +2,16 @@ import type { Clock } from "../base/clock.ts";
 import { wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** One thing that happened, and in which cluster: left out while there is but one, and of what belongs to none. */
+/** One event and its cluster. The cluster is undefined if there is only one, or if the event belongs to none. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type Reader = (entry: Entry, at: number) => void;
 
-/** Where the data path says what it did. It knows no reader. */
+/** Where the data path records what it did. It does not depend on its readers. */
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** In which all that is told here happens; "" for the only one, and for none. */
+  /** The cluster of all events written here; "" if there is only one, or for none. */
   readonly #cluster: string;
 
   constructor(clock: Clock, within: { readonly readers: Reader[]; readonly cluster: string } = noCluster()) {
@@ -20,12 +20,12 @@ export class Journal {
     this.#cluster = within.cluster;
   }
 
-  /** The same journal, as it is written in this cluster. */
+  /** Returns the same journal for events of this cluster. */
   of(cluster: string): Journal {
     return new Journal(this.#clock, { readers: this.#readers, cluster });
   }
 
-  /** Returns its undoing. */
+  /** Returns a function that unsubscribes. */
   subscribe(reader: Reader): () => void {
     this.#readers.push(reader);
     return () => {
@@ -40,7 +40,7 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** A reader that throws costs what it would have read: neither the others, nor whoever had something to tell. */
+  /** A reader that throws loses only its own copy: other readers and the writer are not affected. */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);

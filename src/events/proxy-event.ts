@@ -1,29 +1,29 @@
-/** All that the journal may tell. Names are `subject.past-tense`; the list is closed and grows with the product. */
+/** The closed list of events in the journal. Names are `subject.past-tense`. */
 export type ProxyEvent =
   | { readonly kind: "listener.opened"; readonly listener: string; readonly address: string }
-  /** It takes no new clients; told once, and "listener.opened" when it has its port again. */
+  /** The listener accepts no new clients. Written once; "listener.opened" follows when it has its port again. */
   | { readonly kind: "listener.lost"; readonly listener: string; readonly reason: string }
   | {
       readonly kind: "backend.changed";
       readonly backend: string;
       readonly from: string;
       readonly to: string;
-      /** What saw it, what was measured and the bound it passed (0: nothing of the kind), and a sentence. */
+      /** The detector, its measurement and the limit (0 if there is none), and a sentence. */
       readonly detector: string;
       readonly valueMs: number;
       readonly limitMs: number;
       readonly reason: string;
     }
-  /** A reload has brought a cluster, or has taken one away: nothing of it is here any more. */
+  /** A reload added a cluster, or removed one with everything that belongs to it. */
   | { readonly kind: "cluster.added" }
   | { readonly kind: "cluster.removed" }
-  /** It is configured, or was found; nothing is known of it yet. */
+  /** It was configured or discovered; nothing is known about it yet. */
   | { readonly kind: "backend.added"; readonly backend: string }
-  /** It is configured, or found, no more. */
+  /** It is no longer configured or discovered. */
   | { readonly kind: "backend.removed"; readonly backend: string }
   /**
-   * What a fresh socket met while the backend is not ready, when that is not what the one before met. `reached` is how far
-   * it came: "tcp" says that a kernel took it, and only the process said nothing; "" that nobody did.
+   * The result of a fresh socket to a backend that is not ready, if it differs from the previous one. `reached` is how
+   * far it got: "tcp" means that a kernel accepted it and the process did not answer; "" means no answer at all.
    */
   | {
       readonly kind: "backend.probed";
@@ -48,31 +48,31 @@ export type ProxyEvent =
       readonly origin: string;
       readonly message: string;
       readonly auditId: string;
-      /** Who asked, and who was asked last, as far as that is known. */
+      /** The client, and the backend that was tried last, as far as known. */
       readonly client?: string;
       readonly userAgent?: string;
       readonly backend?: string;
     }
-  /** A request is over; told as far as `logging.accessLog` asks for it. */
+  /** A request has ended; written as `logging.accessLog` requires. */
   | {
       readonly kind: "request.ended";
       readonly client: string;
       readonly agent: string;
-      /** Who it says that it is. */
+      /** The identity that the client claims. */
       readonly subject: string;
       readonly verb: string;
-      /** Without its query. */
+      /** Without the query. */
       readonly path: string;
       /** Of a watch. */
       readonly resource: string;
-      /** Who answered, or was asked last. */
+      /** The backend that answered, or the one tried last. */
       readonly backend: string;
-      /** 0: nobody answered. */
+      /** 0: no response. */
       readonly code: number;
       readonly end: string;
-      /** Of the answer. */
+      /** Response body bytes. */
       readonly bytes: number;
-      /** Of a watch: events passed on, the version from which it would have gone on, how often it went elsewhere. */
+      /** Of a watch: events forwarded, the version from which it would have continued, and how often it moved. */
       readonly events: number;
       readonly version: string;
       readonly moves: number;
@@ -91,23 +91,23 @@ export type ProxyEvent =
       readonly backend: string;
       readonly auditId: string;
       readonly reason: string;
-      /** Of a watch over a websocket. */
+      /** Of a watch over a WebSocket. */
       readonly events?: number;
     }
-  /** A connection whose TLS was left to the backend is over; `sent` and `received` are octets, as the client sees them. */
+  /** A TLS passthrough connection has ended; `sent` and `received` are bytes from the client's point of view. */
   | {
       readonly kind: "passthrough.ended";
       readonly client: string;
       readonly listener: string;
       readonly backend: string;
-      /** "" when the client named none. */
+      /** "" if the client sent none. */
       readonly serverName: string;
       readonly reason: string;
       readonly durationMs: number;
       readonly sent: number;
       readonly received: number;
     }
-  /** It never reached a backend. */
+  /** A passthrough connection never reached a backend. */
   | {
       readonly kind: "passthrough.refused";
       readonly client: string;
@@ -119,7 +119,7 @@ export type ProxyEvent =
   | {
       readonly kind: "config.reloaded";
       readonly file: string;
-      /** Changed parts that hold from the next start only. */
+      /** Changed parts that take effect only after a restart. */
       readonly waiting: readonly string[];
     }
   | { readonly kind: "config.refused"; readonly file: string; readonly problems: readonly string[] }
@@ -129,13 +129,13 @@ export type ProxyEvent =
       readonly added: readonly string[];
       readonly removed: readonly string[];
     }
-  /** Listed no more, as after an outage of etcd, and kept for a while since they answer. */
+  /** Backends no longer listed, as after an etcd outage, but kept for a while because they answer. */
   | { readonly kind: "discovery.backends_retained"; readonly from: string; readonly names: readonly string[] }
-  /** Told when it begins and when its reason changes; the backends found last stay. */
+  /** Written when discovery starts to fail and when the reason changes; the last discovered backends stay. */
   | { readonly kind: "discovery.failed"; readonly from: string; readonly reason: string }
   | { readonly kind: "discovery.recovered"; readonly from: string }
   | { readonly kind: "certificate.loaded"; readonly name: string; readonly notAfter: string }
-  /** Of a backend, when it is first seen and when it changes; `purpose`: "backend" or "backend-loopback". */
+  /** A backend's certificate was first seen or has changed; `purpose`: "backend" or "backend-loopback". */
   | {
       readonly kind: "certificate.observed";
       readonly backend: string;
@@ -143,7 +143,7 @@ export type ProxyEvent =
       readonly notAfter: string;
     }
   | { readonly kind: "certificate.refused"; readonly name: string; readonly problem: string }
-  /** It has passed a threshold; told once for each. `leftMs` is negative when it is over. */
+  /** A certificate passed a threshold; written once for each. `leftMs` is negative after expiry. */
   | {
       readonly kind: "certificate.expiring";
       readonly purpose: string;
@@ -152,7 +152,7 @@ export type ProxyEvent =
       readonly leftMs: number;
       readonly limitMs: number;
     }
-  /** One that was told to expire was replaced in time, or is used no more ("" for `notAfter`). */
+  /** A certificate reported as expiring was replaced in time, or is no longer used (`notAfter` is ""). */
   | {
       readonly kind: "certificate.renewed";
       readonly purpose: string;
@@ -164,15 +164,15 @@ export type ProxyEvent =
       readonly scope: "stream" | "session" | "timer" | "process" | "reader";
       readonly message: string;
     }
-  /** "" when all of its checks are good. */
+  /** "" if all of its checks pass. */
   | { readonly kind: "probe.changed"; readonly probe: string; readonly complaint: string }
-  /** Another process of ours comes up to take the listening sockets over. */
+  /** Another watchkeeper process starts to take over the listening sockets. */
   | { readonly kind: "successor.started"; readonly pid: number }
-  /** It serves; this one drains. */
+  /** The successor serves; this process drains. */
   | { readonly kind: "successor.ready"; readonly pid: number }
-  /** It does not; this one serves on. */
+  /** The successor does not serve; this process continues. */
   | { readonly kind: "successor.failed"; readonly reason: string }
-  /** Watches that went on elsewhere within a second, all the same way; the slowest was in doubt for so long. */
+  /** Watches that moved within one second along the same path. The longest doubt before a move is included. */
   | {
       readonly kind: "watches.moved";
       readonly reason: string;
@@ -182,8 +182,8 @@ export type ProxyEvent =
       readonly slowestMs: number;
     }
   /**
-   * Watches that ended within a second although their clients wanted more of them, for one reason. Of the last of them:
-   * its resource, and the version from which it would have gone on, "" when there was none.
+   * Watches that ended within one second for one reason although their clients wanted more events. Includes the
+   * resource of the last one and the version from which it would have continued, "" if there is none.
    */
   | {
       readonly kind: "watches.ended";
@@ -194,8 +194,8 @@ export type ProxyEvent =
       readonly version: string;
     }
   /**
-   * A backend shows nothing new of a resource for `behindMs` since others have shown `peersVersion`; its watches of that
-   * go elsewhere. Told by a bookmark of its own, or by a watch that would have shown it.
+   * A backend has delivered nothing new of a resource for `behindMs` since others delivered `peersVersion`; its watches
+   * of that resource move. Detected by a bookmark of its own, or by a watch that should have delivered it.
    */
   | {
       readonly kind: "cache.stalled";
@@ -214,8 +214,9 @@ export type ProxyEvent =
       readonly version: string;
     }
   /**
-   * `lateMs` after a list had said etcd's version, a backend's cache of that resource had still not come to it: etcd
-   * notifies it rarely, and the list did not make it ask. "cache.progress_restored" when it has, or when no watch needs it.
+   * `lateMs` after a list returned etcd's version, a backend's cache of that resource had not reached it: etcd notifies
+   * it rarely, and the list did not trigger a notification. "cache.progress_restored" follows when it has caught up, or
+   * when no watch needs it.
    */
   | {
       readonly kind: "cache.progress_delayed";
@@ -232,7 +233,10 @@ export type ProxyEvent =
       readonly version: string;
       readonly lateMs: number;
     }
-  /** A client was given a state from before what it had seen of the resource; at most once a minute for each. */
+  /**
+   * A client got a state older than what it had seen of the resource; at most once a minute for each client and
+   * resource.
+   */
   | {
       readonly kind: "response.stale";
       readonly client: string;
@@ -242,7 +246,7 @@ export type ProxyEvent =
       readonly version: string;
       readonly seen: string;
     }
-  /** Nobody could answer a client from what it had seen on: it may be shown anything again. */
+  /** No backend could answer a client from the version that it had seen: it may get older state again. */
   | {
       readonly kind: "stale_read_guard.bypassed";
       readonly client: string;
@@ -250,7 +254,7 @@ export type ProxyEvent =
       readonly resource: string;
       readonly seen: string;
     }
-  /** A watch has missed its bookmarks while its upstream connection answers: another backend is asked as well. */
+  /** A watch has missed its bookmarks while its upstream connection answers: it is opened on another backend as well. */
   | {
       readonly kind: "watch.hung";
       readonly client: string;
@@ -261,8 +265,8 @@ export type ProxyEvent =
       readonly limitMs: number;
     }
   /**
-   * A backend showed an event that is older than what it had shown on the same watch before (incident 001); at most once
-   * a minute for each backend and resource.
+   * A backend sent an event older than one it had sent on the same watch before (incident 001); at most once a minute
+   * for each backend and resource.
    */
   | {
       readonly kind: "event.version_regressed";
@@ -274,7 +278,7 @@ export type ProxyEvent =
       readonly version: string;
       readonly seen: string;
     }
-  /** Callers that had a watch and list its resource again: so many of them within a few seconds, for whatever reason. */
+  /** Callers that had a watch list its resource again: this many of them within a few seconds, for whatever reason. */
   | {
       readonly kind: "relist_storm.detected";
       readonly relists: number;
@@ -285,8 +289,8 @@ export type ProxyEvent =
       readonly clients: readonly string[];
     }
   /**
-   * Who renews a leader lock is not as it should be. `lock`: resource, namespace and name. `was`: the client that renewed
-   * it before, or the pod that it should be. At most once in a few seconds for each lock and verdict.
+   * A leader lock's renewals are suspect. `lock`: resource, namespace and name. `was`: the client that renewed it
+   * before, or the pod that should renew it. At most once in a few seconds for each lock and verdict.
    */
   | {
       readonly kind: "lease.suspect";
@@ -298,13 +302,13 @@ export type ProxyEvent =
       readonly userAgent: string;
       readonly was: string;
       readonly detector: string;
-      /** What was measured and its bound, in ms; 0 where nothing of the kind was. */
+      /** The measurement and its limit, in ms; 0 if there is none. */
       readonly valueMs: number;
       readonly limitMs: number;
       readonly reason: string;
       readonly auditId: string;
     }
-  /** Found from the entries before it; the admin port has its evidence. */
+  /** Derived from earlier entries; the admin port has its evidence. */
   | {
       readonly kind: "incident.opened";
       readonly id: number;
@@ -326,7 +330,10 @@ export type ProxyEvent =
       readonly clients: number;
       readonly reason: string;
     }
-  /** A client has asked for one watch from one version so many times in a minute; at most once a minute for each. */
+  /**
+   * A client has started the same watch from the same version this many times in a minute; at most once a minute for
+   * each watch.
+   */
   | {
       readonly kind: "watch.replay_loop";
       readonly client: string;
@@ -335,17 +342,17 @@ export type ProxyEvent =
       readonly version: string;
       readonly times: number;
     }
-  /** An operator has changed something while it runs. `by` is who says to have done so, and from where. */
+  /** An operator has changed something at run time. `by` is the claimed identity and the address. */
   | {
       readonly kind: "operation.done";
       readonly operation: string;
       readonly target: string;
       readonly by: string;
-      /** In the operator's own words; "" for none. */
+      /** The operator's own text; "" if there is none. */
       readonly reason: string;
       readonly outcome: string;
     }
-  /** Asked for, and not done: it was not possible, or came from a page of somebody else's. */
+  /** An operation was requested and not done: it was impossible, or the request came from another origin's page. */
   | {
       readonly kind: "operation.refused";
       readonly operation: string;
@@ -353,7 +360,7 @@ export type ProxyEvent =
       readonly by: string;
       readonly reason: string;
     }
-  /** Nobody may use the API: the cluster did not say who asks. Told when its reason changes. */
+  /** The API rejects all clients because the cluster cannot verify their tokens. Written when the reason changes. */
   | { readonly kind: "review.failed"; readonly review: string; readonly reason: string }
   | { readonly kind: "drain.started" }
   | { readonly kind: "drain.ended"; readonly cut: number };

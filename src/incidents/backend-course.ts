@@ -1,6 +1,6 @@
 /**
- * What befalls one backend, as the journal tells it, until it is an incident or was nothing: a doubt that passes quickly
- * is none, an announced restart is none unless it lasts. Pure: entries and clock readings in.
+ * Follows one backend through the journal until its trouble is an incident or has passed. A short doubt is no incident;
+ * an announced restart is one only if it lasts. Pure: entries and clock readings in.
  */
 
 import { limits } from "../base/limits.ts";
@@ -11,25 +11,25 @@ import type { IncidentKind } from "./kinds.ts";
 type Changed = Extract<Entry, { kind: "backend.changed" }>;
 type MetEntry = Extract<Entry, { kind: "backend.probed" }>;
 
-/** What the latest fresh socket met, since the doubt began. */
+/** The result of the latest fresh socket since the doubt began. */
 type Meeting = Pick<MetEntry, "met" | "reached">;
 
 export class BackendCourse {
   readonly name: string;
-  /** "" for the only one. */
+  /** "" if there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** When the present doubt began, by the first thing that was measured; -1 when there is none. */
+  /** When the present doubt began, by its first measurement; -1 if there is none. */
   doubtAt = -1;
-  /** When the doubt becomes an incident; Infinity when there is none, or it is one already. */
+  /** When the doubt becomes an incident; Infinity if there is none, or if it already is one. */
   dueAt = Number.POSITIVE_INFINITY;
-  /** It has said that it goes: a restart, for all that is known. */
+  /** It announced its shutdown: presumably a restart. */
   #isPlanned = false;
   #detector = "";
   #meeting: Meeting | undefined;
-  /** When it fell, of late. */
+  /** The times of its recent falls. */
   #falls: number[] = [];
-  /** Told since the doubt began, before there is an incident to take it. */
+  /** Evidence since the doubt began, until an incident takes it. */
   rows: EvidenceRow[] = [];
   impact: Impact = noImpact();
   clients: string[] = [];
@@ -43,12 +43,12 @@ export class BackendCourse {
     return this.state === "dead" || (this.state === "suspect" && this.dueAt === Number.POSITIVE_INFINITY);
   }
 
-  /** Neither down nor still unknown. */
+  /** True if it is neither down nor still unknown. */
   get mayBeAsked(): boolean {
     return this.state !== "unknown" && !this.isDown;
   }
 
-  /** So many falls lately that it comes and goes? */
+  /** True if it has fallen often enough recently to count as flapping. */
   get isFlapping(): boolean {
     return this.#falls.length >= limits.flaps;
   }
@@ -73,7 +73,7 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#isPlanned ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** A backend that is kept suspect because it fell often shows its falls on fresh sockets only. */
+  /** A backend kept suspect because it fell often shows further falls on fresh sockets only. */
   met(entry: MetEntry, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
@@ -84,14 +84,14 @@ export class BackendCourse {
     this.#row({ ...row, text: meetingOf(entry) });
   }
 
-  /** What it costs while it is in doubt. */
+  /** Adds the cost of a doubt. */
   charge(impact: Partial<Impact>, client: string): void {
     if (this.doubtAt < 0) return;
     addImpact(this.impact, impact);
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** It is an incident now, and tells its rows there. */
+  /** The doubt has become an incident, which has taken the rows. */
   told(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
@@ -106,7 +106,7 @@ export class BackendCourse {
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
     if (this.#detector === "readyz") return "backend-unready";
-    // New sockets are answered, or none was tried: a hole under the sessions that there were.
+    // New sockets are answered, or none was tried: an outage of the existing sessions.
     return this.state === "dead" ? "backend-dead" : "backend-blackholed";
   }
 
@@ -116,20 +116,20 @@ export class BackendCourse {
     return this.#isProven ? limits.doubtMs : limits.unprovenMs;
   }
 
-  /** Did a new socket meet something bad? */
+  /** True if a new socket had a bad result. */
   get #isProven(): boolean {
     return (
       this.#detector === "certificate" || (this.#meeting !== undefined && this.#meeting.met !== "answer")
     );
   }
 
-  /** Now that a new socket has met something; never before the present reading. */
+  /** Returns when the doubt is due after a new socket's result; never before the present reading. */
   #due(at: number): number {
     return Math.max(at, this.doubtAt + this.#patience(this.#detector));
   }
 
   #fall(at: number): void {
-    // One that restarts in good order does not fall.
+    // A restart in good order is no fall.
     if (this.#isPlanned) return;
     this.#falls = [...this.#falls.filter((fell) => at - fell < limits.flappingMs), at].slice(-limits.flaps);
   }
@@ -146,7 +146,7 @@ export class BackendCourse {
   }
 }
 
-/** Of an answer there is no reason to tell. */
+/** An answer has no reason to report. */
 function meetingOf({ met, reached, reason }: MetEntry): string {
   if (met === "answer") return "A new connection was answered";
   return `A new connection met ${met}${met === "silence" && reached !== "" ? " after TCP connected" : ""}: ${reason}`;

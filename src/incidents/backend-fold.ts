@@ -1,4 +1,4 @@
-/** Entries about backends, folded into incidents: which of them are down, how, and what that cost whom. */
+/** Folds entries about backends into incidents: which backends are down, how, and which clients that affects. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry } from "../events/journal.ts";
@@ -7,7 +7,7 @@ import { addAffected, addImpact, type EvidenceRow, type Impact, type Incident } 
 import type { IncidentKind } from "./kinds.ts";
 import type { IncidentStore } from "./store.ts";
 
-/** Of one backend one at a time: how it is down. */
+/** The kinds of a backend that is down. A backend has one of them at a time. */
 const downKinds: readonly IncidentKind[] = [
   "backend-blackholed",
   "backend-frozen",
@@ -19,13 +19,13 @@ const downKinds: readonly IncidentKind[] = [
 
 type CacheKind = "backend-stale" | "cache-progress-delayed";
 
-/** What an entry says of whose it is. */
+/** The backend and the cluster that an entry names. */
 type Named = { readonly backend: string; readonly cluster?: string };
 
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** Resources with which a backend stands still, and those of whose caches etcd tells it late. */
+  /** Resources whose cache has stalled, by backend, and those whose cache etcd notifies late. */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
     "cache-progress-delayed": new Map<string, Set<string>>(),
@@ -35,7 +35,7 @@ export class BackendFold {
     this.#store = store;
   }
 
-  /** When `tick` has something to do next; Infinity for never. */
+  /** When `tick` must run next; Infinity for never. */
   get dueAt(): number {
     let dueAt = Number.POSITIVE_INFINITY;
     for (const course of this.#courses.values()) dueAt = Math.min(dueAt, course.dueAt);
@@ -43,7 +43,7 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // Counted before anything is known of it: while it is not judged, nobody can say that all are down.
+    // Counted although nothing is known of it yet: before its first verdict, "all down" would be premature.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -55,7 +55,7 @@ export class BackendFold {
     else this.#cost(entry);
   }
 
-  /** Doubts that have lasted long enough are incidents. */
+  /** Opens incidents for doubts that have lasted long enough. */
   tick(at: number): void {
     for (const course of this.#courses.values()) if (course.dueAt <= at) this.#open(course, at);
     const clusters = new Set(Array.from(this.#courses.values(), ({ cluster }) => cluster));
@@ -86,7 +86,7 @@ export class BackendFold {
     this.#follow(course, at);
   }
 
-  /** What was told joins the incident that there is, or becomes one. */
+  /** The evidence joins the open incident, or opens one. */
   #follow(course: BackendCourse, at: number): void {
     const open = this.#downOf(course.name);
     if (open !== undefined) this.#join(open, course, at);
@@ -131,7 +131,7 @@ export class BackendFold {
     );
   }
 
-  /** Of one cluster: what others could answer is of no use to its clients. */
+  /** Judges one cluster: backends of other clusters are of no use to its clients. */
   #judgeAll(cluster: string, at: number): void {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
@@ -164,7 +164,7 @@ export class BackendFold {
     this.#judgeAll(cluster, at);
   }
 
-  // --- caches that stand still ---
+  // --- stalled caches ---
 
   #stalled(entry: Extract<Entry, { kind: "cache.stalled" }>, at: number): void {
     const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
@@ -223,7 +223,7 @@ export class BackendFold {
     this.#store.end(kind, backend, ending, at);
   }
 
-  // --- what it cost ---
+  // --- impact ---
 
   #cost(entry: Entry): void {
     if (entry.kind === "watches.moved") {
@@ -239,7 +239,7 @@ export class BackendFold {
     }
   }
 
-  /** Rebalancing is no backend's fault, nor is a resource that none serves any more. */
+  /** Rebalancing is no backend's fault, and neither is a resource that no backend serves any more. */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;
     const stale = reason === "stale" ? this.#store.find("backend-stale", backend) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Looks at how long all certificates last, ours and those of backends, and tells the journal when one passes a threshold,
- * and when one that was told of is replaced. It reads what others know and opens nothing.
+ * Checks the expiry of all certificates, ours and those of backends. Journals a certificate that passes a threshold,
+ * and the replacement of one that was reported. It opens no connections.
  */
 import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
@@ -20,7 +20,7 @@ type Told = Certificate & { readonly level: ExpiryLevel };
 
 export class ExpiryWatch {
   readonly #parts: ExpiryWatchParts;
-  /** Those that were told to end; as few as there are certificates. */
+  /** The certificates reported as expiring; at most as many as there are certificates. */
   readonly #told = new Map<string, Told>();
   readonly #looks: Interval;
 

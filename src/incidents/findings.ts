@@ -1,4 +1,4 @@
-/** What one entry of the journal says of itself: the incident that it opens or adds to, and the one that it ends. Pure. */
+/** What a single journal entry means: the incident that it opens or adds to, and the one that it ends. Pure. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry } from "../events/journal.ts";
@@ -6,12 +6,12 @@ import type { EvidenceRow } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { Finding } from "./store.ts";
 
-/** A finding, with who suffers from it. */
+/** A finding with the affected client. */
 export type Found = Finding & { readonly affected?: string };
 
 export type Ending = { readonly kind: IncidentKind; readonly subject: string; readonly ending: string };
 
-/** Entries by their kind: what makes a table of readers out of the closed list. */
+/** Entries by kind, so that the tables below must cover the closed list. */
 type Entries = { readonly [K in Entry["kind"]]: Extract<Entry, { kind: K }> };
 type Reader<K extends Entry["kind"]> = (entry: Entries[K], at: number) => Found | undefined;
 type Readers = { readonly [K in Entry["kind"]]?: Reader<K> };
@@ -36,7 +36,7 @@ const lockKinds = {
   unknown: "unknown-lock-client",
 } as const;
 
-/** Node's own numbers of days are easier to read than milliseconds. */
+/** Hours or days, which are easier to read than milliseconds. */
 function inDays(ms: number): string {
   const days = ms / 86_400_000;
   return Math.abs(days) < 2 ? `${(ms / 3_600_000).toFixed(1)} h` : `${Math.floor(days)} days`;
@@ -85,7 +85,7 @@ const readers: Readers = {
   "stale_read_guard.bypassed"(entry, at) {
     const { resource, seen } = entry;
     const client = nameOf(entry);
-    const text = `Nobody could answer ${client} for ${resource} from version ${seen} on: it may be shown anything`;
+    const text = `No backend could answer ${client} for ${resource} from version ${seen}: it may get older state`;
     const subject = `${client} ${resource}`;
     return {
       kind: "version-regression",
@@ -189,7 +189,7 @@ export function findingIn(entry: Entry, at: number): Found | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
-/** That the row fits the entry TypeScript sees only by way of their kind. */
+/** TypeScript can relate a reader to its entry only through their common kind. */
 function foundBy<K extends Entry["kind"]>(kind: K, entry: Entries[K], at: number): Found | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);

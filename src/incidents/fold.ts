@@ -1,6 +1,6 @@
 /**
- * The journal folded into incidents: entries and clock readings in, incidents out, no I/O. Who calls it sees to it that
- * `tick` is called when `dueAt` has come.
+ * Folds the journal into incidents: entries and clock readings in, incidents out, no I/O. The caller must call `tick`
+ * at `dueAt`.
  */
 
 import { limits } from "../base/limits.ts";
@@ -32,13 +32,13 @@ export class Fold {
     if (entry.kind === "cluster.removed" && cluster !== "") this.#removed(cluster, at);
   }
 
-  /** Nobody tells any more how what is left of it stands. */
+  /** The cluster is gone, so nothing reports on its incidents any more: they end. */
   #removed(cluster: string, at: number): void {
     for (const { kind, subject } of this.#store.active)
       if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is served no more", at);
   }
 
-  /** Infinity: nothing is to be done before the next entry. */
+  /** Infinity: nothing to do before the next entry. */
   get dueAt(): number {
     let { dueAt } = this.#backends;
     for (const { kind, lastSeenAt } of this.#store.active) {
@@ -63,7 +63,10 @@ export class Fold {
 
 type About = { readonly subject: string };
 
-/** With the cluster before it, so that what is wrong in two of them is two things; its backends carry its name already. */
+/**
+ * Prefixes the cluster, so that the same problem in two clusters is two incidents. Backend names already have the
+ * prefix.
+ */
 function subjectIn(cluster: string, { subject }: About): string {
   if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
   return subject === "" ? cluster : `${cluster}: ${subject}`;
@@ -79,20 +82,20 @@ function foundIn(cluster: string, found: Found): Found {
 }
 
 /**
- * Answers from the past, which one client may be given once after a failover without harm: only when it happens to the
- * same client again is it led back for good. Pure.
+ * Stale responses. After a failover each client may get one without harm; only a repetition for the same client is an
+ * incident, because that client is set back permanently. Pure.
  */
 type Outdated = Extract<Entry, { kind: "response.stale" }>;
 
 export class OutdatedAnswers {
-  /** When each client and resource was found last. */
+  /** The last stale response by client and resource. */
   readonly #told = new Lru<string, number>(limits.anomalies);
 
   take(entry: Outdated, at: number): Found | undefined {
     const { client, userAgent, resource, backend, version, seen, cluster = "" } = entry;
     const name = `${client} ${userAgent}`.trim();
     const subject = `${name} ${resource}`;
-    // What a client was shown of another cluster says nothing of this one.
+    // Responses from another cluster say nothing about this one.
     const key = `${cluster} ${subject}`;
     const before = this.#told.get(key) ?? Number.NEGATIVE_INFINITY;
     this.#told.set(key, at);

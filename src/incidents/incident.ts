@@ -1,8 +1,8 @@
-/** One thing that is, or was, wrong: since when, who suffers, and what proves it. Times are clock readings. */
+/** One problem, present or past: since when, which clients it affects, and the evidence. Times are clock readings. */
 import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
 
-/** What was measured by whom, against which bound; `unit` "" and both numbers 0 where a sentence says it all. */
+/** One measurement, its detector and its limit; `unit` "" and both numbers 0 if the sentence says everything. */
 export type EvidenceRow = {
   readonly at: number;
   readonly detector: string;
@@ -10,7 +10,7 @@ export type EvidenceRow = {
   readonly threshold: number;
   readonly unit: "" | "ms" | "times";
   readonly text: string;
-  /** Joins it with the apiserver's audit log. */
+  /** The matching entry in the apiserver's audit log. */
   readonly auditId?: string;
 };
 
@@ -23,22 +23,25 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** Who was affected: the first few by name, all by number. A client that is hit twice counts once among the few. */
+/**
+ * The affected clients: the first few by name, all as a number. A client that is hit twice counts once among the named
+ * ones.
+ */
 export type Affected = { readonly names: string[]; count: number };
 
 export type Incident = {
   readonly id: number;
   readonly kind: IncidentKind;
-  /** What it is about: a backend, a client with its watch, a lock, a certificate, a file. */
+  /** A backend, a client with its watch, a lock, a certificate, or a file. */
   readonly subject: string;
-  /** "" when it is about no backend. */
+  /** "" if no backend is concerned. */
   readonly backend: string;
   readonly summary: string;
-  /** When its cause began, as far as that can be told, and when it was known. */
+  /** When its cause began, as far as known, and when it was detected. */
   readonly startedAt: number;
   readonly detectedAt: number;
   readonly evidence: EvidenceRow[];
-  /** Rows that were left out in the middle. */
+  /** Rows dropped from the middle. */
   omitted: number;
   readonly impact: Impact;
   readonly affected: Affected;
@@ -60,7 +63,7 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
   impact.requestsFailed += more.requestsFailed ?? 0;
 }
 
-/** Names are clipped: a client chooses its own User-Agent. */
+/** Names are truncated, because a client chooses its own User-Agent. */
 export function addAffected(affected: Affected, name: string): void {
   const clipped = name.slice(0, limits.incidentNameChars);
   if (affected.names.includes(clipped)) return;
@@ -68,7 +71,10 @@ export function addAffected(affected: Affected, name: string): void {
   if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
 }
 
-/** The beginning proves it and the end tells how it stands: of too many rows those in the middle go. */
+/**
+ * The first rows prove the incident and the last ones show its present state, so excess rows are dropped from the
+ * middle.
+ */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
   evidence.push({ ...row, text: row.text.slice(0, limits.incidentTextChars) });

@@ -1,9 +1,9 @@
-/** What may be wrong, a closed list: how bad it is, and when it is over if no entry of the journal says so. */
+/** The closed list of incident kinds: the severity, and when an incident ends if no journal entry ends it. */
 import { limits } from "../base/limits.ts";
 
 export type Severity = "critical" | "warning";
 
-/** `calmMs`: over when nothing more of it was seen for so long; 0: an entry tells when it is over. */
+/** `calmMs`: the incident ends after this long without a new finding; 0: an entry ends it. */
 export type KindRow = { readonly severity: Severity; readonly calmMs: number; readonly about: string };
 
 export const incidentKinds = {

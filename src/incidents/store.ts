@@ -1,20 +1,20 @@
-/** All incidents: those that last, by what they are, and the latest of those that are over. Bounded, without I/O. */
+/** All incidents: the active ones by kind and subject, and the latest of those that ended. Bounded, no I/O. */
 import { limits } from "../base/limits.ts";
 import { addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 
-/** What opens an incident, or adds to the one that is open. */
+/** Opens an incident, or adds to the open one. */
 export type Finding = {
   readonly kind: IncidentKind;
   readonly subject: string;
   readonly backend?: string;
   readonly summary: string;
-  /** A clock reading; the first row's time unless it is known better. */
+  /** A clock reading; default: the first row's time. */
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
 };
 
-/** Of one kind and backend; as many as there are backends, so a metric may have it as labels. */
+/** Incidents of one kind and backend. There are few enough for metric labels. */
 export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
 
 export type StoreEar = {
@@ -29,7 +29,7 @@ export class IncidentStore {
   #ended: Incident[] = [];
   #lastId = 0;
   readonly #counts = new Map<string, IncidentCount>();
-  /** Findings for which there was no room among the active. */
+  /** Findings dropped because too many incidents were active. */
   dropped = 0;
 
   constructor(ear: StoreEar) {
@@ -40,12 +40,12 @@ export class IncidentStore {
     return [...this.#active.values()];
   }
 
-  /** The newest first. */
+  /** Newest first. */
   get all(): readonly Incident[] {
     return [...this.#ended, ...this.#active.values()].toSorted((a, b) => b.id - a.id);
   }
 
-  /** Since the start. */
+  /** Totals since the start. */
   get counts(): readonly IncidentCount[] {
     return [...this.#counts.values()];
   }
@@ -58,7 +58,7 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** `at`: the present reading. Undefined when there is no room for another. */
+  /** `at`: the present reading. Returns undefined if there is no room for another incident. */
   found(finding: Finding, at: number): Incident | undefined {
     const { kind, subject, evidence } = finding;
     const known = this.#active.get(keyOf(kind, subject));
@@ -110,7 +110,7 @@ export class IncidentStore {
     this.#ear.ended(incident);
   }
 
-  /** Ends those of which nothing more was seen. */
+  /** Ends incidents without recent findings. */
   calm(at: number): void {
     for (const { kind, subject, lastSeenAt } of this.active) {
       const { calmMs } = incidentKinds[kind];
@@ -119,7 +119,7 @@ export class IncidentStore {
     }
   }
 
-  /** One backend's name too many is no label any more. */
+  /** Beyond the limit, backends are counted without their name. */
   #count(kind: IncidentKind, backend: string): void {
     const named = this.#counts.size < limits.incidentCounts ? backend : "";
     const key = `${kind} ${named}`;
