@@ -1,4 +1,4 @@
-/** What a file says of the admin port → AdminConfig, and what no schema can say of it. Pure. */
+/** Converts the file's admin section to AdminConfig, with the rules that a schema cannot express. Pure. */
 import { type Address, isLoopback, parseAddress } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
@@ -11,21 +11,21 @@ export type AdminConfig = {
   readonly readOnly: boolean;
   /** Undefined: every client that can connect may use the API. */
   readonly authorization: AuthorizationConfig | undefined;
-  /** Of the API; undefined: plain HTTP. */
+  /** Key pair of the API; undefined: plain HTTP. */
   readonly tls: PairFiles | undefined;
 };
 
-/** The cluster that decides who may use the API. */
+/** The cluster that decides which clients may use the API. */
 export type AuthorizationConfig = {
-  /** Its name. */
+  /** The cluster's name. */
   readonly cluster: string;
-  /** Undefined: the pod's service account asks. */
+  /** Undefined: the pod's service account is used. */
   readonly kubeconfigFile: string | undefined;
-  /** None: the apiservers' own. */
+  /** Empty: the apiservers' own audience. */
   readonly audiences: readonly string[];
 };
 
-/** `only` is the name of the cluster where there is one; the rules have found all sound. */
+/** `only` is the name of the single cluster, if there is one. The rules have accepted everything. */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
   const { authorization, tls } = written;
   const { mode, cluster = only, kubeconfigFile, audiences } = authorization;
@@ -41,7 +41,9 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
   };
 }
 
-/** Without authorization only this machine may reach the API; without TLS a token would cross the network readable. */
+/**
+ * Without authorization only this machine may reach the API; without TLS a token would cross the network in clear text.
+ */
 export function adminBreaches(written: Written): Breach[] {
   const { address, authorization, tls } = written.admin;
   const isGuarded = authorization.mode === "Webhook";
@@ -55,7 +57,7 @@ export function adminBreaches(written: Written): Breach[] {
   return [{ pointer: "/admin/address", message }, ...authorizationBreaches(written)];
 }
 
-/** The cluster must be identified, and by TLS: the token is sent to it. */
+/** The cluster must exist and have TLS, because the token is sent to it. */
 function authorizationBreaches(written: Written): Breach[] {
   const { mode, cluster, kubeconfigFile, audiences } = written.admin.authorization;
   const pointer = "/admin/authorization";

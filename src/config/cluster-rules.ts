@@ -1,4 +1,4 @@
-/** The rules of one cluster's backends: where they may be, and how they may be found. Pure. */
+/** The rules of one cluster's backends: their addresses, and how they are discovered. Pure. */
 import {
   type Address,
   isLoopback,
@@ -10,7 +10,10 @@ import {
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
-/** Twice the same apiserver: no fault of it could be told from the other's, and each would be asked twice. */
+/**
+ * The same apiserver twice: failures of one entry could not be told apart from the other's, and each would be probed
+ * separately.
+ */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {
   const places = backends.map(({ url }) => {
     const address = parseBackendUrl(url);
@@ -59,7 +62,7 @@ export function repeatedBackends({ cluster: { backends = [] }, pointer: at }: Pl
   return repeatedNames(`${at}/backends`, backends);
 }
 
-/** Names tell backends apart, in the log and in metrics. */
+/** Names distinguish backends in the log and in metrics. */
 export function fallbackBreaches({ cluster: { backends = [], discovery }, pointer: at }: Placed): Breach[] {
   const name = discovery?.fallback?.name;
   if (!backends.some((one) => one.name === name)) return [];
@@ -67,7 +70,7 @@ export function fallbackBreaches({ cluster: { backends = [], discovery }, pointe
   return [{ pointer: `${at}/discovery/fallback/name`, message }];
 }
 
-/** What each way of discovery must be told, and what it may be. */
+/** The required and the allowed fields of each kind of discovery. */
 const discoveryFields = {
   DNS: { needs: ["hostname"], takes: ["hostname", "port"] },
   File: { needs: ["file"], takes: ["file"] },
@@ -78,7 +81,7 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // The package that asks Kubernetes opens its own connections.
+  // The Kubernetes client package opens its own connections.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

@@ -1,4 +1,4 @@
-/** One entry of `clusters` → ClusterConfig, after the schema and the rules have accepted it. */
+/** Converts one entry of `clusters` to ClusterConfig, after the schema and the rules have accepted it. */
 import assert from "node:assert/strict";
 import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
@@ -7,13 +7,13 @@ import type { WrittenCluster, WrittenDiscovery, WrittenPair, WrittenUpstreamTls 
 /** Paths are absolute, durations are milliseconds, and defaults are filled in. */
 export type ClusterConfig = {
   readonly name: string;
-  /** Those that stay whatever is discovered. */
+  /** Static backends, which stay whatever is discovered. */
   readonly backends: readonly BackendConfig[];
   readonly discovery: DiscoveryConfig | undefined;
-  /** Undefined only when every backend is plain http on loopback. */
+  /** Undefined only if every backend is plain http on loopback. */
   readonly tls: UpstreamTls | undefined;
   readonly connectionPool: WrittenCluster["connectionPool"];
-  /** The PROXY header with which every connection to a backend begins; undefined: none. */
+  /** The PROXY header at the start of every connection to a backend; undefined: none. */
   readonly proxyProtocol: "V1" | "V2" | undefined;
 };
 
@@ -21,7 +21,7 @@ export type UpstreamTls = {
   readonly caFile: string;
   readonly reloadIntervalMs: number;
   readonly serverName: string | undefined;
-  /** With what we vouch for clients that showed a certificate. */
+  /** The proxy's credentials for asserting the identity of clients with certificates. */
   readonly frontProxy: FrontProxy | undefined;
   readonly impersonator: PairFiles | undefined;
 };
@@ -34,7 +34,9 @@ export type PairFiles = {
 
 export type FrontProxy = PairFiles & { readonly names: HeaderNames };
 
-/** In lower case: the names that the apiserver was told to look for (--requestheader-*); the first of each is sent. */
+/**
+ * In lower case: the header names that the apiserver is configured with (--requestheader-*); the first of each is sent.
+ */
 export type HeaderNames = {
   readonly user: readonly string[];
   readonly uid: readonly string[];
@@ -56,7 +58,7 @@ export type DiscoveryConfig = {
 
 export type BackendConfig = { readonly name: string; readonly url: string } & BackendAddress;
 
-/** Makes a path of the file's absolute. */
+/** Resolves a path of the file to an absolute one. */
 export type PathOf = (path: string) => string;
 
 export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfig {
@@ -118,7 +120,7 @@ function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig
   return { type, ...all, kubeconfigFile: kubeconfigFile && pathOf(kubeconfigFile) };
 }
 
-/** The schema's formats are the same functions, and the rules ask for the rest: only a mistake of ours has no value. */
+/** The schema and the rules have validated the value, so undefined means a bug. */
 export function checked<T>(value: T | undefined): T {
   assert(value !== undefined, "The schema let a text through that cannot be read");
   return value;

@@ -1,6 +1,6 @@
 /**
- * A configuration file → Config, or all its problems at once. Nothing here decides what to do about a bad file:
- * whoever holds the last good Config keeps it.
+ * Converts a configuration file to Config, or to all its problems at once. Callers decide what to do about a bad file:
+ * they keep the last good Config.
  */
 import { dirname, resolve } from "node:path";
 import { type Address, parseAddress } from "../base/address.ts";
@@ -37,7 +37,7 @@ import { fieldOf, readYaml } from "./yaml-document.ts";
 /** Paths are absolute, durations are milliseconds, and defaults are filled in. */
 export type Config = {
   readonly file: string;
-  /** The file's own shape, with its defaults. */
+  /** The file's own structure, with defaults. */
   readonly written: Written;
   readonly name: string;
   readonly listeners: readonly ListenerConfig[];
@@ -62,36 +62,36 @@ export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
   readonly mode: "HTTP" | "Passthrough";
-  /** Name of the cluster for this listener, and for server names that no host has. */
+  /** Name of the cluster for this listener, and for server names without a host entry. */
   readonly cluster: string;
   /** Passthrough: backends by server name; empty: every name uses all backends of `cluster`. */
   readonly routes: readonly RouteConfig[];
   /** Undefined: plain HTTP, on loopback. */
   readonly tls: ListenerTls | undefined;
-  /** What is served besides, by name. */
+  /** Further hosts, by server name. */
   readonly hosts: readonly HostConfig[];
-  /** CIDRs, as `networksOf` takes them. */
+  /** CIDRs, as `networksOf` accepts them. */
   readonly trustedForwarderCIDRs: readonly string[];
   readonly proxyProtocol: ProxyProtocolConfig;
   readonly maxConnectionsPerSource: number;
 };
 
 export type RouteConfig = {
-  /** None: every other name, and no name at all. */
+  /** Empty: every other name, and no name at all. */
   readonly serverNames: readonly string[];
   readonly cluster: string;
-  /** None: all that the cluster has. */
+  /** Empty: all backends of the cluster. */
   readonly backends: readonly string[];
 };
 
 export type ListenerTls = PairFiles & {
-  /** Undefined: certificates of clients mean nobody. */
+  /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile: string | undefined;
   readonly identity: IdentityPolicy;
 };
 
 export type HostConfig = {
-  /** Lower case; "*." stands for one label. */
+  /** Lower case; "*." matches one label. */
   readonly serverNames: readonly string[];
   /** Name of the cluster for these server names. */
   readonly cluster: string;
@@ -101,7 +101,7 @@ export type HostConfig = {
 /** The parts of a configuration that concern one cluster. */
 export type ConfigForCluster = Omit<Config, "clusters"> & { readonly cluster: ClusterConfig };
 
-/** What becomes of client certificates. */
+/** How client certificates are treated. */
 export type IdentityPolicy =
   | { readonly clientCerts: "Reject" }
   /** Without `names` the default headers are removed from clients' requests. */
@@ -112,7 +112,7 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
   return clusters.map((cluster) => ({ ...rest, cluster }));
 }
 
-/** `file` names the text in problems, and its directory is where relative paths start. */
+/** `file` names the text in problems; relative paths start in its directory. */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
@@ -131,13 +131,13 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
   return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, limits.configProblems);
 }
 
-/** A file that cannot be read is a problem like any other. */
+/** An unreadable file is a problem like any other. */
 export function loadConfig(file: string): Config | readonly Problem[] {
   const text = readText(file, limits.configBytes);
   return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
 }
 
-/** Loads `file` again whenever it has changed; `onChange` hears of bad files too. Returns its stop function. */
+/** Loads `file` again whenever it has changed; `onChange` is also called for bad files. Returns its stop function. */
 export function watchConfig(
   file: string,
   options: { readonly clock: Clock; readonly onChange: (loaded: Config | readonly Problem[]) => void },
@@ -188,7 +188,7 @@ function configOf(written: Written, file: string): Config {
 
 function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
   const { tls } = listener;
-  // Where there are several the rules saw to it that each is named; a passthrough's routes name theirs.
+  // With several clusters the rules require a name everywhere; a passthrough's routes name their own.
   const only = clusters[0].name;
   const { cluster = only } = listener;
   const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {

@@ -1,4 +1,4 @@
-/** The rules of passthrough listeners: what they need, and what is not for them. Pure. */
+/** The rules of passthrough listeners: required and forbidden fields. Pure. */
 
 import { parseBackendUrl } from "../base/address.ts";
 import { type Breach, quote } from "./problem.ts";
@@ -18,7 +18,7 @@ export function passthroughBreaches(written: Written): Breach[] {
   });
 }
 
-/** The clusters behind it, each once. */
+/** The clusters behind the listener, each once. */
 function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly Placed[] {
   const names = routes?.map((route) => route.cluster) ?? [cluster];
   const found = [...new Set(names)].map((name) => clusterFor(written, name));
@@ -26,7 +26,7 @@ function ledTo({ cluster, routes }: WrittenListener, written: Written): readonly
   return placed.filter((one, at) => placed.findIndex(({ pointer }) => pointer === one.pointer) === at);
 }
 
-/** Fields whose work is the backend's own where TLS is not ended here. */
+/** Fields without effect if the proxy does not terminate TLS: the backend does their work. */
 function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListener): Breach[] {
   const message = 'is not for mode "Passthrough": nothing is read behind TLS';
   const breaches: Breach[] = [];
@@ -36,7 +36,7 @@ function strangers(pointer: string, { tls, trustedForwarderCIDRs }: WrittenListe
   return breaches;
 }
 
-/** Backends with TLS, and an idle connection to each: its PINGs detect a dead backend. */
+/** A passthrough needs backends with TLS and an idle connection to each: its PINGs detect a dead backend. */
 function needs(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
   const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);
   const breaches: Breach[] = [];
@@ -58,7 +58,7 @@ function routeBreaches(pointer: string, { routes = [] }: WrittenListener, writte
   return routes.flatMap(({ serverNames = [""], backends = [], ...route }, at) => {
     const own = `${pointer}/routes/${at}`;
     const cluster = clusterFor(written, route.cluster)?.cluster;
-    // One that does not exist is told of as such.
+    // A missing cluster is reported separately.
     const listed = cluster === undefined ? backends : (cluster.backends ?? []).map(({ name }) => name);
     const unknown = backends.flatMap((name, index) =>
       listed.includes(name)

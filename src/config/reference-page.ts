@@ -1,4 +1,4 @@
-/** docs/configuration.md, made of the configuration's schema: a test sees to it that it is current. Pure. */
+/** Generates docs/configuration.md from the configuration's schema; a test checks that the page is current. Pure. */
 
 type Schema = {
   readonly $ref?: string;
@@ -18,7 +18,7 @@ type Schema = {
   readonly between?: readonly [string, string];
 };
 
-/** `text` is the schema's file. */
+/** `text` is the schema file's content. */
 export function configPage(text: string): string {
   const root: Schema = JSON.parse(text);
   return `${head}${new Page(root).sections().join("\n")}`;
@@ -33,7 +33,7 @@ class Page {
     this.#root = root;
   }
 
-  /** One for each key of the top, and one for each list of objects in it. */
+  /** One section for each top-level key, and one for each list of objects in it. */
   sections(): string[] {
     return Object.entries(this.#root.properties ?? {}).flatMap(([path, schema]) =>
       this.#section({ path, schema }),
@@ -51,7 +51,7 @@ class Page {
     return [own, ...lists.flatMap((list) => this.#section(list))];
   }
 
-  /** Rows for all below a place; what is a list of objects has a section of its own. */
+  /** Adds rows for everything below a place; a list of objects gets a section of its own. */
   #walk({ path, schema }: Place, into: { rows: string[]; lists: Place[] }): void {
     const inner = this.#innerOf(schema);
     if (inner.properties === undefined) into.rows.push(row(path, schema, false));
@@ -67,12 +67,12 @@ class Page {
     }
   }
 
-  /** Of a list, what it is a list of. */
+  /** Returns the item schema of a list. */
   #innerOf(schema: Schema): Schema {
     return schema.items === undefined ? schema : this.#resolved(schema.items);
   }
 
-  /** What a reference leads to, under what is said beside the reference. */
+  /** Returns the schema behind a reference, overridden by the keywords beside the reference. */
   #resolved(schema: Schema): Schema {
     if (schema.$ref === undefined) return schema;
     const { $ref, ...beside } = schema;

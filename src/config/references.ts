@@ -17,7 +17,10 @@ export function referenceBreaches(written: Written): Breach[] {
 
 type Reference = { readonly pointer: string; readonly cluster?: string | undefined };
 
-/** With routes, every server name of a passthrough listener belongs to a route, and the listener's own cluster would be unused. */
+/**
+ * With routes, every server name of a passthrough listener belongs to a route, and the listener's own cluster would be
+ * unused.
+ */
 function listenerBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return breachesOf(own, written);
   if (own.cluster === undefined) return [];

@@ -1,8 +1,8 @@
-/** What a reload cannot take up: parts that hold from the next start only. Pure. */
+/** Parts of the configuration that a reload cannot apply: they take effect only after a restart. Pure. */
 import type { ClusterConfig } from "./cluster.ts";
 import type { Config } from "./config.ts";
 
-/** What is fixed when the process starts, by its names in the file. */
+/** The parts fixed at process start, by their names in the file. */
 function fixedParts({ watches, health, admin, logging }: Config): Record<string, unknown> {
   return { watches, health, admin, logging };
 }
@@ -11,7 +11,10 @@ function changedIn(was: Record<string, unknown>, is: Record<string, unknown>): r
   return Object.keys(is).filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
 }
 
-/** The changed parts that need a restart. Clusters that come or go, and all else of them, are taken up at once. */
+/**
+ * Returns the changed parts that need a restart. Added or removed clusters, and all their other settings, apply
+ * immediately.
+ */
 export function changedParts(before: Config, after: Config): readonly string[] {
   const ofClusters = after.clusters.flatMap(({ name, connectionPool }) => {
     const was = before.clusters.find((one) => one.name === name)?.connectionPool ?? connectionPool;
@@ -21,8 +24,8 @@ export function changedParts(before: Config, after: Config): readonly string[] {
 }
 
 /**
- * What is in effect after a reload: `after`, except for the parts that stay as they were when the process, or their cluster,
- * started. The next reload is compared with it, so a file that is read twice reports the same parts again.
+ * Returns what is in effect after a reload: `after`, except the parts that stay as they were when the process, or their
+ * cluster, started. The next reload is compared with it, so a file that is read twice reports the same parts again.
  */
 export function heldOf(before: Config, after: Config): Config {
   const { watches, health, admin, logging } = before;

@@ -1,4 +1,4 @@
-/** What no schema can say: fields that must agree with each other. Pure. */
+/** Rules that a schema cannot express: fields that must agree with each other. Pure. */
 import { type Address, isLoopback, overlaps, parseAddress } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { adminBreaches } from "./admin.ts";
@@ -15,18 +15,18 @@ import { referenceBreaches } from "./references.ts";
 import { clusterFor, type Placed, placedClusters, type Written } from "./schema.ts";
 
 export type Rule = {
-  /** JSON pointers to all that it reads, with what is beneath; "*" is every entry of a list. */
+  /** JSON pointers to everything that the rule reads, including what is below; "*" matches every entry of a list. */
   readonly reads: readonly string[];
   readonly breaches: (written: Written) => readonly Breach[];
 };
 
-/** Applies a rule of one cluster to each. */
+/** Applies a rule for one cluster to each of them. */
 const each =
   (breaches: (placed: Placed, written: Written) => readonly Breach[]): Rule["breaches"] =>
   (written) =>
     placedClusters(written).flatMap((placed) => breaches(placed, written));
 
-/** A rule of fields that are not what they should be would find anything: it is asked when they are. */
+/** A rule runs only if the fields that it reads are valid; on invalid fields its result would be meaningless. */
 export const rules: readonly Rule[] = [
   { reads: ["/listeners/*/name"], breaches: ({ listeners }) => repeatedNames("/listeners", listeners) },
   { reads: ["/clusters/*/name"], breaches: ({ clusters }) => repeatedNames("/clusters", clusters) },
@@ -74,19 +74,19 @@ export const rules: readonly Rule[] = [
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];
 
-/** All rules' breaches at once, but of those that read what is amiss, by JSON pointers. */
+/** Returns the breaches of all rules, except rules that read an invalid field (`amiss`, JSON pointers). */
 export function checkRules(written: Written, amiss: readonly string[] = []): readonly Breach[] {
   const isAmiss = (read: string): boolean => amiss.some((pointer) => touches(pointer, read));
   return rules.filter(({ reads }) => !reads.some(isAmiss)).flatMap(({ breaches }) => breaches(written));
 }
 
-/** Is one of them around, or in, the other? */
+/** True if one pointer contains the other. */
 function touches(pointer: string, read: string): boolean {
   const [one, other] = [pointer.split("/"), read.split("/")];
   return one.every((part, at) => at >= other.length || other[at] === "*" || other[at] === part);
 }
 
-/** Without TLS, bearer tokens would cross the network readable. */
+/** Without TLS, bearer tokens would cross the network in clear text. */
 function listenerBreaches(written: Written): Breach[] {
   const taken: Address[] = [];
   const { address: api, metricsAddress } = written.admin;
@@ -126,7 +126,7 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/** Whose certificates count, and with what we vouch for them: one is nothing without the other. */
+/** The CA bundle for client certificates and the credentials that assert their identity: each needs the other. */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;
@@ -156,7 +156,7 @@ type Asked = {
   readonly pointer: string;
 };
 
-/** Without a cluster, which is told as such, nobody can say what it vouches with. */
+/** An unknown cluster is reported separately; its credentials cannot be checked here. */
 function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined): Breach[] {
   const { clientCerts } = host.identity;
   const pointer = `${at}/tls/clientCAFile`;
@@ -173,7 +173,7 @@ function policyBreaches({ host, pointer: at }: Asked, placed: Placed | undefined
   return breaches;
 }
 
-/** An upstream connection must be suspect before it is dead, and asked before it is suspect (design D6). */
+/** An upstream connection must be suspect before it is dead, and must get a PING before it is suspect (design D6). */
 function pingBreaches({ health: { ping } }: Written): Breach[] {
   const [interval = 0, suspectAfter = 0, deadAfter = 0, deadAfterWhenAllSilent = 0] = [
     ping.interval,

@@ -1,6 +1,6 @@
 /**
- * A file's values against config/schema: defaults filled in, every deviation as a problem. What a value must be is
- * said in the schema alone; here is only how it is told.
+ * Validates a file's values against config/schema: fills in defaults and reports every deviation as a problem. The
+ * schema alone defines valid values; this file only words the problems.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
@@ -9,7 +9,7 @@ import { parseDuration } from "../base/duration.ts";
 import { didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
-/** What the schema vouches for: the file's own shape, durations still as text. */
+/** The structure that the schema guarantees: the file's own, durations still as text. */
 export type Written = {
   readonly metadata: { readonly name: string };
   readonly listeners: readonly WrittenListener[];
@@ -118,7 +118,7 @@ export type WrittenListener = {
   readonly maxConnectionsPerSource: number;
 };
 
-/** Whether a PROXY header is read, and from which networks. */
+/** Whether a PROXY header is expected, and from which networks. */
 export type ProxyProtocolConfig = {
   readonly mode: "Disabled" | "Optional" | "Required";
   readonly trustedCIDRs: readonly string[];
@@ -131,7 +131,7 @@ export function placedClusters({ clusters }: Written): readonly Placed[] {
   return clusters.map((cluster, at) => ({ cluster, pointer: `/clusters/${at}` }));
 }
 
-/** The cluster of this name; without a name the only one. */
+/** Returns the cluster of this name; without a name the only one. */
 export function clusterFor(written: Written, name: string | undefined): Placed | undefined {
   const all = placedClusters(written);
   if (name === undefined) return all.length === 1 ? all[0] : undefined;
@@ -155,10 +155,13 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 
 export type Checked = {
-  /** As its type says but for what is amiss, defaults filled in; undefined: no configuration of ours at all. */
+  /**
+   * The value as its type says, except for invalid fields, with defaults filled in; undefined: the file is no
+   * watchkeeper configuration.
+   */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
-  /** JSON pointers to what the problems are about. */
+  /** JSON pointers to the invalid fields. */
   readonly amiss: readonly string[];
 };
 
@@ -167,7 +170,7 @@ export function checkSchema(document: YamlDocument): Checked {
   const { value } = document;
   if (validate(value)) return { written: value, problems: [], amiss: [] };
   const errors = validate.errors ?? [];
-  // Of a file that is no configuration of ours at all, every other key would be unknown: one line says more.
+  // In a file that is no watchkeeper configuration every other key would be unknown: one problem is clearer.
   const foreign = errors.filter((error) => isAboutKind(error));
   const told = foreign.length > 0 ? foreign : errors.filter((error) => !isToldBetter(error, errors));
   return {
@@ -177,12 +180,15 @@ export function checkSchema(document: YamlDocument): Checked {
   };
 }
 
-/** Taken for what it says to be, by those who look only where nothing is amiss. */
+/** Treats the value as `Written`; rules only read fields that are valid. */
 function mayBeRead(value: unknown): value is Written {
   return typeof value === "object" && value !== null;
 }
 
-/** A field's own "type" is said once more beside its definition's, for editors; that one has a name for what it must be. */
+/**
+ * A field repeats its definition's "type" for editors; the definition's error is better because it names what is
+ * expected.
+ */
 function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
   if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
   return errors.some(
@@ -193,7 +199,7 @@ function isToldBetter({ keyword, parentSchema, instancePath }: ErrorObject, erro
   );
 }
 
-/** What it is about: of an unknown key the one that was probably meant, which is missing then. */
+/** Returns what the error concerns; for an unknown key the key that was probably meant, which is then missing. */
 function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
   if (keyword !== "additionalProperties") return instancePath;
@@ -232,7 +238,7 @@ const demandTitle: Demand = ({ parentSchema, data }) =>
 const numbers = ["no", "one"];
 const countOf = (limit: unknown): string => numbers[Number(limit)] ?? String(limit);
 
-/** What is said of a field, by the schema's keyword. */
+/** The message for a field, by schema keyword. */
 const demands: Readonly<Record<string, Demand>> = {
   pattern: demandTitle,
   format: demandTitle,
@@ -240,7 +246,7 @@ const demands: Readonly<Record<string, Demand>> = {
   between: ({ parentSchema, data }) =>
     `must be between ${parentSchema?.["between"].join(" and ")}, is ${quote(data)}`,
   type: (error) => {
-    // The whole file has a title, too, and that is its kind.
+    // The whole file has a title as well, which is its kind.
     const isNamed = error.instancePath !== "" && error.parentSchema?.["title"] !== undefined;
     if (isNamed) return demandTitle(error);
     return `must be ${nouns[String(error.params["type"])]}, is ${quote(error.data)}`;

@@ -1,6 +1,6 @@
 /**
- * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is refused with the replacement for each key that it uses, and
- * `watchkeeper config --convert` prints the file with the replacements made. Pure.
+ * The changes from v1alpha1 to v1alpha2. A v1alpha1 file is rejected with the replacement for each key that it uses,
+ * and `watchkeeper config --convert` prints the file with the replacements made. Pure.
  */
 import { limits } from "../base/limits.ts";
 import { inReadingOrder, type Problem, quote } from "./problem.ts";
@@ -21,11 +21,11 @@ const was = "watchkeeper.dev/v1alpha1";
 const is = "watchkeeper.dev/v1alpha2";
 
 type Change = {
-  /** The new key, in the map that has the old one; "a/b" is b in a map a. */
+  /** The new key, in the map of the old one; "a/b" is b in a map a. */
   readonly key?: string;
-  /** The key beside it that becomes the same map. */
+  /** The sibling key that becomes the same map. */
   readonly joins?: string;
-  /** Its map becomes the first entry of a list. */
+  /** The key's map becomes the first entry of a list. */
   readonly isListed?: true;
   /** The new value for each old one; undefined: the key is removed. */
   readonly values?: Readonly<Record<string, string | boolean | undefined>>;
@@ -40,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** By the JSON pointer of the old key; "*" is every entry of a list, and of `upstreams` also `upstream`. */
+/** By the JSON pointer of the old key; "*" matches every entry of a list, and of `upstreams` also `upstream`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -97,7 +97,7 @@ const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ],
 ]);
 
-/** One problem for each key to be replaced; none unless it is a v1alpha1 file. */
+/** Returns one problem for each key to replace; none unless it is a v1alpha1 file. */
 export function replacements(document: YamlDocument, file: string): readonly Problem[] {
   if (document.tree.get("apiVersion") !== was) return [];
   const message = `is ${quote(was)}, which is no longer read: "watchkeeper config --convert ${file}" prints the file as ${quote(is)}`;
@@ -106,7 +106,10 @@ export function replacements(document: YamlDocument, file: string): readonly Pro
   return all.toSorted(inReadingOrder).slice(0, limits.configProblems);
 }
 
-/** The file's text with the replacements made, everything else unchanged. A file of another version stays as it is. */
+/**
+ * Returns the file's text with the replacements made and everything else unchanged. A file of another version is
+ * returned as it is.
+ */
 export function converted(document: YamlDocument): string {
   if (document.tree.get("apiVersion") !== was) return document.text;
   return new Conversion(document).text
@@ -123,7 +126,7 @@ type Replacement = {
   readonly joins: string | undefined;
 };
 
-/** Edits of the text, since a document that is printed again has its comments in other places. */
+/** Edits the text, because serialising a parsed document moves its comments. */
 class Conversion {
   readonly problems: Problem[] = [];
   readonly #document: YamlDocument;
@@ -136,7 +139,7 @@ class Conversion {
 
   get text(): string {
     const { text } = this.#document;
-    // Of two at one offset, what is inserted comes first; an edit within what is removed is dropped.
+    // At the same offset, an insertion comes first; an edit within removed text is dropped.
     const edits = this.#edits.toSorted((one, other) => one.from - other.from || one.to - other.to);
     let [next, end] = ["", 0];
     for (const edit of edits)
@@ -166,7 +169,7 @@ class Conversion {
     }
   }
 
-  /** Returns what it is now. */
+  /** Returns the new value. */
   #replace(map: KeyedMap, pair: KeyedPair, change: Change & { readonly field: string }): string {
     const { key = pair.key.value, values = {}, field } = change;
     const [first = "", inner = ""] = key.split("/");
@@ -192,7 +195,7 @@ class Conversion {
     }
   }
 
-  /** The first entry of a list; in a list every entry has a name. */
+  /** Makes the map the first entry of a list; in a list every entry needs a name. */
   #list(map: Node | null): string {
     if (!isMap(map)) return "";
     const from = startOf(map);
@@ -215,7 +218,7 @@ class Conversion {
     return " ".repeat(offset - text.lastIndexOf("\n", offset - 1) - 1);
   }
 
-  /** Before the first pair. */
+  /** Inserts before the first pair. */
   #insert(map: YAMLMap, text: string): void {
     const isEmpty = map.items.length === 0;
     const at = isEmpty ? startOf(map) + 1 : startOf(firstKeyOf(map));
@@ -228,7 +231,7 @@ class Conversion {
     this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
   }
 
-  /** With its line if it has one of its own, except the first: before that the entry of a list may begin. */
+  /** Removes the whole line if the pair has one, except for the first pair: a list entry's "-" may precede it. */
   #remove(map: KeyedMap, pair: KeyedPair): void {
     const { text } = this.#document;
     const index = map.items.indexOf(pair);

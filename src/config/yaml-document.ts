@@ -1,6 +1,6 @@
 /**
- * YAML 1.2 or JSON text → plain values that remember where they stood. Whatever the bytes are, the answer is a
- * value or problems; it neither throws nor takes long, since a reload runs beside live traffic.
+ * Parses YAML 1.2 or JSON text into plain values with positions. For any input the result is a value or problems; it
+ * neither throws nor takes long, because a reload runs beside live traffic.
  */
 import {
   type Document,
@@ -18,15 +18,15 @@ import {
 import { limits } from "../base/limits.ts";
 import { type Problem, quote } from "./problem.ts";
 
-/** For edits of a document's text. */
+/** For editing a document's text. */
 export { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap };
 
 export type YamlDocument = {
-  /** Objects have no prototype, so `__proto__` is a key like any other, and an unknown one (A58). */
+  /** Objects have no prototype, so `__proto__` is an ordinary key, and an unknown one (A58). */
   readonly value: unknown;
   readonly text: string;
   readonly tree: Document;
-  /** Where the value at a JSON pointer stands; of one that was not written, the nearest thing around it. */
+  /** Position of the value at a JSON pointer; for a missing value, of the closest enclosing one. */
   positionOf(pointer: string): string;
   /** The same for a key. */
   keyPositionOf(pointer: string): string;
@@ -38,7 +38,7 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
     const { line, col } = lines.linePos(offset);
     return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`;
   };
-  // The package compares every key with every other (60,000 keys: 42 s), so the walk below looks for duplicates.
+  // The package compares every key with every other (60,000 keys: 42 s), so the walk below detects duplicates instead.
   const parsed = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const walk = new Walk(positionAt);
   const faults = [...parsed.errors, ...parsed.warnings];
@@ -59,7 +59,7 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
   };
 }
 
-/** RFC 6901: how a key is written inside a pointer. */
+/** RFC 6901: how a key is escaped in a pointer. */
 export function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
@@ -80,7 +80,7 @@ function nearest(offsets: ReadonlyMap<string, number>, pointer: string): number 
   return offsets.get(at) ?? 0;
 }
 
-/** One pass over the tree: values out, offsets and problems noted. */
+/** One pass over the tree collects values, offsets and problems. */
 class Walk {
   readonly valueAt = new Map<string, number>();
   readonly keyAt = new Map<string, number>();
@@ -106,7 +106,7 @@ class Walk {
       return node.items.map((item, index) => this.valueOf(item, pointerTo(pointer, index), depth + 1));
     else if (isScalar(node)) return node.value;
     else if (isAlias(node))
-      // A few aliases of aliases stand for billions of values; nothing in this file is worth repeating.
+      // A few aliases of aliases can expand to billions of values, and this file has nothing worth repeating.
       this.refuse(offset, fieldOf(pointer), `is the alias ${quote(`*${node.source}`)}: write the value out`);
     return null;
   }

@@ -1,19 +1,25 @@
 /**
- * What is known of an API from its group and version: whose resourceVersions its events have (watch.md §1.4). The
- * apiserver's own and custom resources are in its etcd. An aggregated API is another server's: its versions need not be
- * etcd's, and each of its replicas may count for itself, so its watches are never resumed or compared. A group whose kind
- * is not known yet is taken for another server's.
+ * What is known of an API by its group and version: which server assigns its resourceVersions (watch.md §1.4). The
+ * apiserver's own resources and custom resources are in its etcd. An aggregated API belongs to another server: its
+ * versions need not be etcd's, and each of its replicas may count on its own, so its watches are never resumed or
+ * compared. A group of unknown origin is treated as aggregated.
  */
 import { limits } from "../base/limits.ts";
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** Leases of `events` expire in batches, each deleting many at one version (§5.3). Such a resource has no watch cache. */
+/**
+ * Leases of `events` expire in batches, each deleting many objects at one version (§5.3). Such a resource has no watch
+ * cache.
+ */
 export function isRepeating(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
 
-/** The groups that kube-apiserver serves itself (kubernetes 1.36, pkg/controlplane/instance.go, and those it served before). */
+/**
+ * The groups that kube-apiserver serves itself (kubernetes 1.36, pkg/controlplane/instance.go, and groups of earlier
+ * releases).
+ */
 const builtIn = [
   ..."apps autoscaling batch extensions policy".split(" "),
   ..."admissionregistration apiextensions apiregistration authentication authorization certificates coordination"
@@ -33,7 +39,7 @@ export function isBuiltIn(group: string): boolean {
   return own.has(group);
 }
 
-/** Groups that are always an APIService's. */
+/** Groups that always belong to an APIService. */
 export const aggregatedGroups: readonly string[] = [
   "metrics.k8s.io",
   "custom.metrics.k8s.io",
@@ -43,21 +49,21 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/** One group and version, shared by all its watches: what is learnt of it later holds for those that live. */
+/** One group and version, shared by all its watches: later knowledge applies to existing watches as well. */
 export type Origin = {
-  /** True if its versions mean nothing to us, or may not. */
+  /** True if its versions are not etcd's, or may not be. */
   isForeign: boolean;
-  /** False while nothing has shown which it is. */
+  /** False while its origin is unknown. */
   isKnown: boolean;
 };
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true });
-/** Of all that no backend has answered a watch of. */
+/** The origin of any API without an answered watch so far. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false });
 
 export type OriginRules = {
-  /** Groups of other servers. */
+  /** Groups of aggregated servers. */
   readonly aggregatedAPIGroups?: readonly string[];
   /** Groups of custom resources. */
   readonly customResourceAPIGroups?: readonly string[];
@@ -73,15 +79,15 @@ export class Origins {
     this.#own = new Set(customResourceAPIGroups);
   }
 
-  /** `unseenOrigin` unless something is known, or is being asked for. */
+  /** Returns `unseenOrigin` unless the origin is known or being determined. */
   of({ group, version }: { readonly group: string; readonly version: string }): Origin {
     if (isBuiltIn(group) || this.#own.has(group)) return ownOrigin;
-    // A custom resource's group has a dot.
+    // A custom resource's group contains a dot.
     if (this.#foreign.has(group) || !group.includes(".")) return foreignOrigin;
     return this.#seen.get(`${group}/${version}`) ?? unseenOrigin;
   }
 
-  /** A backend has answered a watch of it: from now on it is remembered. Of too many the last ones stay foreign. */
+  /** A backend has answered a watch of it: its origin is remembered from now on. Beyond the limit APIs stay foreign. */
   met(api: { readonly group: string; readonly version: string }): Origin {
     const known = this.of(api);
     if (known !== unseenOrigin || this.#seen.size >= limits.apiOrigins) return known;
@@ -90,7 +96,7 @@ export class Origins {
     return origin;
   }
 
-  /** How many there are of each kind, for metrics; the built-in and the configured ones are not among them. */
+  /** The number of APIs of each origin, for metrics; built-in and configured ones are not included. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
     const all = [...this.#seen.values()];
     const unknown = all.filter(({ isKnown }) => !isKnown).length;
@@ -99,11 +105,14 @@ export class Origins {
   }
 }
 
-/** How the apiserver begins the OpenAPI of a group and version, and what it calls that of a CRD (apiextensions-apiserver, controller/openapi/builder). */
+/**
+ * The start of the OpenAPI document of a group and version, and the title of a CRD's document (apiextensions-apiserver,
+ * controller/openapi/builder).
+ */
 const titled = /^\{"openapi":"3[^"\\]*","info":\{"title":"([^"\\]*)"/;
 const customTitle = "Kubernetes CRD Swagger";
 
-/** The beginning of `/openapi/v3/apis/GROUP/VERSION`: `version` is "custom" or "aggregated", "" until it is known. */
+/** Parses the start of `/openapi/v3/apis/GROUP/VERSION`: `version` is "custom" or "aggregated", "" until known. */
 export class OpenApiTitle {
   #head = "";
   version: "" | "custom" | "aggregated" = "";

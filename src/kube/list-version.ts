@@ -1,16 +1,16 @@
 /**
- * The resourceVersion of a list, read in passing: where the apiserver writes it and nowhere else, never by searching
- * what a user may have stored. Typed lists and Tables have it within their first octets, lists of custom resources,
- * whose keys are sorted, within their last (watch.md §2.2).
+ * Extracts the resourceVersion of a list while it is relayed. It is read only where the apiserver writes it, never by
+ * searching text that a user may have stored. Typed lists and Tables have it within their first bytes, lists of custom
+ * resources, whose keys are sorted, within their last (watch.md §2.2).
  */
 import { constants, gunzipSync } from "node:zlib";
 import { limits } from "../base/limits.ts";
 import { isVersion } from "./resource-version.ts";
 
-/** `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`: only our apiserver's own words come before. */
+/** `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"…`: only text from the apiserver precedes it. */
 const jsonHead =
   /^\{"kind":"[^"\\]*","apiVersion":"[^"\\]*","metadata":\{(?:"selfLink":"[^"\\]*",)?"resourceVersion":"(\d+)"/;
-/** From the end backwards nothing but the list's own closing brackets can follow its own metadata. */
+/** After the list's own metadata only its closing brackets follow, so matching from the end finds no other metadata. */
 const jsonTail =
   /,"kind":"[^"\\]*","metadata":\{(?:"continue":"[^"\\]*",)?(?:"remainingItemCount":\d+,)?"resourceVersion":"(\d+)"(?:,"selfLink":"[^"\\]*")?\}\}\s*$/;
 
@@ -20,10 +20,10 @@ export class ListVersion {
   #head = Buffer.alloc(0);
   #tail = Buffer.alloc(0);
   #isHeadRead = false;
-  /** "" until it is known; for ever when it cannot be. */
+  /** "" until it is known; stays "" if it cannot be determined. */
   version = "";
 
-  /** Of the answer's head, "" when absent. */
+  /** Values of the response head, "" if absent. */
   constructor(contentType: string, contentEncoding: string) {
     this.#isJson = contentType.startsWith("application/json");
     this.#isZipped = contentEncoding === "gzip";
@@ -36,7 +36,7 @@ export class ListVersion {
     return this.version !== "";
   }
 
-  /** `bytes[start, end)` are the next of its body, and with `isLast` the last. */
+  /** `bytes[start, end)` are the next bytes of the body, and with `isLast` the last. */
   feed(bytes: Buffer, start: number, end: number, isLast: boolean): void {
     if (this.#isKnown) return;
     if (!this.#isHeadRead) this.#feedHead(bytes, start, end, isLast);
@@ -64,7 +64,7 @@ export class ListVersion {
   }
 }
 
-/** The beginning of what a beginning was packed from; nothing when it cannot be unpacked. */
+/** Returns the decompressed start of a gzip stream; empty if it cannot be decompressed. */
 function unzipped(head: Buffer): Buffer {
   try {
     return gunzipSync(head, {
@@ -72,7 +72,8 @@ function unzipped(head: Buffer): Buffer {
       maxOutputLength: limits.listUnzippedBytes,
     });
   } catch {
-    // Not gzip, or one that unpacks to far more than a list's beginning: it is only observed, and goes on as it is.
+    // Not gzip, or far larger than a list's start after decompression. The response is only observed and is forwarded
+    // unchanged.
     return Buffer.alloc(0);
   }
 }
@@ -83,14 +84,16 @@ function protobufVersion(bytes: Buffer): string | undefined {
   const raw = fieldIn(bytes, 4, bytes.length, 2);
   const meta = raw && fieldIn(bytes, raw.start, raw.end, 1);
   const version = meta && fieldIn(bytes, meta.start, meta.end, 2);
-  // One that reaches the end may be cut off, and would pass for an older one.
+  // A version that ends with the buffer may be truncated and look like an older one.
   if (version === undefined || version.end === bytes.length) return undefined;
   return bytes.toString("latin1", version.start, version.end);
 }
 
 type Span = { readonly start: number; readonly end: number };
 
-/** A length-delimited field, of a message that has no others up to there; one that is cut off ends with the bytes. */
+/**
+ * Returns a length-delimited field of a message with no other fields before it; a truncated field ends with the buffer.
+ */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {
     const tag = bytes[at] ?? 0;

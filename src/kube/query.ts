@@ -1,18 +1,19 @@
 /**
- * A request's path and query as the apiserver reads them, which is Go's net/url: octet by octet, held as latin1
- * strings. Any other reading (URL, URLSearchParams) would let one request mean one thing here and another there (A30).
+ * Parses a request's path and query as the apiserver does, which uses Go's net/url: byte by byte, in latin1 strings.
+ * With another parser (URL, URLSearchParams) a request could mean one thing to the proxy and another to the apiserver
+ * (A30).
  */
 const percent = 0x25;
 const ampersand = 0x26;
 const plus = 0x2b;
 const equals = 0x3d;
 
-/** What each octet is worth as a hexadecimal digit; -1 when it is none. */
+/** The value of each byte as a hexadecimal digit; -1 if it is none. */
 const digits = Int8Array.from({ length: 256 }, (_, octet) =>
   "0123456789abcdef".indexOf(String.fromCharCode(octet).toLowerCase()),
 );
 
-/** The octet that the three characters at a `%` stand for; -1 when they are no escape. */
+/** Returns the byte encoded by the three characters at a `%`; -1 if they are no escape. */
 function escapeAt(text: string, at: number): number {
   const high = digits[text.charCodeAt(at + 1)] ?? -1;
   const low = digits[text.charCodeAt(at + 2)] ?? -1;
@@ -20,8 +21,8 @@ function escapeAt(text: string, at: number): number {
 }
 
 /**
- * Undoes %XX, and in queries `+`. Undefined when an escape is broken: net/url refuses such a path and skips such a
- * pair of a query.
+ * Decodes %XX, and `+` in queries. Undefined for an invalid escape: net/url rejects such a path and skips such a query
+ * pair.
  */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
@@ -39,7 +40,7 @@ export function unescape(text: string, blank: "+" | " "): string | undefined {
   return octets.toString("latin1", 0, length);
 }
 
-/** Checked first, so that a query of nothing but broken pairs costs no copies (A59). */
+/** Checked first, so that a query of only invalid pairs causes no copies (A59). */
 function isEscaped(text: string): boolean {
   for (let at = text.indexOf("%"); at >= 0; at = text.indexOf("%", at + 3))
     if (escapeAt(text, at) < 0) return false;
@@ -47,8 +48,8 @@ function isEscaped(text: string): boolean {
 }
 
 /**
- * What a query (without its `?`) sets `key` to; "" when there is no `=`. Of several the first wins, and pairs that
- * net/url skips (with a `;`, with a broken escape) do not count.
+ * Returns the value of `key` in a query (without its `?`); "" without an `=`. The first of several wins, and pairs that
+ * net/url skips (with a `;` or an invalid escape) do not count.
  */
 export function firstValue(query: string, key: string): string | undefined {
   if (!query.includes(key) && !query.includes("%")) return undefined;
@@ -64,18 +65,18 @@ export function firstValue(query: string, key: string): string | undefined {
 }
 
 /**
- * A boolean of a query as apimachinery converts it (runtime/conversion.go): `watch`, `watch=`, `watch=no` are all
- * true, only 0 and false are not. Undefined when it is not set.
+ * Returns a boolean of a query as apimachinery converts it (runtime/conversion.go): `watch`, `watch=`, `watch=no` are
+ * all true, only 0 and false are not. Undefined if it is not set.
  */
 export function flagIn(query: string, key: string): boolean | undefined {
   const value = firstValue(query, key);
-  // Go's EqualFold holds U+017F, here as its two octets, for an `s`.
+  // Go's EqualFold treats U+017F, here as its two bytes, like an `s`.
   return value === undefined
     ? undefined
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** Where the key that begins at `at` ends, if it is `key`, escaped or not; -1 if it is another. */
+/** Returns where the key at `at` ends if it is `key`, escaped or not; -1 for another key. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

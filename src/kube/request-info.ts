@@ -1,8 +1,8 @@
 /**
- * Step 2 of 7: what is asked for?
+ * Step 2 of 7: classifies the request.
  *
- * Pure: method and target in, the apiserver's RequestInfo out, read by its own rules (k8s.io/apiserver,
- * requestinfo.go) from the very octets that it will read. Next: identify.
+ * Pure: method and target in, the apiserver's RequestInfo out, by the apiserver's own rules (k8s.io/apiserver,
+ * requestinfo.go) and from the same bytes. Next: identify.
  */
 
 import { detach } from "../base/detach.ts";
@@ -10,7 +10,7 @@ import { limits } from "../base/limits.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
-/** What may be done for a request: plain ones are hedged, watches moved, long-running ones never touched (D6, D7). */
+/** How a request may be treated: plain ones are hedged, watches moved, long-running ones left alone (D6, D7). */
 export type Kind = "plain" | "watch" | "long-running";
 
 export type RequestInfo = {
@@ -22,7 +22,7 @@ export type RequestInfo = {
   readonly version: string;
   readonly namespace: string;
   readonly resource: string;
-  /** As in the path: one given by a field selector is not looked for. */
+  /** From the path only: a name in a field selector is not considered. */
   readonly name: string;
   readonly subresource: string;
 };
@@ -36,19 +36,19 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** The apiserver's list (controlplane/apiserver/config.go): a log is long-running even without `follow`. */
+/** The apiserver's list (controlplane/apiserver/config.go): a log request is long-running even without `follow`. */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
-/** apis group version watch namespaces (namespace) resource name subresource: what comes after is not read. */
+/** apis group version watch namespaces (namespace) resource name subresource: later parts are not needed. */
 const partLimit = 9;
 
-/** The caller has refused a target that does not begin with a slash (A30). */
+/** The caller has rejected a target that does not begin with a slash (A30). */
 export function classify(method: string, target: string): RequestInfo {
   const mark = target.indexOf("?");
   const path = unescape(mark < 0 ? target : target.slice(0, mark), "+");
-  // A broken escape is answered with 400, whatever else the path says.
+  // An invalid escape is answered with 400, whatever else the path contains.
   if (path === undefined) return nonResource(method, "");
-  // Names are remembered here and there: not with the whole of a long target each.
+  // Names are remembered elsewhere, so they must not keep a long target in memory.
   const parts = target.length > limits.targetChars ? partsOf(path).map(detach) : partsOf(path);
   const versionAt = parts[0] === "apis" ? 2 : 1;
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
@@ -56,19 +56,20 @@ export function classify(method: string, target: string): RequestInfo {
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
 }
 
-/** Is one object of the apiserver's own, or a part of it, read by its name? */
+/** True if one object of a built-in API, or a subresource of it, is read by name. */
 export function isObjectRead(info: RequestInfo): boolean {
   return info.kind === "plain" && info.verb === "get" && info.isResource && isOwnResource(info);
 }
 
 /**
- * True if the apiserver answers from its own storage, so that its silence is its own. Not an aggregated API, which another
- * server answers; not a custom resource, whose conversion webhook may hang; not componentstatuses, for which it asks the
- * scheduler and the controller manager. Only of what is true here may the time to an answer be evidence on its health.
+ * True if the apiserver answers from its own storage, so that no answer means a fault of its own. False for an
+ * aggregated API, which another server answers; for a custom resource, whose conversion webhook may hang; and for
+ * componentstatuses, for which it queries the scheduler and the controller manager. Only requests for which this is
+ * true may serve as evidence on its health.
  */
 export function isOwnApi(info: RequestInfo, target: string): boolean {
   if (info.isResource) return isOwnResource(info);
-  // Discovery of a group, and its OpenAPI, are the server's that serves it.
+  // Discovery of a group and its OpenAPI come from the server of that group.
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 
@@ -76,7 +77,7 @@ function isOwnResource(info: RequestInfo): boolean {
   return isBuiltIn(info.group) && info.resource !== "componentstatuses";
 }
 
-/** Slashes at the ends do not count, those between do: the version of `/api//pods` is "". */
+/** Leading and trailing slashes are ignored, others are not: the version of `/api//pods` is "". */
 function partsOf(path: string): string[] {
   let start = 0;
   let end = path.length;
@@ -87,7 +88,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // Methods of these names count as the verbs; but only a resource can be watched, so never `watch`.
+  // Methods with these names count as verbs. Only a resource can be watched, so `watch` is excluded.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {
@@ -106,7 +107,7 @@ function nonResource(method: string, path: string): RequestInfo {
 function resource(method: string, parts: readonly string[], versionAt: number, query: string): RequestInfo {
   const prefix = prefixOf(part(parts, versionAt + 1));
   const first = prefix === "" ? versionAt + 1 : versionAt + 2;
-  // `/api/v1/watch` alone: requestinfo.go gives up, and the answer is 500.
+  // `/api/v1/watch` alone: requestinfo.go returns an error, and the response is 500.
   if (first === parts.length) return nonResource(method, "");
   const at = resourceAt(parts, first);
   const name = part(parts, at + 1);
@@ -134,7 +135,10 @@ function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }
 
-/** Behind `namespaces/<namespace>`, unless what follows is part of the namespace object itself. */
+/**
+ * Returns where the resource is: after `namespaces/<namespace>`, unless the next part belongs to the namespace object
+ * itself.
+ */
 function resourceAt(parts: readonly string[], first: number): number {
   const next = parts[first + 2];
   const isInside =
@@ -153,6 +157,6 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // By the path's prefix anything may be called a watch; one that may carry a body is never sent twice.
+  // The path prefix can make any method a watch. A method that may have a body is never sent twice.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

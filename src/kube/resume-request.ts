@@ -1,11 +1,12 @@
 /**
- * The request that lets a watch go on elsewhere, and whether the answer to it does (watch.md §5.2). The query is changed
- * where it must be and stays as the client wrote it, octet by octet, everywhere else: its selectors are its identity.
+ * Creates the request that continues a watch on another backend, and judges its response (watch.md §5.2). The query
+ * changes only where it must. Everything else stays as the client wrote it, byte by byte: the selectors are the watch's
+ * identity.
  */
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** Ours to say in a resume; `sendInitialEvents` left in would send the whole state again. */
+/** Parameters that a resume sets itself; a remaining `sendInitialEvents` would deliver the whole state again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -26,7 +27,7 @@ export type Resume = {
 
 /** `target` is the client's own `:path`. */
 export function resumeTarget(target: string, { version, hasBookmarks, ageMs, leftMs }: Resume): string {
-  // Without a deadline of its own it stays within what the server would have given it in all.
+  // Without a deadline from the client the total stays within what the server would have allowed.
   const seconds = Math.max(1, Math.ceil((leftMs ?? limits.watchMostMs - ageMs) / 1000));
   const added = [
     `resourceVersion=${version}`,
@@ -36,30 +37,31 @@ export function resumeTarget(target: string, { version, hasBookmarks, ageMs, lef
   return targetWith(target, replaced, added);
 }
 
-/** The client's own request again, of which it has seen nothing but time pass. */
+/** The client's own request again, if it has received nothing so far; only its remaining time changes. */
 export function replayTarget(target: string, leftMs: number | undefined): string {
   if (leftMs === undefined) return target;
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
   return targetWith(target, new Set(["timeoutSeconds"]), [`timeoutSeconds=${seconds}`]);
 }
 
-/** The client's own request, but for bookmarks that it did not want (watch.md §6.5). */
+/** The client's own request with bookmarks enabled (watch.md §6.5). */
 export function bookmarkedTarget(target: string): string {
   return targetWith(target, new Set(["allowWatchBookmarks"]), ["allowWatchBookmarks=true"]);
 }
 
 const listed = new Set([...replaced, "watch"]);
-/** The deprecated form of a watch, of which the list has another path (watch.md §1.1). */
+/** The deprecated form of a watch, whose list has another path (watch.md §1.1). */
 const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
- * A list of at most one object of what `target` watches, as new as etcd is; with `least`, a version, as the cache has it
- * if that is at least so new. The selectors stay: some clients may list only with them. Undefined for a path of the
- * deprecated form.
+ * A list of at most one object of what `target` watches, as current as etcd; with `least`, a version, from a cache that
+ * is at least that current. The selectors stay, because some clients may list only with them. Undefined for a path of
+ * the deprecated form.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
-  // `limit` alone with a version would be an exact read, and one of version 0 has no limit (delegator.go, cacher.go).
+  // `limit` with a version alone would be an exact read, and one with version 0 ignores the limit (delegator.go,
+  // cacher.go).
   const from = least === undefined ? [] : [`resourceVersion=${least}`, "resourceVersionMatch=NotOlderThan"];
   return targetWith(target, listed, [...from, "limit=1"]);
 }
@@ -67,14 +69,15 @@ export function listTarget(target: string, least?: string): string | undefined {
 const floored = new Set(["resourceVersion", "resourceVersionMatch", "limit"]);
 
 /**
- * The client's own request for any state, but not for one older than this (watch.md §3.1). Without its limit: a cache
- * ignores that for version 0 and gives the whole list, but would cut this one to a page (apiserver storage/cacher, computeListLimit).
+ * The client's own request for any version, changed to a minimum version (watch.md §3.1). Without its limit: a cache
+ * ignores the limit for version 0 and returns the whole list, but would paginate this one (apiserver storage/cacher,
+ * computeListLimit).
  */
 export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
 }
 
-/** What of a request is the same each time that its client asks anew. */
+/** Returns the part of a request that stays the same in each of its client's retries. */
 export function identityOf(target: string): string {
   return targetWith(target, new Set(["timeoutSeconds"]), []);
 }
@@ -87,39 +90,40 @@ function targetWith(target: string, without: ReadonlySet<string>, added: readonl
   return `${path}?${[...kept, ...added].join("&")}`;
 }
 
-/** As the apiserver reads it; "" for what it skips, which does no harm where it is. */
+/** As the apiserver parses it; "" for a pair that it skips, which can stay. */
 function keyOf(pair: string): string {
   const equals = pair.indexOf("=");
   const key = equals < 0 ? pair : pair.slice(0, equals);
   return pair.includes(";") ? "" : (unescape(key, " ") ?? "");
 }
 
-/** The head of an answer, of which only this matters here. */
+/** The parts of a response head that matter here. */
 export type Answer = {
   readonly status: number;
   readonly contentType: string;
   readonly contentEncoding: string;
-  /** In ms; undefined when the answer names none. */
+  /** In ms; undefined without Retry-After. */
   readonly retryAfterMs: number | undefined;
 };
 
 /**
- * `go`: its events belong to this watch. `end`: let the client ask itself, it will see the truth. `elsewhere`: another
- * backend may do better, and if there is none, this one after `inMs`.
+ * `go`: the response continues this watch. `end`: end the client's watch, so that its own request gets the real answer.
+ * `elsewhere`: another backend may do better; without one, retry this one after `inMs`.
  */
 export type Acceptance =
   | { readonly kind: "go" | "end" }
   | { readonly kind: "elsewhere"; readonly inMs: number };
 
 /**
- * True if the storage itself says that its watch cache is not filled yet ("storage is (re)initializing", watch.md §5.4): one
- * resource's business. Whoever stands before all storage (priority and fairness, shutdown) says 429 in plain text.
+ * True if the storage itself reports that its watch cache is not filled yet ("storage is (re)initializing", watch.md
+ * §5.4), which concerns one resource. Layers in front of the storage (priority and fairness, shutdown) send 429 as
+ * plain text.
  */
 export function isInitialising({ status, contentType }: Answer): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
 }
 
-/** `contentType` is that of the answer which the client was given. */
+/** `contentType` is that of the response that the client got. */
 export function acceptanceOf(answer: Answer, contentType: string): Acceptance {
   const { status } = answer;
   if (status === 401 || status === 403) return { kind: "end" };
@@ -129,12 +133,12 @@ export function acceptanceOf(answer: Answer, contentType: string): Acceptance {
 }
 
 /**
- * An ERROR as the first event: the backend refuses, although it said 200. `isForgotten`: does nobody else know the
- * version either?
+ * An ERROR as the first event: the backend refuses despite status 200. `isForgotten`: true if no other backend has the
+ * version either.
  */
 export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
   if (code === 401 || code === 403) return { kind: "end" };
-  // A fresh backend knows less of the past than one that has run for long: true is a 410 when all say it.
+  // A freshly started backend has less history than others, so a 410 is final only when every candidate returned it.
   if (code === 410 && isForgotten) return { kind: "end" };
   return { kind: "elsewhere", inMs: 0 };
 }

@@ -1,8 +1,8 @@
-/** Answers that refuse: a `Status` of meta/v1, as the apiserver itself says it. Clients act on its code and reason. */
+/** Error responses: a meta/v1 `Status` as the apiserver writes it. Clients act on its code and reason. */
 
 export type Refusal<Details = object> = {
   readonly message: string;
-  /** The apiserver's own word for it: "BadRequest". */
+  /** The apiserver's own reason: "BadRequest". */
   readonly reason: string;
   readonly details?: Details | undefined;
   readonly code: number;
@@ -19,13 +19,13 @@ type Status<Details> = {
   readonly status: string;
 };
 
-/** Its fields, in the apiserver's order. */
+/** Returns the fields in the apiserver's order. */
 export function statusOf<Details>({ message, reason, details, code }: Refusal<Details>): Status<Details> {
   const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason };
   return details === undefined ? { ...status, code } : { ...status, details, code };
 }
 
-/** On one line, as a body. */
+/** Returns the Status on one line, as a body. */
 export function statusJson(refusal: Refusal): string {
   return `${JSON.stringify(statusOf(refusal))}\n`;
 }

@@ -1,10 +1,10 @@
-/** What a watch asks for, as the apiserver reads its query: from where it starts, for how long, with which extras. */
+/** The parameters of a watch, parsed as the apiserver does: start, duration and options. */
 import { firstValue, flagIn } from "./query.ts";
 import { isVersion } from "./resource-version.ts";
 
 /**
- * watch.md §1.3. `exact`: what comes after a version. `state`: all objects in no order, then what changes. `now`: what
- * changes from a moment on that only the server knows.
+ * watch.md §1.3. `exact`: changes after a version. `state`: all objects in any order, then changes. `now`: changes from
+ * a point that only the server knows.
  */
 export type Start = "exact" | "state" | "now";
 
@@ -12,15 +12,15 @@ export type WatchRequest = {
   readonly start: Start;
   /** Of an `exact` start; "" for the others. */
   readonly version: string;
-  /** Did the client ask for bookmarks? */
+  /** True if the client requested bookmarks. */
   readonly hasBookmarks: boolean;
-  /** Will the client wait for the bookmark behind which its initial events are over? */
+  /** True if the client waits for the bookmark that marks the end of the initial events. */
   readonly awaitsMarker: boolean;
-  /** After how long the client wants it to end, in ms; undefined when it leaves that to the server. */
+  /** The client's own timeout, in ms; undefined if the server decides. */
   readonly timeoutMs: number | undefined;
 };
 
-/** `target` is the request's `:path`. What the apiserver refuses may be read as anything here. */
+/** `target` is the request's `:path`. For a request that the apiserver rejects the result is unspecified. */
 export function watchRequestOf(target: string): WatchRequest {
   const mark = target.indexOf("?");
   const query = mark < 0 ? "" : target.slice(mark + 1);
@@ -37,14 +37,14 @@ export function watchRequestOf(target: string): WatchRequest {
   };
 }
 
-/** Version 0, here already "", is no version but a wish: any state will do. */
+/** Version 0, here already "", is no version: it requests any state. */
 function startOf(version: string, sendsState: boolean | undefined): Start {
   if (sendsState === true) return "state";
   if (isVersion(version)) return "exact";
   return sendsState === undefined ? "state" : "now";
 }
 
-/** Seconds; 0 is as good as nothing, and a negative one ends the watch at once (watch.md §1.2). */
+/** Seconds; 0 counts as not set, and a negative value ends the watch at once (watch.md §1.2). */
 function timeoutOf(query: string): number | undefined {
   const seconds = Number(firstValue(query, "timeoutSeconds") ?? 0);
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds * 1000 : undefined;

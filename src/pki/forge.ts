@@ -1,6 +1,6 @@
 /**
- * What node-forge is used for, and what it cannot do: it writes ASN.1 trees but knows RSA keys only. So the tree comes
- * from forge, and node:crypto's key and signature take the places that forge would fill.
+ * How node-forge is used. It writes ASN.1 trees but supports RSA keys only. The tree comes from forge, and
+ * node:crypto's key and signature replace the parts that forge would fill in.
  */
 import { type KeyObject, sign } from "node:crypto";
 import type * as NodeForge from "node-forge";
@@ -8,7 +8,7 @@ import type * as NodeForge from "node-forge";
 export type Forge = typeof NodeForge;
 type Tree = NodeForge.asn1.Asn1;
 
-// Forge's own steps between a draft and its signature; missing in the published types.
+// Forge functions that create an unsigned certificate or request; missing in its published types.
 declare module "node-forge" {
   namespace pki {
     function getTBSCertificate(certificate: pki.Certificate): asn1.Asn1;
@@ -16,12 +16,12 @@ declare module "node-forge" {
   }
 }
 
-/** 11 MB, loaded when first needed. */
+/** 11 MB, loaded on first use. */
 export async function loadForge(): Promise<Forge> {
   return (await import("node-forge")).default;
 }
 
-/** Stands in a draft where the real key will be put. */
+/** Takes the place of the real key until it is inserted. */
 export function placeholderKey(forge: Forge): NodeForge.pki.rsa.PublicKey {
   const one = new forge.jsbn.BigInteger("1");
   return forge.pki.setRsaPublicKey(one, one);
@@ -46,7 +46,7 @@ export function algorithmOf(forge: Forge, signer: KeyObject): Tree {
   return nodeOf(forge, signer.asymmetricKeyType === "ec" ? algorithms.ec : algorithms.rsa);
 }
 
-/** PEM of `tree` with its signature: certificates and requests alike are {tree, algorithm, signature}. */
+/** Returns PEM of `tree` with its signature: certificates and requests both are {tree, algorithm, signature}. */
 export function sealed(
   forge: Forge,
   { type, tree, signer }: { readonly type: string; readonly tree: Tree; readonly signer: KeyObject },

@@ -1,6 +1,7 @@
 /**
- * Makes authorities, the certificates that they sign, and requests that other authorities may sign (PKCS #10). Node can
- * read certificates but not make them, so forge writes names, dates and extensions (forge.ts). EC P-256 by default: a key takes 0.1 ms, not 100; a handshake's signature 13 µs, not 200.
+ * Creates CAs, the certificates that they sign, and requests for other CAs to sign (PKCS #10). Node can read
+ * certificates but not create them, so forge writes names, dates and extensions (forge.ts). Default: EC P-256. A key
+ * takes 0.1 ms instead of RSA's 100, a handshake's signature 13 µs instead of 200.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { isIpAddress } from "../base/address.ts";
@@ -25,11 +26,11 @@ export type Wanted = {
   readonly name: string;
   /** Its organisations: a client's groups. */
   readonly groups?: readonly string[];
-  /** DNS names and IP addresses that the certificate is good for. */
+  /** DNS names and IP addresses for which the certificate is valid. */
   readonly hosts?: readonly string[];
   readonly usage?: "server" | "client";
   readonly keyType?: KeyType;
-  /** Milliseconds since 1970; an hour ago and in a year when left out. */
+  /** Milliseconds since 1970; default: an hour ago, and a year from now. */
   readonly notBefore?: number;
   readonly notAfter?: number;
 };
@@ -37,13 +38,13 @@ export type Wanted = {
 export type Authority = {
   readonly certificate: string;
   issue(wanted: Wanted): Pair;
-  /** Its private key, PEM: whoever has it may sign anything. */
+  /** The CA's private key, PEM. It can sign any certificate. */
   exportKey(): string;
 };
 
 const dayMs = 86_400_000;
 
-/** An authority of its own, good for ten years. Asynchronous because forge (11 MB) is loaded when first needed. */
+/** A self-signed CA, valid for ten years. Asynchronous because forge (11 MB) is loaded on first use. */
 export async function createAuthority(
   options: Pick<Wanted, "name" | "keyType" | "notAfter"> & { readonly clock: Clock },
 ): Promise<Authority> {
@@ -99,13 +100,13 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Any value that is the key's own will do (RFC 5280 §4.2.1.2). 20 bytes, as forge wants them: a latin1 string. */
+/** Any value unique to the key is allowed (RFC 5280 §4.2.1.2). 20 bytes, as forge requires: a latin1 string. */
 function keyIdOf(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);
 }
 
-/** What a leaf may be used for and is called, whoever signs it. */
+/** The names, key usages and extensions of a leaf certificate, for any signer. */
 function usesOf({ hosts = [], usage = "server" }: Pick<Wanted, "hosts" | "usage">): object[] {
   const altNames = hosts.map((host) =>
     isIpAddress(host) ? { type: 7, ip: host } : { type: 2, value: host },
@@ -118,10 +119,10 @@ function usesOf({ hosts = [], usage = "server" }: Pick<Wanted, "hosts" | "usage"
   ];
 }
 
-/** A key, and the request for a certificate that somebody else is to sign: both PEM. */
+/** A key, and a request for a certificate that another CA signs: both PEM. */
 export type Request = { readonly request: string; readonly key: string };
 
-/** The signer decides about dates and issuer; what is asked for is a name, hosts and a usage (RFC 2986). */
+/** The signer chooses dates and issuer. The request contains a name, hosts and a usage (RFC 2986). */
 export async function createRequest(
   wanted: Pick<Wanted, "name" | "hosts" | "usage" | "keyType">,
 ): Promise<Request> {
@@ -158,17 +159,17 @@ function write(forge: Forge, wanted: Certificate, signer: KeyObject): string {
 
 function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["createCertificate"]> {
   const certificate = forge.pki.createCertificate();
-  // Placeholders, whose place the real key and algorithm take in `write`.
+  // Placeholders, replaced by the real key and algorithm in `write`.
   certificate.siginfo.algorithmOid = "1.2.840.113549.1.1.11";
   certificate.publicKey = placeholderKey(forge);
-  // Positive (first octet below 80) and without a leading zero, as DER has it.
+  // Positive (first byte below 80) and without a leading zero, as DER requires.
   certificate.serialNumber = `5a${randomBytes(15).toString("hex")}`;
   certificate.validity.notBefore = dateOf(wanted.notBefore);
   certificate.validity.notAfter = dateOf(wanted.notAfter);
   const nameOf = (name: string, value: string): { name: string; value: string } => {
     const field = { name, value };
-    // The published types mean the tag's class; forge means the tag. Go compares issuer and subject octet by octet, so
-    // both are written the same way.
+    // The published types declare the tag's class, but forge expects the tag. Go compares issuer and subject byte by
+    // byte, so both must be encoded the same way.
     Reflect.set(field, "valueTagClass", forge.asn1.Type.UTF8);
     return field;
   };
