@@ -1,6 +1,6 @@
 /**
- * The process of one embedded apiserver: its sockets and its HTTP/2. What it is asked is answered by the process that
- * forked it, where the store is (apiserver-process.ts); so it can be frozen and killed in earnest and the store lives on.
+ * The process of one embedded apiserver: its sockets and its HTTP/2. The parent process, which has the store, answers
+ * its requests (apiserver-process.ts). The child can therefore be frozen and killed for real while the store survives.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,7 +12,7 @@ import { Host } from "./host.ts";
 const answers = new Map<number, Answer>();
 let count = 0;
 
-/** Who forked it may be gone already: then there is nobody to tell, and "disconnect" ends this process. */
+/** The parent may have ended already. Then the message has no receiver, and "disconnect" ends this process. */
 function tell(message: FromChild): void {
   if (process.connected) process.send?.(message);
 }
@@ -39,7 +39,7 @@ async function serve({ certificate, key, port }: ToChild & { kind: "serve" }): P
 function heard(message: ToChild): void {
   if (message.kind === "serve") return void serve(message);
   const answer = answers.get(message.id);
-  // Its asker has left while the answer was under way to this process.
+  // The client has left while the response was on its way to this process.
   if (answer === undefined) return;
   switch (message.kind) {
     case "head":
@@ -57,6 +57,6 @@ function heard(message: ToChild): void {
 
 process.on("message", heard);
 process.on("disconnect", () => process.exit());
-// Ctrl-C reaches every process of a terminal: the demo ends this one when the proxy has drained.
+// Ctrl-C reaches every process of a terminal: the demo ends this one after the proxy has drained.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});

@@ -1,6 +1,6 @@
 /**
- * One embedded apiserver's own process, seen from the demo's: started, frozen, thawed, killed and started again on its
- * port. The child has the sockets (apiserver-child.ts); each request comes here whole and is answered from the store.
+ * The parent's side of one embedded apiserver's process: started, frozen, thawed, killed and restarted on its port. The
+ * child has the sockets (apiserver-child.ts); each request arrives here whole and is answered from the store.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ export type FromChild =
   | { readonly kind: "serving"; readonly port: number }
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "asked"; readonly id: number; readonly ask: Ask }
-  /** How much of an answer waits in the child, after each write. */
+  /** How many bytes of a response wait in the child, sent after each write. */
   | { readonly kind: "queued"; readonly id: number; readonly bytes: number }
   | { readonly kind: "gone"; readonly id: number };
 
@@ -33,7 +33,7 @@ export type ApiserverProcessOptions = {
   readonly key: string;
 };
 
-/** Beside this file, with its extension: .ts in the repository, .js as published. */
+/** Next to this file, with the same extension: .ts in the repository, .js as published. */
 const childFile = import.meta.filename.replace("apiserver-process", "apiserver-child");
 
 export class ApiserverProcess {
@@ -46,12 +46,12 @@ export class ApiserverProcess {
     this.#options = options;
   }
 
-  /** Where it serves, on loopback; 0 before the first start. */
+  /** The loopback port on which it serves; 0 before the first start. */
   get port(): number {
     return this.#port;
   }
 
-  /** Starts the process, on the port that it had before if there was one; undefined when it serves. */
+  /** Starts the process, on its previous port if it had one; resolves with undefined once it serves. */
   async start(): Promise<Failure | undefined> {
     const child = fork(childFile, [], { serialization: "advanced", execArgv: ["--disable-sigusr1"] });
     this.#child = child;
@@ -77,7 +77,7 @@ export class ApiserverProcess {
     return started;
   }
 
-  /** SIGSTOP: its kernel goes on acknowledging what it is sent, and nobody reads it. */
+  /** SIGSTOP: the process reads nothing, and its kernel still acknowledges what it receives. */
   freeze(): void {
     this.#child?.kill("SIGSTOP");
   }
@@ -86,7 +86,7 @@ export class ApiserverProcess {
     this.#child?.kill("SIGCONT");
   }
 
-  /** SIGKILL, frozen or not: the kernel closes its sockets. Resolves when it is gone. */
+  /** SIGKILL, frozen or not: the kernel closes its sockets. Resolves when the process has ended. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -116,7 +116,7 @@ export class ApiserverProcess {
     this.#options.handle(ask, answer);
   }
 
-  /** Whoever waited for an answer from the process has lost it. */
+  /** Requests that waited for a response through this process have lost it. */
   #lose(): void {
     this.#child = undefined;
     const answers = [...this.#answers.values()];
@@ -143,7 +143,7 @@ class RemoteAnswer implements Answer {
   }
 
   write(bytes: Buffer): void {
-    // Until the child tells: a frozen one takes nothing, and what is sent to it waits in this process.
+    // Counted here until the child reports it: a frozen child reads nothing, and messages to it wait in this process.
     this.#queuedBytes += bytes.length;
     send(this.#child, { kind: "write", id: this.#id, bytes });
   }
@@ -170,7 +170,7 @@ class RemoteAnswer implements Answer {
   }
 }
 
-/** A child that dies meanwhile is noticed by its "exit", so what cannot be sent needs no word here. */
+/** A child that ends meanwhile is noticed by its "exit", so a failed send is ignored here. */
 function send(child: ChildProcess, message: ToChild): void {
   if (child.connected) child.send(message, () => {});
 }

@@ -1,6 +1,6 @@
 /**
- * The embedded apiserver: one request in, one answer out, on whatever the host has for a wire. It opens no socket and
- * takes its time from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
+ * The embedded apiserver: one request in, one response out, over any transport. It opens no socket and takes its time
+ * from a Clock, so the demo, the tests and the simulation run the same one. Several share a Store.
  */
 import type { Clock } from "../../base/clock.ts";
 import { demoLimits } from "../objects/demo-limits.ts";
@@ -23,20 +23,20 @@ import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
 import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
-/** `--min-request-timeout`: a watch without timeoutSeconds lives for 1800 to 3600 s. */
+/** `--min-request-timeout`: a watch without timeoutSeconds lasts 1800 to 3600 s. */
 const watchFloorMs = 1_800_000;
 
 type Options = {
   readonly store: Store;
-  /** What this apiserver knows of the store, where that may be less than there is; the store itself by default. */
+  /** This apiserver's view of the store, which may lag behind it; default: the store itself. */
   readonly cache?: Source;
-  /** Resources whose watches are served from the store whatever the cache is, as real ones serve `events`. */
+  /** Resources whose watches are always served from the store, as real apiservers serve `events`. */
   readonly uncached?: ReadonlySet<string>;
-  /** Another way to write the events of who sends this Accept, or undefined: JSON. */
+  /** Another encoding of events for clients that send this Accept header; undefined: JSON. */
   readonly encodingFor?: (accept: string) => Encoding | undefined;
   readonly mostWatchQueueBytes?: number;
   readonly clock: Clock;
-  /** Begins the audit ids it gives out, so that an answer tells who made it. */
+  /** Prefix of its audit ids, which shows which apiserver answered. */
   readonly name: string;
 };
 
@@ -57,19 +57,19 @@ export class Apiserver {
     this.#rest = new Rest(options.store, options.clock, options.cache);
   }
 
-  /** How many requests it was asked so far. */
+  /** Number of requests received so far. */
   get askedCount(): number {
     return this.#askedCount;
   }
 
-  /** How many watches are open now. */
+  /** Number of open watches. */
   get watchCount(): number {
     return this.#watches.size;
   }
 
   handle(ask: Ask, answer: Answer): void {
     this.#askedCount += 1;
-    // Kept verbatim when the asker brought one, as the real one does: one id through every log.
+    // Kept if the client sent one, as a real apiserver does: one id in every log.
     const auditId = fieldOf(ask, "audit-id") || `${this.#options.name}-${this.#askedCount}`;
     const reply = this.#contained(ask, answer, auditId);
     if (reply === undefined) return;
@@ -88,12 +88,12 @@ export class Apiserver {
     try {
       return this.#reply(ask, answer, auditId);
     } catch (reason) {
-      // JSON nested too deep for the stack, say: it costs its own request, not the server.
+      // For example JSON nested too deep for the stack: only this request fails, not the server.
       return refused(internalError(String(reason)));
     }
   }
 
-  /** Undefined: a watch has taken the answer over. */
+  /** Undefined: a watch has taken over the response. */
   #reply(ask: Ask, answer: Answer, auditId: string): Reply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);
@@ -134,7 +134,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // Spread over the window as the real one's random choice is, but the same in every run.
+    // Spread over the window like the real apiserver's random choice, but the same in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(
@@ -158,7 +158,7 @@ export class Apiserver {
   }
 }
 
-/** What needs no objects: health, discovery, the version. */
+/** Responses without objects: health, discovery, the version. */
 function plainReply(method: string, path: string): Reply | undefined {
   const isHealth = /^\/(livez|readyz|healthz)(\/|$)/.test(path);
   const document = isHealth ? undefined : documentAt(path);
@@ -168,7 +168,7 @@ function plainReply(method: string, path: string): Reply | undefined {
   return { code: 200, contentType: "text/plain; charset=utf-8", body: Buffer.from("ok") };
 }
 
-/** Decoded one by one, so that an escaped slash stays inside its segment; undecodable ones match nothing. */
+/** Decoded one by one, so that an escaped slash stays inside its segment; invalid ones match nothing. */
 function segmentsOf(path: string): string[] {
   try {
     return path
@@ -177,7 +177,7 @@ function segmentsOf(path: string): string[] {
       .filter((segment) => segment !== "")
       .map(decodeURIComponent);
   } catch {
-    return []; // malformed escape: 404, there is nothing of that name
+    return []; // malformed escape: 404, because no such object exists
   }
 }
 

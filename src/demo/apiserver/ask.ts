@@ -1,21 +1,24 @@
-/** The narrow waist between an embedded apiserver and whatever carries its requests: a session, a test, a simulation. */
+/** The interface between an embedded apiserver and its transport: a session, a test, or the simulation. */
 
-/** A whole request. The host stops collecting a body beyond `demoLimits.bodyBytes`: what it passes on is refused. */
+/**
+ * A complete request. The host stops collecting a body beyond `demoLimits.bodyBytes`, and the apiserver rejects such a
+ * request.
+ */
 export type Ask = {
   readonly method: string;
-  /** With its query, as it came. */
+  /** With its query, as it arrived. */
   readonly path: string;
   readonly fields: readonly (readonly [string, string])[];
   readonly body: Buffer;
 };
 
-/** Where the answer goes. After `end()`, or once the asker is gone, nothing more is written. */
+/** Receives the response. After `end()`, or once the client is gone, nothing more is written. */
 export type Answer = {
   head(status: number, fields: readonly (readonly [string, string])[]): void;
   write(bytes: Buffer): void;
   end(): void;
-  /** Bytes written but not yet taken by the asker. */
+  /** Bytes written but not yet taken by the client. */
   queued(): number;
-  /** At most one: runs when the asker is gone before the end. */
+  /** At most one callback: runs if the client is gone before the end. */
   onGone(run: () => void): void;
 };

@@ -1,8 +1,8 @@
-/** Where the demo's servers are reached: on loopback, each on a port of its own. */
+/** Loopback ports for the demo's servers. */
 import type { Server } from "node:net";
 import { type Failure, failureFrom } from "../../base/failure.ts";
 
-/** Binds a loopback port, any free one if none is named, and returns it. Errors: one that is taken, say. */
+/** Binds a loopback port, default: any free one, and returns it. A Failure for one that is in use, for example. */
 export async function bindLoopback(server: Server, port = 0): Promise<number | Failure> {
   const failure = await new Promise<Failure | undefined>((resolve) => {
     server.once("error", (error) => resolve(failureFrom(error, "proxy")));

@@ -1,4 +1,4 @@
-/** What a cluster holds before anybody has created anything. */
+/** The initial objects of a cluster. */
 import type { Clock } from "../../base/clock.ts";
 import { namespaces } from "../objects/resources.ts";
 import { Store } from "../objects/store.ts";
@@ -6,7 +6,7 @@ import { Rest } from "./rest.ts";
 
 const first = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/** A store with the four namespaces that every cluster has. */
+/** Returns a store with the four namespaces that every cluster has. */
 export function newCluster(clock: Clock, store: Store = new Store()): Store {
   const rest = new Rest(store, clock);
   for (const name of first) {

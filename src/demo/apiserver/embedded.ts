@@ -1,4 +1,7 @@
-/** One embedded apiserver with all that the demo needs around it: its process, and the hose through which it is reached. */
+/**
+ * One embedded apiserver as the demo uses it: its process, and the TCP relay in front of it that can simulate an
+ * outage.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
@@ -7,7 +10,7 @@ import { Apiserver, type Encoding } from "./apiserver.ts";
 import { ApiserverProcess } from "./apiserver-process.ts";
 import { Hose } from "./hose.ts";
 
-/** What may befall an apiserver. */
+/** The faults that can be injected into an apiserver. */
 export const faultKinds = ["hole", "freeze", "restart"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
@@ -16,7 +19,7 @@ export type EmbeddedOptions = {
   readonly store: Store;
   readonly clock: Clock;
   readonly pair: Pair;
-  /** As Apiserver takes it. */
+  /** The option of Apiserver. */
   readonly encodingFor?: (accept: string) => Encoding | undefined;
 };
 
@@ -36,25 +39,25 @@ export class Embedded {
     this.#hose = new Hose(() => this.#process.port);
   }
 
-  /** How many watches it serves now. */
+  /** Number of watches that it serves now. */
   get watchCount(): number {
     return this.#apiserver.watchCount;
   }
 
-  /** Returns the loopback port at which it is reached. */
+  /** Returns the loopback port on which it can be reached. */
   async start(): Promise<number | Failure> {
     const [failure, port] = await Promise.all([this.#process.start(), this.#hose.start()]);
     return failure ?? port;
   }
 
-  /** Resolves when the fault is there. */
+  /** Resolves when the fault is in effect. */
   async strike(fault: FaultKind): Promise<void> {
     if (fault === "hole") this.#hose.pinch();
     else if (fault === "freeze") this.#process.freeze();
     else await this.#process.kill();
   }
 
-  /** Takes the fault away again; a Failure when its process does not come back. */
+  /** Removes the fault; a Failure if its process does not come back. */
   async heal(fault: FaultKind): Promise<Failure | undefined> {
     if (fault === "hole") this.#hose.release();
     else if (fault === "freeze") this.#process.thaw();

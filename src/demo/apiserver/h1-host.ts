@@ -1,15 +1,18 @@
-/** HTTP/1.1 for an embedded apiserver, parsed by node:http: watchkeeper's probes ask /readyz with it, and so may curl. */
+/**
+ * HTTP/1.1 for an embedded apiserver, parsed by node:http: watchkeeper's probes request /readyz with it, and curl can
+ * too.
+ */
 import http from "node:http";
 import { demoLimits } from "../objects/demo-limits.ts";
 import type { Answer, Ask } from "./ask.ts";
 
-/** Serves the sockets that it is given with "connection"; it binds none. */
+/** Serves the sockets that it is given with "connection"; it binds no port. */
 export function createH1Host(handle: (ask: Ask, answer: Answer) => void): http.Server {
   return http.createServer({ noDelay: true }, (request, response) => {
     const chunks: Buffer[] = [];
     let size = 0;
     request.on("data", (chunk: Buffer) => {
-      // One byte beyond the limit is enough for the refusal; the rest is read and dropped.
+      // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
       if (size <= demoLimits.bodyBytes) chunks.push(chunk);
       size += chunk.length;
     });

@@ -1,7 +1,7 @@
 /**
- * A TCP hose in front of an embedded apiserver. Pinched, it is a black hole that needs no root: nothing comes out at
- * either end, no error and no FIN, and a new socket is taken by the kernel and never answered. Released, what waited
- * flows on, as TCP's retransmissions bring it when a real hole heals.
+ * A TCP relay in front of an embedded apiserver that can drop all traffic without root privileges. While pinched,
+ * nothing leaves at either end, neither an error nor a FIN, and the kernel accepts new sockets that are never answered.
+ * When released, the buffered data flows on, like TCP's retransmissions after a real outage.
  */
 import net from "node:net";
 import type { Failure } from "../../base/failure.ts";
@@ -10,14 +10,14 @@ import { bindLoopback } from "./bind.ts";
 export class Hose {
   readonly #targetPort: () => number;
   readonly #sockets = new Set<net.Socket>();
-  /** Sockets that came while it was pinched: nobody has been dialled for them. */
+  /** Sockets accepted while pinched, for which no upstream dial was made. */
   readonly #waiting = new Set<net.Socket>();
-  /** What is to be told to whoever is at the other end of a socket that died while it was pinched. */
+  /** Closes and resets, deferred while pinched, of sockets whose other end has ended. */
   readonly #untold = new Set<() => void>();
   readonly #server: net.Server;
   #isPinched = false;
 
-  /** The port, on loopback, is looked up at each dial. */
+  /** The loopback port is looked up at each dial. */
   constructor(targetPort: () => number) {
     this.#targetPort = targetPort;
     this.#server = net.createServer({ pauseOnConnect: true, noDelay: true }, (near) => this.#accept(near));
@@ -55,7 +55,7 @@ export class Hose {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort(), host: "127.0.0.1", noDelay: true });
-    // Refused: the asker is refused too, as far as a socket that is open already can be.
+    // Refused: the client's socket is already open, so it is reset.
     far.on("error", () => this.#tell(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -76,7 +76,7 @@ export class Hose {
     from.resume();
   }
 
-  /** A paused socket still hears FIN and RST; a hole hides them. */
+  /** A paused socket still receives FIN and RST; an outage must hide them. */
   #tell(tell: () => void): void {
     if (this.#isPinched) this.#untold.add(tell);
     else tell();

@@ -1,4 +1,7 @@
-/** Serves an embedded apiserver on a TLS port of its own, as real ones are served: HTTP/2, and HTTP/1.1 for who asks so. */
+/**
+ * Serves an embedded apiserver on a TLS port of its own, like a real one: HTTP/2, and HTTP/1.1 for clients that choose
+ * it.
+ */
 import type http from "node:http";
 import tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
@@ -19,7 +22,10 @@ export type HostOptions = {
   readonly certificate: string;
   readonly key: string;
   readonly journal: Journal;
-  /** What a real apiserver talks to itself with, and shows to whoever names it so (seed 003); left out: nothing of the kind. */
+  /**
+   * The loopback certificate of a real apiserver, presented to clients that use its server name (seed 003); default:
+   * none.
+   */
   readonly loopback?: Pair;
 };
 
@@ -42,11 +48,11 @@ export class Host {
     this.#h1 = createH1Host((ask, answer) => options.apiserver.handle(ask, answer));
     const turn = new FlushScheduler(wallClock);
     this.#server.on("secureConnection", (socket) => this.#accept(socket, turn));
-    // A client that gives up in mid-handshake is its own affair.
+    // A client that closes the socket during the handshake needs no handling.
     this.#server.on("tlsClientError", () => {});
   }
 
-  /** Binds a loopback port, any free one if none is named, and returns it. */
+  /** Binds a loopback port, default: any free one, and returns it. */
   start(port = 0): Promise<number | Failure> {
     return bindLoopback(this.#server, port);
   }

@@ -27,7 +27,7 @@ import {
 } from "../objects/status.ts";
 import type { Source, Store } from "../objects/store.ts";
 
-/** One request for objects, read as far as every verb needs it. */
+/** One request for objects, parsed as far as every verb needs it. */
 export type Request = {
   readonly method: string;
   readonly target: Target;
@@ -43,7 +43,7 @@ export type Result =
 
 export class Rest {
   readonly #store: Store;
-  /** Answers those who take what is there, however old: a version of 0, or one that it must have reached. */
+  /** Serves reads that accept any state, or one of at least a given version: resourceVersion 0 or a minimum. */
   readonly #cache: Source;
   readonly #clock: Clock;
   readonly #verbs: ReadonlyMap<string, (request: Request) => Result | Refusal> = new Map([
@@ -65,7 +65,7 @@ export class Rest {
   answer(request: Request): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
-    // Everything but reading names the namespace, where there is one.
+    // Every verb except reading needs the namespace, for a namespaced resource.
     if (method !== "GET" && target.resource.isNamespaced && target.namespace === undefined)
       return methodNotAllowed();
     const verb = `${method} ${target.name === undefined ? "collection" : "object"}`;
@@ -129,7 +129,7 @@ export class Rest {
     if (body instanceof Refusal) return body;
     const existing = this.#find(target);
     if (existing instanceof Refusal) {
-      // Server-side apply creates what is not there; the other patches do not.
+      // Server-side apply creates a missing object; the other patches do not.
       if (contentType !== "application/apply-patch+yaml") return existing;
       const object = readObject(body, target, "");
       return object instanceof Refusal ? object : this.#add(target, object);
@@ -149,7 +149,7 @@ export class Rest {
     if (![uid, ""].includes(metadata.uid))
       return conflict(target.resource, name, `Precondition failed: UID in precondition: ${metadata.uid}`);
     const object = { ...wanted, metadata: { ...metadata, uid, resourceVersion, creationTimestamp } };
-    // A write that changes nothing makes no version, or two controllers would wake each other for ever.
+    // A write without a change creates no version: otherwise two controllers would trigger each other for ever.
     if (JSON.stringify(jsonOf(object)) === JSON.stringify(jsonOf(existing)))
       return { kind: "object", code: 200, object: existing };
     return { kind: "object", code: 200, object: this.#store.put(target.resource.plural, object) };
@@ -184,7 +184,7 @@ export class Rest {
     return found;
   }
 
-  /** A namespace takes its contents with it, at once: there are no finalizers here. */
+  /** Deleting a namespace deletes its contents immediately: there are no finalizers here. */
   #remove(resource: Resource, { metadata }: KubeObject): void {
     if (resource === namespaces) {
       for (const [plural, object] of this.#store.within(metadata.name))
@@ -201,20 +201,20 @@ export class Rest {
     };
   }
 
-  /** For generateName: unique because no two objects are made at one version. */
+  /** For generateName: unique because no two objects are created at one version. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }
 }
 
-/** The body as JSON, whichever of the accepted types it came in. */
+/** Returns the body as JSON, from any of the accepted types. */
 function readBody({ contentType, body }: Request, expected: string): Json | Refusal {
   if (contentType === protobufType) return readProtobuf(body) ?? unsupportedMediaType(expected);
   if (contentType !== "" && contentType !== expected) return unsupportedMediaType(expected);
   return parseJson(body.toString()) ?? badRequest("the body of the request is not JSON");
 }
 
-/** What the real one's defaulting and controllers would fill in at once. */
+/** Fills in what a real cluster's defaulting and controllers would set immediately. */
 function withDefaults({ plural }: Resource, object: KubeObject): KubeObject {
   const { metadata, fields } = object;
   if (plural === "secrets") return { ...object, fields: { type: "Opaque", ...fields } };

@@ -1,6 +1,7 @@
 /**
- * One HTTP/2 session of an embedded apiserver: joins a wire and our own framing, and turns each stream into an Ask and
- * an Answer. The wire is a socket in the demo (host.ts) and a simulated one in the simulation.
+ * One HTTP/2 session of an embedded apiserver: connects a transport and our own HTTP/2 implementation, and turns each
+ * stream into an Ask and an Answer. The transport is a socket in the demo (host.ts) and a simulated one in the
+ * simulation.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Field } from "../../h2/core/field.ts";
@@ -27,7 +28,7 @@ export class ApiserverSession implements WireOwner {
   readonly session: Session;
   readonly #wire: Wire;
 
-  /** `connect` gives the wire, whose owner is this. */
+  /** `connect` returns the transport, which this session owns. */
   constructor({ handle, clock, turn }: ApiserverSessionParts, connect: (owner: WireOwner) => Wire) {
     this.#wire = connect(this);
     this.session = new Session({
@@ -63,7 +64,7 @@ export class ApiserverSession implements WireOwner {
   }
 }
 
-/** Hears one stream's request until it is whole, then has it answered on that stream. */
+/** Collects one stream's request until it is complete, then has it answered on that stream. */
 export function answerStream(
   stream: Stream,
   { method, path, fields }: RequestHead,
@@ -81,7 +82,7 @@ export function answerStream(
   return {
     headers: whole,
     data(bytes, from, to, isLast) {
-      // One byte beyond the limit is enough for the refusal; the rest is read and dropped.
+      // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
       if (size <= demoLimits.bodyBytes) chunks.push(Buffer.from(bytes.subarray(from, to)));
       size += to - from;
       stream.grant(to - from);

@@ -1,9 +1,9 @@
-/** What a watch asks for: the parameters, defaulted and refused as kube-apiserver 1.36 does. */
+/** The parameters of a watch, with the defaults and errors of kube-apiserver 1.36. */
 import type { Target } from "../objects/resources.ts";
 import { type Selector, selectorOf } from "../objects/selector.ts";
 import { internalError, Refusal } from "../objects/status.ts";
 
-/** Where a watch begins: with the state as it is, after a version, or with what comes next. */
+/** Where a watch starts: with the present state, after a version, or with the next change. */
 export type Start =
   | { readonly from: "state"; readonly atLeast: number }
   | { readonly from: "version"; readonly version: number }
@@ -13,16 +13,16 @@ export type WatchRequest = {
   readonly target: Target;
   readonly start: Start;
   readonly wantsBookmarks: boolean;
-  /** The state, once sent, is closed with the `k8s.io/initial-events-end` bookmark. */
+  /** The initial state ends with the `k8s.io/initial-events-end` bookmark. */
   readonly marksInitialEnd: boolean;
-  /** Undefined: the server picks one. */
+  /** Undefined: the server chooses. */
   readonly timeoutSeconds: number | undefined;
   readonly matches: Selector;
 };
 
 /**
- * First value wins. A name in the path makes a GET of it, unless the path says `/watch/`
- * (k8s.io/apiserver pkg/endpoints/request/requestinfo.go).
+ * The first value wins. A GET with a name in the path is no watch, unless the path contains `/watch/` (k8s.io/apiserver
+ * pkg/endpoints/request/requestinfo.go).
  */
 export function isWatch(method: string, target: Target, query: URLSearchParams): boolean {
   if (method !== "GET") return false;
@@ -33,7 +33,7 @@ export function isWatch(method: string, target: Target, query: URLSearchParams):
 
 export function watchRequestOf(target: Target, query: URLSearchParams): WatchRequest | Refusal {
   const version = query.get("resourceVersion") ?? "";
-  // The real one answers 500 to a version that is no number (storage/api_object_versioner.go).
+  // A real apiserver answers 500 to a version that is no number (storage/api_object_versioner.go).
   if (!/^\d*$/.test(version)) return internalError(`strconv.ParseUint: parsing "${version}": invalid syntax`);
   const isAny = version === "" || version === "0";
   const match = query.get("resourceVersionMatch");
@@ -43,7 +43,7 @@ export function watchRequestOf(target: Target, query: URLSearchParams): WatchReq
   const selected = selectorOf(named(target, query), target.resource);
   if (selected instanceof Refusal) return selected;
   const wantsBookmarks = ["true", "1"].includes(query.get("allowWatchBookmarks") ?? "");
-  // Since 1.34 a watch from "" or "0" that says nothing else counts as sendInitialEvents=true.
+  // Since 1.34 a watch from "" or "0" without other parameters counts as sendInitialEvents=true.
   const sendsState = initial === "true" || (initial === null && isAny);
   return {
     target,
@@ -78,7 +78,7 @@ function forbidden(why: string): Refusal {
   });
 }
 
-/** Zero or missing: the server's choice. */
+/** Zero or missing: the server chooses. */
 function timeoutOf(text: string | null): number | undefined {
   const seconds = Number(text ?? "0");
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds : undefined;

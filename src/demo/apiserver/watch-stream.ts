@@ -1,6 +1,6 @@
 /**
- * One watch as it is served: the state or the history first, then every change as it is committed, a bookmark each
- * minute, END at the deadline. Timing and order are those measured on kube-apiserver 1.36.
+ * Serves one watch: the state or the history first, then every change as it is committed, a bookmark each minute, END
+ * at the deadline. Timing and order are those measured on kube-apiserver 1.36.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, renderObject } from "../objects/form.ts";
@@ -12,10 +12,13 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/** A last bookmark is sent this long before the deadline, so that the client's next watch starts late in history. */
+/**
+ * The last bookmark is sent this long before the deadline, so that the client's next watch starts from a recent
+ * version.
+ */
 const lastBookmarkMs = 2_000;
 
-/** How one event is written: JSON in a line of its own, unless somebody knows another way. */
+/** Encodes one event; default: JSON on a line of its own. */
 export type Encode = (type: string, object: JsonMap) => Buffer;
 
 export const encodeJson: Encode = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
@@ -26,7 +29,10 @@ type Parts = {
   readonly encode: Encode;
   readonly answer: Answer;
   readonly source: Source;
-  /** What is served from etcd itself, as `events` are, has none but the one that ends the state. */
+  /**
+   * False for resources served from etcd itself, such as `events`: they only get the bookmark that ends the initial
+   * state.
+   */
   readonly hasPeriodicBookmarks: boolean;
   /** A watcher this far behind is ended. */
   readonly mostQueuedBytes: number;
@@ -37,40 +43,40 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Only changes above it are sent, and only once the store is above it are bookmarks. */
+  /** Changes are sent only above this version, and bookmarks only once the store is above it. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
 
-  /** `onStop` runs whenever it ends, whoever ended it. */
+  /** `onStop` runs whenever the watch ends, for any reason. */
   constructor(parts: Parts, onStop: () => void) {
     this.#parts = parts;
     this.#onStop = onStop;
   }
 
-  /** Serves until the deadline, `end()` or `stop()`; the answer's head has been sent. */
+  /** Serves until the deadline, `end()` or `stop()`; the response head has been sent. */
   start(): void {
     const refusal = this.#open();
     if (refusal !== undefined) this.#send("ERROR", refusal.status);
-    // A negative timeoutSeconds is an empty stream.
+    // A negative timeoutSeconds gives an empty stream.
     if (refusal !== undefined || this.#parts.timeoutMs <= 0) this.end();
     else this.#live();
   }
 
-  /** END at an event boundary, and nothing after it. */
+  /** Sends END at an event boundary, and nothing after it. */
   end(): void {
     this.stop();
     this.#parts.answer.end();
   }
 
-  /** The asker is gone: nothing more can be said. */
+  /** The client is gone: nothing more can be sent. */
   stop(): void {
     for (const stop of this.#stops) stop();
     this.#stops.clear();
     this.#onStop();
   }
 
-  /** How far its source has come with what is watched. */
+  /** How current its source is for the watched resource. */
   get #revision(): number {
     const { source, request } = this.#parts;
     return source.revisionOf(request.target.resource.plural);
@@ -117,11 +123,11 @@ export class WatchStream {
 
   #commit(change: Change): void {
     this.#change(change);
-    // The real one ends a watcher that does not keep up: contiguous events, never a gap.
+    // A real apiserver ends a watcher that does not keep up: events are contiguous, never with a gap.
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
-  /** The first bookmark waits until something has moved past the start; after that they repeat, changed or not. */
+  /** The first bookmark waits until a change above the start; after that they repeat, changed or not. */
   #progress(): void {
     if (this.#revision > this.#start) this.#bookmark();
   }
@@ -133,7 +139,7 @@ export class WatchStream {
     const was = previous !== undefined && matches(previous);
     const is = type !== "DELETED" && matches(object);
     if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
-    // Who leaves a selector is shown as it was, at the version at which it left.
+    // An object that leaves the selector is sent in its previous state, at the version at which it left.
     else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
   }
 

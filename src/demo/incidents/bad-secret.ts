@@ -1,4 +1,4 @@
-/** 000: one bad secret of one host, and the whole ingress is gone. */
+/** 000: one bad secret of one host stops the whole ingress. */
 import { writeFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -89,7 +89,7 @@ function write(files: DemoFiles, name: string, { certificate, key }: Pair): void
   writeFileSync(keyFile, key, { mode: 0o600 });
 }
 
-/** Knocks again and again: a new connection each time, one GET, and whether it was answered. */
+/** Connects repeatedly: a new connection each time and one GET. Counts the answered ones. */
 const periodMs = 200;
 
 export class Knocker {
@@ -112,7 +112,7 @@ export class Knocker {
     void knock();
   }
 
-  /** Counts anew. */
+  /** Resets the counters. */
   reset(): void {
     this.#asked = 0;
     this.#answered = 0;

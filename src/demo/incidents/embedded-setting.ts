@@ -1,4 +1,4 @@
-/** Two embedded apiservers on one store: they need no cluster and no root. */
+/** Two embedded apiservers on one store: they need neither a cluster nor root privileges. */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { Journal } from "../../events/journal.ts";
@@ -15,7 +15,7 @@ import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };
 
-/** A deletion with a version from long ago; what is deleted has its last one. */
+/** Encodes a deletion with an old version. A deleted object normally has its latest version. */
 export const encodeOld: Encode = (type, object) =>
   encodeJson(
     type,
@@ -43,7 +43,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     token: "demo",
     writeBeat: beatInto(store, wallClock),
     oldVersion: "version 1, from long ago",
-    // The kernel before the hose still takes sockets.
+    // The kernel in front of the relay still accepts sockets.
     silentKind: "backend-frozen",
     async silence(name) {
       const host = hosts[backends.findIndex((backend) => backend.name === name)];
@@ -67,7 +67,7 @@ function hostOf(name: string, { store, files, wishes }: HostParts): Embedded | H
   return new Host({ apiserver: new Apiserver(parts), journal: new Journal(wallClock), ...pair, ...own });
 }
 
-/** A pod's token as Kubernetes makes them, without a signature: embedded apiservers ask nobody who they are. */
+/** A pod's token in the format of Kubernetes, without a signature: embedded apiservers do not verify it. */
 function unsignedToken(pod: string): string {
   const claims = {
     sub: "system:serviceaccount:default:nginx",

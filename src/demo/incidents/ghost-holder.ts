@@ -1,4 +1,4 @@
-/** 002: a pod that was deleted lives on, on a node that nobody looks at, and holds a leader lock. */
+/** 002: a pod that was deleted keeps running on an unreachable node and holds a leader lock. */
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { Visitor } from "../story/visitor.ts";
@@ -19,7 +19,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   const spec = { containers: [{ name: "nginx", image: "nginx" }] };
   await admin.ask(`POST ${pods}`, { metadata: { name: pod }, spec });
   const token = await scene.setting.podToken(pod);
-  // Through each proxy a lock of its own, so that what one sees is no help to the other.
+  // Each proxy gets a lock of its own, so that the observation of one does not help the other.
   for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side, token);
   await scene.pause(2 * renewMs);
   scene.begin();
@@ -49,7 +49,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** What kubectl finds through the naive proxy some time later. */
+/** What kubectl shows through the naive proxy some time later. */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.visitor("naive proxy");
   const look = async (): Promise<string> =>
@@ -70,7 +70,7 @@ function lockOf(side: StreamWriter): string {
   return side === "watchkeeper" ? "leader" : "leader-elsewhere";
 }
 
-/** The pod's process renews its lock, for as long as the scene lasts. */
+/** The pod's process renews its lock for as long as the scene lasts. */
 async function haunt(scene: Scene, side: StreamWriter, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const connected = (): Visitor => scene.visitor(side, { fields, localAddress: ghostAt });
@@ -79,9 +79,9 @@ async function haunt(scene: Scene, side: StreamWriter, token: string): Promise<v
   let version = versionOf((await ghost.read(`POST ${leases}`, leaseOf(lock))).body);
   const renew = async (): Promise<void> => {
     for (;;) {
-      // An apiserver takes a lease only from who says which version it has seen.
+      // An apiserver accepts a Lease update only with the current version.
       const { status, body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
-      if (status === 0) ghost = connected(); // A visitor who waits in vain has hung up.
+      if (status === 0) ghost = connected(); // A visitor without a response in time has closed its session.
       version = versionOf(status === 200 ? body : (await ghost.read(`GET ${leases}/${lock}`)).body);
       await scene.pause(renewMs);
     }

@@ -1,4 +1,7 @@
-/** The five incidents that watchkeeper exists for, each a story that can be played. docs/incidents has a page of each. */
+/**
+ * The five incidents for which watchkeeper was made, each as a story that can be played. docs/incidents has a page for
+ * each.
+ */
 import type { Failure } from "../../base/failure.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scene } from "./scene.ts";
@@ -6,9 +9,9 @@ import type { Wishes } from "./setting.ts";
 
 export type Incident = {
   readonly title: string;
-  /** What happened in public, in a few lines. */
+  /** What happened, from public reports, in a few lines. */
   readonly before: readonly string[];
-  /** The incident's kind in watchkeeper's own words. */
+  /** The kind of watchkeeper's incident. */
   readonly kind: string;
   /** Loaded when it is played. */
   load(): Promise<{ readonly wishes: Wishes; play(scene: Scene): Promise<Outcome | Failure> }>;
@@ -18,8 +21,8 @@ export const incidents = {
   "000": {
     title: "one bad secret, and the whole ingress is gone",
     before: [
-      "A host's TLS secret is renewed with a key that is another certificate's. The ingress puts it to use,",
-      "its process ends, and with it every other host; started again it reads the same secret.",
+      "A host's TLS secret is renewed with a key that belongs to another certificate. The ingress loads it and",
+      "crashes, which stops every other host; after its restart it reads the same secret.",
     ],
     kind: "certificate-refused",
     load: () => import("./bad-secret.ts"),
@@ -27,8 +30,8 @@ export const incidents = {
   "001": {
     title: "a watch that replays history for ever",
     before: [
-      "A DELETED event comes with the version that the object had long ago. The client's next watch begins",
-      "there, all that happened since is told again, and at its end the same event: round and round.",
+      "A DELETED event has the version that the object had long ago. The client's next watch starts there and",
+      "gets all later events again, at the end the same DELETED event: an endless loop.",
     ],
     kind: "watch-replay-loop",
     load: () => import("./replay-loop.ts"),
@@ -36,8 +39,8 @@ export const incidents = {
   "002": {
     title: "a ghost that holds a leader lock",
     before: [
-      "A pod is deleted, but its node is out of reach and its process lives on. It goes on renewing the",
-      "lock, so nobody else may lead; and no object of the cluster says from where.",
+      "A pod is deleted, but its node is unreachable and its process keeps running. It keeps renewing the lock,",
+      "so no other pod can become leader, and no object of the cluster shows where it runs.",
     ],
     kind: "lock-ghost-holder",
     load: () => import("./ghost-holder.ts"),
@@ -45,8 +48,8 @@ export const incidents = {
   "003": {
     title: "an apiserver's certificate for talking to itself",
     before: [
-      "An apiserver makes it at its start, good for a year, and shows it to nobody else. After a year the",
-      "apiserver cannot talk to itself, and until then every check says that all is well.",
+      "An apiserver creates it at its start, valid for a year, and uses it only for connections to itself. After",
+      "a year these connections fail, and until then every check passes.",
     ],
     kind: "loopback-certificate-expiring",
     load: () => import("./loopback-certificate.ts"),
@@ -54,8 +57,8 @@ export const incidents = {
   "004": {
     title: "watches that hang on an apiserver that is gone",
     before: [
-      "A gateway stands in front of two apiservers and one falls silent: its packets are dropped. The client's",
-      "PING is answered by the gateway, so it sees a healthy connection; its watches hang, for days.",
+      "A gateway serves two apiservers, and one falls silent: its packets are dropped. The gateway answers the",
+      "client's PINGs, so the client sees a healthy connection; its watches hang for days.",
     ],
     kind: "backend-frozen",
     load: () => import("./silent-apiserver.ts"),

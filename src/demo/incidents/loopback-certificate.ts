@@ -1,4 +1,4 @@
-/** 003: the certificate with which an apiserver talks to itself ends after a year, and nobody had looked. */
+/** 003: the certificate with which an apiserver connects to itself expires after a year, without a warning. */
 import { wallClock } from "../../base/clock.ts";
 import { brokenOf, type Outcome, whenTold } from "./outcome.ts";
 import type { Scene, StreamWriter } from "./scene.ts";

@@ -1,14 +1,17 @@
-/** What a story of an incident comes to: the same things without and with watchkeeper, and what did not hold. Pure. */
+/**
+ * The result of an incident's story: the same measurements without and with watchkeeper, and expectations that failed.
+ * Pure.
+ */
 
 export type Comparison = { readonly what: string; readonly without: string; readonly with: string };
 
 export type Outcome = {
   readonly rows: readonly Comparison[];
-  /** What did not hold with watchkeeper, a sentence each; none: the story is as docs/incidents tells it. */
+  /** Expectations that failed with watchkeeper, a sentence each; empty: the story matches docs/incidents. */
   readonly broken: readonly string[];
 };
 
-/** Lines of a table, a title first. */
+/** Lines of a table, the title first. */
 export function tableOf({ rows }: Outcome): readonly string[] {
   const all: readonly Comparison[] = [
     { what: "", without: "without (naive proxy)", with: "with watchkeeper" },
@@ -20,7 +23,7 @@ export function tableOf({ rows }: Outcome): readonly string[] {
   return all.map((row) => `  ${row.what.padEnd(first)}   ${row.without.padEnd(second)}   ${row.with}`);
 }
 
-/** Of those that hold nothing is said. */
+/** Returns the claims that are false. */
 export function brokenOf(claims: Readonly<Record<string, boolean>>): readonly string[] {
   return Object.entries(claims).flatMap(([claim, holds]) => (holds ? [] : [claim]));
 }
@@ -29,7 +32,7 @@ export function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(2)} s`;
 }
 
-/** When the operator was told. */
+/** When watchkeeper reported the incident. */
 export function whenTold(told: { readonly afterMs: number } | undefined): string {
   return told === undefined ? "never" : `after ${inSeconds(told.afterMs)}`;
 }

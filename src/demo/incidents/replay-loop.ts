@@ -53,12 +53,12 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** A reflector that took that version for its own. */
+/** A reflector that continues from that old version. */
 class Loop {
   readonly #scene: Scene;
   readonly #side: StreamWriter;
   readonly #from: string;
-  /** How often it was told the same again. */
+  /** Number of times it received the same event again. */
   count = 0;
 
   private constructor(scene: Scene, side: StreamWriter, from: string) {
@@ -67,7 +67,7 @@ class Loop {
     this.#from = from;
   }
 
-  /** Its first watch, which is as it should be until that event comes. */
+  /** Its first watch, which is correct until that event. */
   static async begin(scene: Scene, side: StreamWriter, from: string): Promise<Loop> {
     await scene.visitor(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);

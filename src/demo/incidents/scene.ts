@@ -1,6 +1,6 @@
 /**
- * Where an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and clients that come
- * through one or the other. Tells what happens, with the time since it began.
+ * Where an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and clients of either.
+ * Prints what happens, with the time since the beginning.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -30,9 +30,9 @@ type Parts = {
 };
 
 const pollMs = 25;
-/** Of what has not been found by then it is said that it was not. */
+/** An incident that has not been reported by then counts as missed. */
 const foundWithinMs = 30_000;
-/** As long as the longest name in a story. */
+/** The length of the longest name in a story. */
 const whoWidth = 17;
 
 export class Scene {
@@ -42,7 +42,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** How often the naive proxy's own checks have said anything. */
+  /** Number of messages from the naive proxy's own checks. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {
@@ -99,30 +99,30 @@ export class Scene {
     return this.#parts.setting.backends;
   }
 
-  /** PEM: whoever vouches for the apiservers. */
+  /** PEM: the CA of the apiservers. */
   get backendCa(): string {
     return `${this.files.authority.certificate}${this.#parts.setting.ca}`;
   }
 
-  /** The apiserver that serves the most watches of watchkeeper's. */
+  /** Returns the apiserver that serves the most of watchkeeper's watches. */
   async busiest(): Promise<string> {
     const counts = await watchesOf(this.#parts.running.apiAddress);
     const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
     return most?.[0] ?? "";
   }
 
-  /** From now on times are counted and what watchkeeper concludes is told. */
+  /** Starts the clock; from now on watchkeeper's findings are printed. */
   begin(): void {
     this.#begunAt = wallClock.now();
-    void this.latenessMs(); // Counted from here.
+    void this.latenessMs(); // Starts the measurement.
   }
 
-  /** By how much this machine was late at worst since it began: all of the scene is in one process. */
+  /** The largest event loop delay of this machine since the beginning: the whole scene runs in one process. */
   latenessMs(): Promise<number> {
     return latenessOf(this.#parts.running.apiAddress);
   }
 
-  /** Milliseconds since it began. */
+  /** Milliseconds since the beginning. */
   get ms(): number {
     return wallClock.now() - this.#begunAt;
   }
@@ -132,7 +132,7 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(whoWidth)}  ${what}`);
   }
 
-  /** Never resolves once the scene is over: nothing goes on then. */
+  /** Never resolves once the scene is over, so that nothing continues. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;
@@ -171,7 +171,7 @@ export class Scene {
     this.#parts.stops.push(stop);
   }
 
-  /** What watchkeeper's API says is wrong, of one kind, when it says so; undefined: it said nothing in time. */
+  /** Waits until watchkeeper's API reports an incident of this kind; undefined: it did not in time. */
   async found(kind: string): Promise<Told | undefined> {
     const until = wallClock.now() + foundWithinMs;
     while (wallClock.now() < until) {
@@ -206,7 +206,7 @@ export class Scene {
     for (let tries = 0; tries < 400 && !isReady; tries += 1) {
       await this.pause(pollMs);
       const answered = await client.ask("GET /readyz");
-      if (answered === 0) client = this.visitor("naive proxy"); // It has hung up.
+      if (answered === 0) client = this.visitor("naive proxy"); // It has closed its session.
       isReady = answered === 200 && [...states.values()].filter((one) => one === "ready").length === 2;
     }
     forget();

@@ -1,45 +1,42 @@
-/**
- * In front of whose apiservers a story is played: embedded ones, which are made for it (embedded-setting.ts), or real ones that
- * somebody else has started.
- */
+/** The apiservers of a story: embedded ones started for it (embedded-setting.ts), or real ones that already run. */
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
-/** What a story wants of its scene beyond what every one has. */
+/** What a story needs beyond the common scene. */
 export type Wishes = {
-  /** Apiservers that can fall silent. */
+  /** Apiservers that can be made silent. */
   readonly isStruck?: boolean;
-  /** Apiservers that tell a deletion with an old version, as some did. */
+  /** Apiservers that send deletions with an old version, as some releases did. */
   readonly tellsOldVersions?: boolean;
-  /** With what apiserver-2 talks to itself; real ones make that themselves. */
+  /** The loopback certificate of apiserver-2; real apiservers create their own. */
   readonly loopback?: (files: DemoFiles) => Pair;
-  /** More lines of watchkeeper's listener. */
+  /** Additional lines for watchkeeper's listener. */
   readonly listener?: (files: DemoFiles) => string;
 };
 
 export type Setting = {
-  /** Two. */
+  /** Two backends. */
   readonly backends: readonly DemoBackend[];
-  /** PEM: who vouches for them, where that is not the story's own authority. */
+  /** PEM: the CA of the backends, if it is not the story's own. */
   readonly ca: string;
-  /** The bearer that clients show. */
+  /** The bearer token of the clients. */
   readonly token: string;
   readonly writeBeat: WriteBeat;
-  /** With which words a deletion's old version is told of. */
+  /** How the story describes a deletion's old version. */
   readonly oldVersion: string;
-  /** Of which kind the incident is when one falls silent. */
+  /** The kind of the incident when one falls silent. */
   readonly silentKind: string;
-  /** From now on nothing gets through to it or from it; asked of those that are `isStruck`. */
+  /** From now on no packet passes in either direction; only if `isStruck`. */
   silence(name: string): Promise<void>;
-  /** A bearer for the process of this pod in "default", good for leases there. */
+  /** A bearer token for the process of this pod in "default", with permission for leases there. */
   podToken(pod: string): Promise<string>;
   stop(): Promise<void>;
 };
 
 export type Settings = {
-  /** What they are, for whoever is told: "two apiservers". */
+  /** A description for the output: "two apiservers". */
   readonly about: string;
   make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure>;
 };

@@ -1,4 +1,4 @@
-/** What an operator is told: an incident, as watchkeeper's own JSON API shows it to everybody (docs/admin-api.md). */
+/** Reads an incident from watchkeeper's JSON API, which is open to every client (docs/admin-api.md). */
 import { request } from "node:http";
 import { isList, type JsonMap, mapOf, parseJson, textOf } from "../objects/json.ts";
 
@@ -8,20 +8,20 @@ export type Told = {
   readonly backend: string;
   readonly summary: string;
   readonly isActive: boolean;
-  /** What proves it, a sentence each. */
+  /** The evidence, a sentence each. */
   readonly evidence: readonly string[];
-  /** How long after the beginning of the story it was there. */
+  /** Time from the beginning of the story until the incident was there. */
   readonly afterMs: number;
 };
 
-/** The latest incident of this kind; undefined when there is none. `address` is "host:port" of the API. */
+/** Returns the latest incident of this kind; undefined if there is none. `address` is "host:port" of the API. */
 export async function toldOf(address: string, kind: string): Promise<Told | undefined> {
   const answer = mapOf(parseJson(await get(`http://${address}/api/v1/incidents?kind=${kind}&limit=1`)));
   const { items } = answer;
   return isList(items) && items.length > 0 ? shownAs(mapOf(items[0])) : undefined;
 }
 
-/** How many watches each backend serves, by watchkeeper's own word. */
+/** Returns the number of watches on each backend, as watchkeeper reports it. */
 export async function watchesOf(address: string): Promise<ReadonlyMap<string, number>> {
   const { items } = mapOf(parseJson(await get(`http://${address}/api/v1/watches?limit=500`)));
   const counts = new Map<string, number>();
@@ -32,7 +32,7 @@ export async function watchesOf(address: string): Promise<ReadonlyMap<string, nu
   return counts;
 }
 
-/** By how many milliseconds this process was late at worst since that was asked last; 0 when nobody answers. */
+/** Returns the largest event loop delay since the last call, in ms; 0 without a response. */
 export async function latenessOf(address: string): Promise<number> {
   const { eventLoopDelayMs } = mapOf(parseJson(await get(`http://${address}/api/v1/stats`)));
   return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
@@ -51,7 +51,7 @@ function shownAs(row: JsonMap): Told {
   };
 }
 
-/** "" when nobody answers. */
+/** Returns "" without a response. */
 function get(url: string): Promise<string> {
   return new Promise((resolve) => {
     const asked = request(url, { agent: false }, (answer) => {

@@ -1,4 +1,4 @@
-/** In which form an answer goes out: negotiated from Accept once, for a list as for every event of a watch. */
+/** The form of a response: negotiated from Accept once, for a list and for every event of a watch. */
 import { type JsonMap, jsonOf, type KubeObject } from "./json.ts";
 import { apiVersionOf, type Resource } from "./resources.ts";
 import { partialOf, tableOf } from "./table.ts";
@@ -9,8 +9,8 @@ const json = new Set(["application/json", "application/*", "*/*", ""]);
 export const offered = "application/json";
 
 /**
- * The first entry of an Accept field that can be served, or undefined: 406. Protobuf and CBOR cannot be; clients that
- * prefer them name JSON as well.
+ * Returns the first supported entry of an Accept header, or undefined: 406. Protobuf and CBOR are not supported;
+ * clients that prefer them accept JSON as well.
  */
 export function formOf(accept: string): Form | undefined {
   for (const entry of accept.split(",")) {
@@ -25,7 +25,7 @@ export function formOf(accept: string): Form | undefined {
   return undefined;
 }
 
-/** What renders one answer: who asks, in which form, and when (for the Age column). */
+/** What a response is rendered with: the resource, the form, and the time (for the Age column). */
 export type Rendering = { readonly resource: Resource; readonly form: Form; readonly wallMs: number };
 
 export function renderObject(object: KubeObject, rendering: Rendering, hasColumns = true): JsonMap {

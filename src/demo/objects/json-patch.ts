@@ -1,7 +1,7 @@
-/** JSON patch (RFC 6902) over immutable values: what does not fit gives undefined, and nothing was changed. */
+/** JSON Patch (RFC 6902) on immutable values: a patch that does not fit returns undefined and changes nothing. */
 import { isList, isMap, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
 
-/** All operations in order, or undefined when one of them is malformed or fails. */
+/** Applies all operations in order; undefined if one of them is malformed or fails. */
 export function jsonPatch(before: Json, patch: Json): Json | undefined {
   if (!isList(patch)) return undefined;
   let value: Json | undefined = before;
@@ -54,10 +54,10 @@ function indexOf(key: string): number {
   return /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;
 }
 
-/** What the last key of a path does to the list or map that it leads into. */
+/** What the last key of a path does to its list or map. */
 type Edit = (parent: Json, key: string) => Json | undefined;
 
-/** The value with `edit` done at the end of the path; undefined when the path leads nowhere. */
+/** Returns the value with `edit` applied at the end of the path; undefined if the path does not exist. */
 function edited(value: Json, path: readonly string[], edit: Edit): Json | undefined {
   const [key, ...rest] = path;
   if (key === undefined) return undefined;
@@ -67,7 +67,7 @@ function edited(value: Json, path: readonly string[], edit: Edit): Json | undefi
   return inner === undefined ? undefined : withChild(value, key, inner);
 }
 
-/** `key` leads to a child already. */
+/** `key` must exist. */
 function withChild(value: Json, key: string, child: Json): Json {
   return isList(value) ? value.with(indexOf(key), child) : { ...mapOf(value), [key]: child };
 }

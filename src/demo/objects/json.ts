@@ -1,25 +1,25 @@
-/** JSON as the apiserver keeps it: immutable values, objects with the metadata that every Kubernetes object has. */
+/** JSON as the apiserver stores it: immutable values, and objects with the metadata that every Kubernetes object has. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
 export type JsonMap = { readonly [key: string]: Json };
 
 export type Metadata = {
   readonly name: string;
-  /** Empty for objects that live outside namespaces; never written out then. */
+  /** Empty for cluster-scoped objects, and then not serialised. */
   readonly namespace: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly creationTimestamp: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Everything else that came in metadata: annotations, finalizers, ... */
+  /** All other metadata: annotations, finalizers, ... */
   readonly rest: JsonMap;
 };
 
-/** One stored object, its metadata read once. */
+/** One stored object with its parsed metadata. */
 export type KubeObject = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: Metadata;
-  /** Every top-level field but the three above, in the order it came. */
+  /** Every top-level field except the three above, in the original order. */
   readonly fields: JsonMap;
 };
 
@@ -31,17 +31,17 @@ export function isList(value: unknown): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** The text's value, or undefined when it is not JSON. */
+/** Returns the parsed value, or undefined if the text is not JSON. */
 export function parseJson(text: string): Json | undefined {
   try {
     const value: Json = JSON.parse(text);
     return value;
   } catch {
-    return undefined; // the caller answers 400 with its own words
+    return undefined; // the caller answers 400 with its own message
   }
 }
 
-/** Whether lists and maps nest at most `levels` deep; looks no deeper than that. */
+/** True if lists and maps nest at most `levels` deep; does not look deeper. */
 export function isWithin(levels: number, value: Json): boolean {
   if (!isList(value) && !isMap(value)) return true;
   return levels > 0 && Object.values(value).every((child) => isWithin(levels - 1, child));
@@ -56,8 +56,8 @@ export function mapOf(value: Json | undefined): JsonMap {
 }
 
 /**
- * The object as JSON, its keys in the order in which a Go server writes a built-in type's: kind, apiVersion, metadata,
- * and in metadata the resourceVersion before anything long that a user chose.
+ * Returns the object as JSON, its keys in the order in which a Go server writes a built-in type's: kind, apiVersion,
+ * metadata, and in metadata the resourceVersion before any long user-defined text.
  */
 export function jsonOf(object: KubeObject): JsonMap {
   return { kind: object.kind, apiVersion: object.apiVersion, metadata: metadataOf(object), ...object.fields };

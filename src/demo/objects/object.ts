@@ -1,14 +1,14 @@
-/** A request body becomes an object that may be stored, or a refusal that says what is wrong with it. */
+/** Converts a request body to an object that can be stored, or to a refusal that says what is wrong with it. */
 import { demoLimits } from "./demo-limits.ts";
 import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textOf } from "./json.ts";
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
 
-/** RFC 1123 subdomain, which is what every resource served here asks of a name. */
+/** RFC 1123 subdomain, which every resource served here requires of a name. */
 const goodName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
 
-/** Metadata that the server alone writes, or that has a place of its own in `Metadata`. */
+/** Metadata that only the server writes, or that has its own field in `Metadata`. */
 const ownedKeys = new Set([
   "name",
   "namespace",
@@ -19,10 +19,10 @@ const ownedKeys = new Set([
   "generateName",
 ]);
 
-/** The object that `body` describes, as the target may have it. `suffix` completes a `generateName`. */
+/** Returns the object in `body`, validated for the target. `suffix` completes a `generateName`. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // Once stored it is written out for everyone who lists, recursively.
+  // A stored object is serialised recursively for every list.
   if (!isWithin(demoLimits.jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
@@ -48,7 +48,7 @@ export function readObject(body: Json | undefined, target: Target, suffix: strin
   );
 }
 
-/** A body may leave out what the path says already. */
+/** A body may omit what the path already contains. */
 function typeOf(body: JsonMap, resource: Resource): { kind: string; apiVersion: string } {
   return {
     kind: textOf(body["kind"]) || resource.kind,

@@ -1,6 +1,6 @@
 /**
- * The patches that clients send: JSON patch (RFC 6902), merge patch (RFC 7386), and approximations of Kubernetes' two
- * own: a strategic merge knows only `name` as the key of a list, and an apply is a strategic merge without owners.
+ * The patch formats of clients: JSON Patch (RFC 6902), merge patch (RFC 7386), and approximations of Kubernetes' own
+ * two: a strategic merge uses only `name` as the key of a list, and an apply is a strategic merge without field owners.
  */
 
 import { isList, isMap, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
@@ -8,7 +8,7 @@ import { jsonPatch } from "./json-patch.ts";
 
 type Patch = (before: Json, patch: Json) => Json | undefined;
 
-/** By content type; a patch that does not fit its object gives undefined. */
+/** By content type; a patch that does not fit its object returns undefined. */
 export const patches: ReadonlyMap<string, Patch> = new Map<string, Patch>([
   ["application/json-patch+json", jsonPatch],
   ["application/merge-patch+json", (before, patch) => merge(before, patch, replaceList)],
@@ -23,7 +23,7 @@ function merge(before: Json | undefined, patch: Json, listRule: ListRule): Json 
   if (!isMap(patch)) return patch;
   const merged = new Map(Object.entries(mapOf(before)));
   for (const [key, value] of Object.entries(patch)) {
-    // `$patch`, `$setElementOrder/...` and the like direct a merge; they are no fields.
+    // `$patch`, `$setElementOrder/...` and similar keys control a merge; they are no fields.
     if (key.startsWith("$")) continue;
     if (value === null) merged.delete(key);
     else merged.set(key, merge(merged.get(key), value, listRule));

@@ -1,6 +1,6 @@
 /**
- * The bodies that typed clients send (`kubectl create configmap` is one): Kubernetes protobuf, read into the JSON that
- * it stands for. Only the kinds served here; answers are always JSON, which those clients accept.
+ * Decodes the bodies of typed clients (such as `kubectl create configmap`): Kubernetes protobuf to the equivalent JSON.
+ * Only the kinds served here; responses are always JSON, which those clients accept.
  */
 import { timestampOf } from "../../base/clock.ts";
 import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
@@ -8,10 +8,10 @@ import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
 export const protobufType = "application/vnd.kubernetes.protobuf";
 const magic = Buffer.from("k8s\0");
 
-/** What a field carries on the wire: a varint, or octets. These messages use nothing else. */
+/** A field's wire value: a varint, or bytes. These messages use nothing else. */
 type Value = number | Buffer;
 
-/** Reads one occurrence of a field, given what earlier ones made; undefined: malformed. */
+/** Decodes one occurrence of a field, given the result of earlier ones; undefined: malformed. */
 type Read = (value: Value, before: Json | undefined) => Json | undefined;
 
 const string: Read = (value) => (typeof value === "number" ? undefined : value.toString());
@@ -35,7 +35,7 @@ function message(fields: Readonly<Record<number, readonly [string, Read]>>): Rea
       const [name = "", read] = fields[tag] ?? [];
       const json = read === undefined ? "" : read(part, found.get(name));
       if (json === undefined) return undefined;
-      // Go's marshallers write empty strings too, for fields that nobody set.
+      // Go's marshallers also write empty strings for unset fields.
       if (json !== "") found.set(name, json);
     }
     return Object.fromEntries(found);
@@ -55,7 +55,7 @@ function mapWith(read: Read): Read {
 
 const instant = message({ 1: ["seconds", number], 2: ["nanos", number] });
 
-/** MicroTime, as Leases have it. */
+/** The MicroTime of Leases. */
 const time: Read = (value) => {
   const read = instant(value, undefined);
   const { seconds = 0, nanos = 0 } = mapOf(read);
@@ -124,17 +124,17 @@ const kinds: ReadonlyMap<string, Read> = new Map([
 
 const typeMeta = message({ 1: ["apiVersion", string], 2: ["kind", string] });
 
-/** The JSON that a protobuf body stands for, or undefined when it is malformed or of a kind that is not read here. */
+/** Returns the JSON of a protobuf body, or undefined if it is malformed or of an unknown kind. */
 export function readProtobuf(body: Buffer): JsonMap | undefined {
   if (!body.subarray(0, magic.length).equals(magic)) return undefined;
-  // runtime.Unknown: 1 is the type, 2 the object's own octets.
+  // runtime.Unknown: 1 is the type, 2 the object's bytes.
   const parts = new Map(split(body.subarray(magic.length)));
   const type = mapOf(typeMeta(parts.get(1) ?? 0, undefined));
   const object = kinds.get(textOf(type["kind"]))?.(parts.get(2) ?? 0, undefined);
   return object === undefined ? undefined : { ...type, ...mapOf(object) };
 }
 
-/** Field numbers and values in the order they came; undefined when the octets are no message. */
+/** Returns field numbers and values in wire order; undefined if the bytes are no message. */
 function split(bytes: Buffer): [number, Value][] | undefined {
   const parts: [number, Value][] = [];
   let at = 0;
@@ -149,12 +149,12 @@ function split(bytes: Buffer): [number, Value][] | undefined {
   return parts;
 }
 
-/** The value and the position after it, which is beyond the end when the varint is cut or over-long. */
+/** Returns the value and the position after it, which is beyond the end for a truncated or overlong varint. */
 function readVarint(bytes: Buffer, from: number): [number, number] {
   let value = 0;
   for (let at = from; at < bytes.length && at < from + 10; at += 1) {
     const octet = bytes[at] ?? 0;
-    // Not `<<`, which ends at 32 bits.
+    // Not `<<`, which is limited to 32 bits.
     value += (octet & 0x7f) * 2 ** (7 * (at - from));
     if (octet < 0x80) return [value, at + 1];
   }

@@ -1,4 +1,4 @@
-/** What the embedded apiserver serves: a row per resource, and how a path names one of them. */
+/** The resources of the embedded apiserver, and how paths name them. */
 
 export type Resource = {
   readonly group: string;
@@ -8,7 +8,7 @@ export type Resource = {
   readonly kind: string;
   readonly shortNames: readonly string[];
   readonly isNamespaced: boolean;
-  /** Field paths that a fieldSelector may name, besides metadata.name and metadata.namespace. */
+  /** Field paths that a fieldSelector may use, besides metadata.name and metadata.namespace. */
   readonly selectable: readonly string[];
 };
 
@@ -25,7 +25,7 @@ function core(plural: string, kind: string, shortNames: string[], selectable: st
   };
 }
 
-/** Asked for by name when an object is to be created in a namespace. */
+/** Referred to by name when an object is created in a namespace. */
 export const namespaces: Resource = core("namespaces", "Namespace", ["ns"], ["status.phase"]);
 
 export const resources: readonly Resource[] = [
@@ -49,18 +49,18 @@ export function apiVersionOf({ group, version }: Resource): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** What a path asks about: a collection, one object, or something below it. */
+/** The target of a path: a collection, one object, or a subresource. */
 export type Target = {
   readonly resource: Resource;
-  /** Undefined: all namespaces, or a resource that has none. */
+  /** Undefined: all namespaces, or a cluster-scoped resource. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** The deprecated `/watch/` prefix makes every GET below it a watch, whatever the query says. */
+  /** The deprecated `/watch/` prefix makes every GET below it a watch, whatever the query contains. */
   readonly isWatchPath: boolean;
 };
 
-/** The target of `/api/v1/...` or `/apis/GROUP/VERSION/...`, or undefined when nothing served is meant. */
+/** Returns the target of `/api/v1/...` or `/apis/GROUP/VERSION/...`, or undefined for a resource that is not served. */
 export function targetOf(segments: readonly string[]): Target | undefined {
   const [root = "", ...below] = segments;
   const prefix = root === "apis" ? below.splice(0, 2).join("/") : root === "api" ? below.shift() : undefined;
@@ -73,13 +73,13 @@ export function targetOf(segments: readonly string[]): Target | undefined {
   return { resource, namespace, name, subresource, isWatchPath };
 }
 
-/** `namespaces/NAME/...` is a scope, except where it leads to a part of the namespace itself. */
+/** `namespaces/NAME/...` is a scope, unless the rest belongs to the namespace object itself. */
 function namespaceOf([first, second, third]: readonly string[]): string | undefined {
   const isScope = first === "namespaces" && third !== undefined && third !== "status" && third !== "finalize";
   return isScope ? second : undefined;
 }
 
-/** One object of a namespaced resource is only found below its namespace; one of the others never is. */
+/** A namespaced object exists only below its namespace; a cluster-scoped one never does. */
 function isPlaced(
   { isNamespaced }: Resource,
   namespace: string | undefined,

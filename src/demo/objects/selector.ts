@@ -1,11 +1,11 @@
-/** labelSelector and fieldSelector: text to a question that an object answers with yes or no. */
+/** Converts labelSelector and fieldSelector to predicates on objects. */
 import { isMap, type Json, jsonOf, type KubeObject } from "./json.ts";
 import type { Resource } from "./resources.ts";
 import { badRequest, Refusal } from "./status.ts";
 
 export type Selector = (object: KubeObject) => boolean;
 
-/** Both selectors of a query, joined; a Refusal when one of them cannot be read. */
+/** Returns both selectors of a query combined; a Refusal if one of them is invalid. */
 export function selectorOf(query: URLSearchParams, resource: Resource): Selector | Refusal {
   const labels = termsOf(query.get("labelSelector") ?? "").map(labelTerm);
   const fields = termsOf(query.get("fieldSelector") ?? "").map((term) => fieldTerm(term, resource));
@@ -17,7 +17,7 @@ export function selectorOf(query: URLSearchParams, resource: Resource): Selector
   return (object) => all.every((matches) => matches(object));
 }
 
-/** Splits at commas, but not at those inside `in (a,b)`. */
+/** Splits at commas, except those inside `in (a,b)`. */
 function termsOf(text: string): string[] {
   return text
     .split(/,(?![^(]*\))/)

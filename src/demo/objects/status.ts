@@ -1,12 +1,12 @@
 /**
- * Refusals in Kubernetes' own shape: clients act on `code` and `reason`, and show `message`. Wording and details are
+ * Errors in Kubernetes' own format: clients act on `code` and `reason`, and show `message`. Wording and details are
  * those of k8s.io/apimachinery/pkg/api/errors, since clients match on parts of them.
  */
 import { statusOf } from "../../kube/status.ts";
 import type { JsonMap } from "./json.ts";
 import type { Resource } from "./resources.ts";
 
-/** A request that is not done. Returned, never thrown. */
+/** A rejected request. Returned, never thrown. */
 export class Refusal {
   readonly code: number;
   readonly status: JsonMap;
@@ -31,7 +31,7 @@ export function notFound(resource: Resource, name: string): Refusal {
   return new Refusal(404, "NotFound", message, detailsOf(resource, name));
 }
 
-/** A path that leads nowhere: the apiserver's answer for a resource type it does not have. */
+/** The apiserver's answer for an unknown resource type. */
 export function noSuchPath(): Refusal {
   return new Refusal(404, "NotFound", "the server could not find the requested resource", {});
 }
@@ -46,7 +46,7 @@ export function conflict(resource: Resource, name: string, why: string): Refusal
   return new Refusal(409, "Conflict", message, detailsOf(resource, name));
 }
 
-/** What the apiserver says when an update names a version that is no longer the current one. */
+/** The apiserver's message if an update names a version that is no longer the current one. */
 export const modified =
   "the object has been modified; please apply your changes to the latest version and try again";
 

@@ -1,27 +1,29 @@
 /**
- * What etcd is to apiservers: objects under one global revision, and a bounded history of how they came about.
- * Several apiservers share one. Single-threaded, so whoever reads and then writes in one go needs no lock.
+ * The equivalent of etcd: objects under one global revision, and a bounded history of changes. Several apiservers share
+ * one store. It is single-threaded, so a read and a write in the same turn need no lock.
  */
 import { demoLimits } from "./demo-limits.ts";
 import type { KubeObject } from "./json.ts";
 
-/** One committed write. `object` carries the version of this very change, also when it is DELETED. */
+/** One committed write. `object` carries the version of this change, also for DELETED. */
 export type Change = {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change; a watch needs it to tell who left its selector. */
+  /** The object before this change; a watch needs it to detect objects that leave its selector. */
   readonly previous: KubeObject | undefined;
 };
 
-/** Where a watch takes its events from: the store itself, or one apiserver's cache of it. */
+/** Where a watch reads its events: the store itself, or one apiserver's cache of it. */
 export type Source = {
-  /** The version of the last change that it knows of, of anything. */
+  /** The version of the latest change of any resource that it knows. */
   readonly revision: number;
-  /** The version up to which it knows all of this resource. Of a cache that etcd notifies rarely it is behind `revision`. */
+  /**
+   * The version up to which it knows this resource completely. A cache that etcd notifies rarely is behind `revision`.
+   */
   revisionOf(resource: string): number;
-  /** The lowest version from which `since` still knows everything. */
+  /** The lowest version for which `since` has the complete history. */
   readonly oldest: number;
   get(resource: string, namespace: string, name: string): KubeObject | undefined;
   list(resource: string, namespace?: string): KubeObject[];
@@ -35,7 +37,7 @@ export class Store implements Source {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #historyLimit: number;
   #history: Change[] = [];
-  /** Every change up to here is forgotten: a watch may start at it, not below. */
+  /** Changes up to this version are dropped: a watch may start at it, not below. */
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
@@ -43,7 +45,7 @@ export class Store implements Source {
     this.#historyLimit = historyLimit;
   }
 
-  /** The version of the last change of anything. */
+  /** The version of the latest change of any resource. */
   get revision(): number {
     return this.#revision;
   }
@@ -52,7 +54,7 @@ export class Store implements Source {
     return this.#revision;
   }
 
-  /** The lowest version from which `since` still knows everything. */
+  /** The lowest version for which `since` has the complete history. */
   get oldest(): number {
     return this.#forgotten;
   }
@@ -61,21 +63,21 @@ export class Store implements Source {
     return this.#objects.get(resource)?.get(`${namespace}/${name}`);
   }
 
-  /** In key order, as etcd returns them; without a namespace, those of all. */
+  /** In key order, as etcd returns them; without a namespace, those of all namespaces. */
   list(resource: string, namespace?: string): KubeObject[] {
     const all = [...(this.#objects.get(resource) ?? [])];
     const wanted = namespace === undefined ? all : all.filter(([key]) => key.startsWith(`${namespace}/`));
     return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** Resource and name of everything in a namespace. */
+  /** Returns resource and name of every object in a namespace. */
   within(namespace: string): [string, string][] {
     return [...this.#objects.keys()].flatMap((resource) =>
       this.list(resource, namespace).map(({ metadata }): [string, string] => [resource, metadata.name]),
     );
   }
 
-  /** Adds the object or puts it in the place of its predecessor; returns it with its new version. */
+  /** Adds or replaces the object; returns it with its new version. */
   put(resource: string, object: KubeObject): KubeObject {
     const { namespace, name } = object.metadata;
     const previous = this.get(resource, namespace, name);
@@ -103,10 +105,7 @@ export class Store implements Source {
     return object;
   }
 
-  /**
-   * Removes them all at one version, as the end of a lease that they share does (k/k 110210). Returns how many there
-   * were.
-   */
+  /** Removes all of them at one version, as the expiry of a shared lease does (k/k 110210). Returns how many existed. */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);
@@ -121,19 +120,19 @@ export class Store implements Source {
     return present.length;
   }
 
-  /** Forgets every change up to `version`, as etcd's compaction does. */
+  /** Drops every change up to `version`, as etcd's compaction does. */
   compact(version: number): void {
     this.#forgotten = Math.max(this.#forgotten, Math.min(version, this.#revision));
     this.#history = this.#history.filter((change) => change.version > this.#forgotten);
   }
 
-  /** Every change of this resource above `version`, oldest first; undefined if some of them are forgotten. */
+  /** Returns every change of this resource above `version`, oldest first; undefined if some of them were dropped. */
   since(resource: string, version: number): Change[] | undefined {
     if (version < this.#forgotten) return undefined;
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
-  /** Another store with what was there at `version`: a restored copy, which has a history of its own from there on. */
+  /** Returns another store with the state at `version`: a restored backup, whose history differs from there on. */
   copyAt(version: number): Store {
     const copy = new Store(this.#historyLimit);
     copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
@@ -148,7 +147,7 @@ export class Store implements Source {
     return copy;
   }
 
-  /** Tells every later change, in the order of their versions; the returned function ends that. */
+  /** Calls `watcher` for every later change in version order; the returned function unsubscribes. */
   subscribe(watcher: (change: Change) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
@@ -163,14 +162,14 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** A watcher must not write: its change would reach the watchers after it before this one does. */
+  /** A watcher must not write: later watchers would get its change before this one. */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Half at a time, so that a write costs no copy of the window. */
+  /** Drops half at a time, so that a write does not copy the whole history. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

@@ -1,4 +1,4 @@
-/** Objects as the rows that `kubectl get` prints: a Table is made by the server, kubectl only lines it up. */
+/** Objects as the rows that `kubectl get` prints: the server creates a Table, and kubectl only aligns it. */
 import { wallOf } from "../../base/clock.ts";
 import { type Json, type JsonMap, type KubeObject, mapOf, metadataOf } from "./json.ts";
 import type { Resource } from "./resources.ts";
@@ -20,7 +20,7 @@ function textAt(name: string, ...path: readonly string[]): Column {
   return { name, cell };
 }
 
-/** Between the name and the age. */
+/** The columns between the name and the age. */
 const columns: ReadonlyMap<string, readonly Column[]> = new Map([
   ["namespaces", [textAt("Status", "status", "phase")]],
   ["configmaps", [dataCount]],
@@ -35,7 +35,7 @@ function columnsOf(resource: Resource): Column[] {
   return [name, ...(columns.get(resource.plural) ?? []), age];
 }
 
-/** `meta.k8s.io/v1` Table. In a watch only the first one carries the column definitions. */
+/** `meta.k8s.io/v1` Table. In a watch only the first one contains the column definitions. */
 export function tableOf(
   resource: Resource,
   objects: readonly KubeObject[],
@@ -66,7 +66,7 @@ export function partialOf(object: KubeObject): JsonMap {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: metadataOf(object) };
 }
 
-/** As k8s.io/apimachinery's HumanDuration: the finer unit is dropped once it says little. */
+/** Like k8s.io/apimachinery's HumanDuration: the finer unit is omitted for longer times. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const minutes = Math.floor(seconds / 60);

@@ -1,6 +1,6 @@
 /**
- * Writes one configmap several times a second, past every proxy and past the apiserver that is to be struck: no fault delays it.
- * Each write is counted and timed, so that a watch tells what it missed and how late the rest came.
+ * Writes one ConfigMap several times a second, bypassing every proxy and the apiserver with the fault, so that no fault
+ * delays it. Each write is counted and timed, so that a watch can report missed events and delays.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -11,11 +11,11 @@ const namespace = "kube-public";
 const name = "beat";
 
 export class Beat {
-  /** Of a namespace in which nobody looks for anything else. */
+  /** In a namespace that nothing else uses. */
   static readonly path = `/api/v1/namespaces/${namespace}/configmaps`;
   readonly #write: WriteBeat;
   readonly #clock: Clock;
-  /** When each write was made; its count is its index plus one. */
+  /** The time of each write; its count is its index plus one. */
   readonly #times: number[] = [];
   #cancel = (): void => {};
   #isStopped = false;
@@ -25,12 +25,12 @@ export class Beat {
     this.#clock = clock;
   }
 
-  /** How many writes there were. */
+  /** Number of writes so far. */
   get count(): number {
     return this.#times.length;
   }
 
-  /** How long ago a write was made, in ms; 0 for one that has not been made. */
+  /** Returns how long ago a write was made, in ms; 0 for a future one. */
   age(count: number): number {
     const at = this.#times[count - 1];
     return at === undefined ? 0 : this.#clock.now() - at;
@@ -38,7 +38,7 @@ export class Beat {
 
   start(): void {
     this.#times.push(this.#clock.now());
-    // The next one waits for this one: they must arrive in their order.
+    // The next write waits for this one, so that they arrive in order.
     const written = this.#write(this.count);
     if (written === undefined) this.#again();
     else void written.then(() => this.#again());
@@ -54,10 +54,10 @@ export class Beat {
   }
 }
 
-/** Makes one write; a promise, if it takes time, resolves when it is made and never rejects. */
+/** Makes one write. A returned promise resolves when the write is done and never rejects. */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
-/** Into the store of embedded apiservers. */
+/** Writes into the store of embedded apiservers. */
 export function beatInto(store: Store, clock: Clock): WriteBeat {
   return (count) => {
     const metadata = {
@@ -74,7 +74,7 @@ export function beatInto(store: Store, clock: Clock): WriteBeat {
   };
 }
 
-/** The same as the object that a client writes. */
+/** The same write as a client's object. */
 export function beatObject(count: number): object {
   return {
     apiVersion: "v1",
@@ -84,7 +84,7 @@ export function beatObject(count: number): object {
   };
 }
 
-/** Which write an object is of; 0 for one of somebody else's. */
+/** Returns the count of the write that created an object; 0 for any other object. */
 export function beatOf(object: Json | undefined): number {
   const { metadata, data } = mapOf(object);
   return textOf(mapOf(metadata)["name"]) === name ? Number(textOf(mapOf(data)["count"])) : 0;

@@ -1,4 +1,4 @@
-/** A small API client over our own HTTP/2: what the demo's story is told with. One session, JSON bodies. */
+/** A small API client on our own HTTP/2 implementation, used by the demo. One session, JSON bodies. */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -14,7 +14,7 @@ import { type Json, parseJson } from "../objects/json.ts";
 
 export type Reply = { readonly status: number; readonly body: Json };
 
-/** What a watch tells: one call per event, and one when it is over, cleanly or not. */
+/** Callbacks of a watch: one for each event, and one for its end, clean or not. */
 export type Watcher = { event(line: Json): void; ended(isClean: boolean): void };
 
 type Question = {
@@ -32,7 +32,7 @@ export class DemoClient implements WireOwner {
   readonly #session: Session;
   readonly #wire: Wire;
 
-  /** `token`: embedded apiservers ask nobody who they are, so any will do there. */
+  /** `token`: embedded apiservers accept any token. */
   constructor(address: BackendAddress, journal: Journal, token = "demo") {
     this.#address = address;
     this.#token = token;
@@ -55,7 +55,10 @@ export class DemoClient implements WireOwner {
     return this.#session.isOpen;
   }
 
-  /** The whole answer; a Failure when there was none, or none within `withinMs`: then the stream is cancelled. */
+  /**
+   * Resolves with the whole response. A Failure if there was none, or none within `withinMs`: the stream is then
+   * cancelled.
+   */
   ask(question: Question, withinMs = Number.POSITIVE_INFINITY): Promise<Reply | Failure> {
     return new Promise((resolve) => {
       const chunks: Buffer[] = [];
@@ -82,7 +85,7 @@ export class DemoClient implements WireOwner {
     });
   }
 
-  /** Follows a watch until it ends. What is not answered with 200 has no events and did not end cleanly. */
+  /** Follows a watch until it ends. A response other than 200 has no events and no clean end. */
   watch(path: string, watcher: Watcher): void {
     let partial = "";
     let isWatch = false;
@@ -157,12 +160,12 @@ function ownerOf(listener: Listener, grant: (count: number) => void): StreamList
   return {
     headers(fields, end) {
       const [first] = fields;
-      // Trailers carry no status: what counts was said in the head.
+      // Trailers have no status; the head has the one that counts.
       if (first?.name === ":status") listener.head(Number(first.value));
       if (end) listener.end();
     },
     data(bytes, start, end, endStream) {
-      // The bytes are only lent for this call.
+      // The bytes are valid only during this call.
       listener.data(Buffer.from(bytes.subarray(start, end)));
       grant(end - start);
       if (endStream) listener.end();

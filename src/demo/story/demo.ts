@@ -1,6 +1,6 @@
 /**
- * Two embedded apiservers on one store, each in a process of its own, and the real proxy in front of them in this one.
- * On demand also a naive proxy, and the faults that both have to stand.
+ * Two embedded apiservers on one store, each in a process of its own, and the real proxy in front of them in this
+ * process. Optionally a naive proxy, and the faults that both must handle.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -31,7 +31,7 @@ type Parts = {
 
 export type FaultsRequest = {
   readonly faults: readonly FaultKind[];
-  /** How long each lasts. */
+  /** Duration of each fault. */
   readonly faultMs: number;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
@@ -39,11 +39,11 @@ export type FaultsRequest = {
 
 export class Demo {
   readonly #parts: Parts;
-  /** Where metrics and probes are. */
+  /** Address of metrics and probes. */
   readonly adminAddress: string;
-  /** Where the admin page is. */
+  /** Address of the admin page. */
   readonly pageAddress: string;
-  /** Where the proxy is reached, as host:port. */
+  /** Address of the proxy, as host:port. */
   readonly address: string;
   readonly kubeconfig: string;
   readonly backendPorts: readonly number[];
@@ -57,7 +57,10 @@ export class Demo {
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 
-  /** Serves, or says why not. Without a port it takes the usual one, or any when that is taken. */
+  /**
+   * Starts serving; a Failure if that is impossible. Without a port it uses the default one, or any free one if that is
+   * in use.
+   */
   static async start(port: number | undefined): Promise<Demo | Failure> {
     const journal = new Journal(wallClock);
     const files = await DemoFiles.make(wallClock);
@@ -87,14 +90,14 @@ export class Demo {
     return new Demo({ files, store, apiservers, ports, journal, running });
   }
 
-  /** A client of the proxy, as any other would be. */
+  /** Returns an ordinary client of the proxy. */
   client(): DemoClient {
     return this.#clientOf(this.address);
   }
 
   /**
-   * Plays these faults beside a naive proxy, which lives only that long, until they are over or `signal` aborts. A
-   * Failure: watchkeeper's client felt one, or it could not be played.
+   * Plays these faults, with a naive proxy beside watchkeeper for that time, until they are over or `signal` aborts. A
+   * Failure: watchkeeper's client noticed a fault, or it could not be played.
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;
@@ -122,7 +125,7 @@ export class Demo {
     return failure;
   }
 
-  /** Ends everything and takes its files away. */
+  /** Stops everything and deletes its files. */
   async stop(hurry: AbortSignal): Promise<void> {
     const { running, apiservers, files } = this.#parts;
     await running.stop(hurry);
@@ -140,7 +143,7 @@ export class Demo {
   }
 }
 
-/** All of the proxy. It takes a while, during which the apiservers' processes come up. */
+/** Loads the proxy's modules. This takes a while, during which the apiservers' processes start. */
 const loadProxy = async () => ({
   ...(await import("../../config/config.ts")),
   ...(await import("../../main.ts")),

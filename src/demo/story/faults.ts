@@ -1,7 +1,7 @@
 /**
- * The story of the faults: one apiserver after the other is black-holed, frozen and restarted, each time the one that
- * serves most, and each time healed before the next. The same client runs through watchkeeper and through a naive proxy;
- * what is told was measured by those two clients, and when watchkeeper knew is what its journal says.
+ * The story of the faults: apiservers are cut off, frozen and restarted in turn, each time the one that serves most,
+ * and each is healed before the next fault. The same client runs through watchkeeper and through a naive proxy. All
+ * printed numbers are measured by those two clients; watchkeeper's detection times come from its journal.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -11,11 +11,11 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Before the first fault, so that each client has its watches and each upstream connection its round trip times. */
+/** Time before the first fault, so that each client has its watches and each upstream connection its round-trip times. */
 const warmMs = 1_000;
-/** A backend that fell is let back in slowly; one that takes longer than this is told and ends the story. */
+/** A backend that fell recovers slowly; one that takes longer than this is reported and ends the story. */
 const returnMs = 20_000;
-/** After each fault: what it has delayed comes now, and verdicts change. */
+/** Time after each fault for delayed responses and changing verdicts. */
 const calmMs = 500;
 const lookMs = 20;
 
@@ -34,13 +34,13 @@ export type FaultsParts = {
   readonly clients: { readonly watchkeeper: SteadyClient; readonly naive: SteadyClient };
   readonly clock: Clock;
   readonly say: (line: string) => void;
-  /** How long each fault lasts. */
+  /** Duration of each fault. */
   readonly faultMs: number;
 };
 
 export class Faults {
   readonly #parts: FaultsParts;
-  /** What watchkeeper holds of each backend, by its journal. */
+  /** Watchkeeper's verdict on each backend, from its journal. */
   readonly #verdicts = new Map<string, string>();
   readonly #forget: () => void;
   #begunAt = 0;
@@ -54,7 +54,7 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#heard(entry));
   }
 
-  /** Plays them in this order. A Failure says that watchkeeper's client felt one, or what did not come back. */
+  /** Plays the faults in this order. A Failure says that watchkeeper's client noticed one, or what did not recover. */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
@@ -67,7 +67,7 @@ export class Faults {
     return this.#felt;
   }
 
-  /** The naive proxy has taken a backend out, or in. */
+  /** The naive proxy has removed or added a backend. */
   naiveChanged(backend: string, isUp: boolean, reason: string): void {
     this.#told(names.naive, `${backend} is ${isUp ? "up" : "down"}: ${reason}`);
   }
@@ -96,8 +96,8 @@ export class Faults {
   }
 
   /**
-   * Until all that was asked during the fault is answered or given up, and the backend is ready again, or too late. False
-   * when the story was ended meanwhile.
+   * Waits until every request of the fault is answered or given up, and the backend is ready again or too late. False
+   * if the story was ended meanwhile.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
@@ -117,18 +117,18 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not come back within ${returnMs / 1_000} s`);
-    // The other faults are played all the same: what they show is not worth less for it.
+    // The remaining faults are played all the same, because their results are still valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client felt what befell ${victim}`);
     return undefined;
   }
 
-  /** One that nothing was said of has been ready all the time. */
+  /** A backend without a verdict entry has been ready all the time. */
   #isReady(backend: string): boolean {
     return (this.#verdicts.get(backend) ?? "ready") === "ready";
   }
 
-  /** A tie goes to the first. */
+  /** The first one wins a tie. */
   #busiest(): Embedded | undefined {
     return this.#parts.apiservers.toSorted((a, b) => b.watchCount - a.watchCount)[0];
   }
@@ -148,7 +148,7 @@ export class Faults {
 
 const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
 
-/** Under `titles`. Hung: more than a second late; amiss: events skipped or twice. */
+/** Values for the columns in `titles`. Hung: more than a second late; amiss: events missing or duplicated. */
 function cellsOf(seen: Seen): string[] {
   return [
     `${seen.failedGets} of ${seen.gets}`,

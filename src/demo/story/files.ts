@@ -1,4 +1,4 @@
-/** The demo's files, in a directory of their own that only its user can read: keys, a configuration, a kubeconfig. */
+/** The demo's files, in a directory that only its user can read: keys, a configuration, a kubeconfig. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ import { type Authority, createAuthority, type Pair } from "../../pki/pki.ts";
 /** An apiserver as a configuration names it. */
 export type DemoBackend = { readonly name: string; readonly host: string; readonly port: number };
 
-/** Embedded ones, at these ports of loopback. */
+/** Embedded apiservers at these loopback ports. */
 export function embeddedAt(ports: readonly number[]): readonly DemoBackend[] {
   return ports.map((port, index) => ({ name: `apiserver-${index + 1}`, host: "127.0.0.1", port }));
 }
 
-/** Names under which the apiservers and the proxy are reached. */
+/** Names and addresses of the apiservers and the proxy. */
 const hosts = ["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"];
 
 export class DemoFiles {
@@ -29,14 +29,14 @@ export class DemoFiles {
     return new DemoFiles(await createAuthority({ name: "watchkeeper demo", clock }));
   }
 
-  /** For one serving end. */
+  /** Issues a serving certificate. */
   issue(name: string): Pair {
     return this.authority.issue({ name, hosts });
   }
 
   /**
-   * A configuration as an operator would write it, with more lines for its listener and an authority more for its backends;
-   * returns its path.
+   * Writes a configuration as an operator would, with additional lines for its listener and an additional CA for its
+   * backends; returns its path.
    */
   writeConfig(
     backends: readonly DemoBackend[],
@@ -52,7 +52,7 @@ export class DemoFiles {
     return this.write("watchkeeper.yaml", configText(backends, port, paths, listener));
   }
 
-  /** For kubectl; returns its path. JSON is YAML. */
+  /** For kubectl; returns its path. JSON is valid YAML. */
   writeKubeconfig(address: string): string {
     const ca = Buffer.from(this.authority.certificate).toString("base64");
     const name = "watchkeeper-demo";
@@ -60,7 +60,7 @@ export class DemoFiles {
       apiVersion: "v1",
       kind: "Config",
       clusters: [{ name, cluster: { server: `https://${address}`, "certificate-authority-data": ca } }],
-      // Any bearer will do: the demo's apiservers ask nobody who they are.
+      // Any token works: the demo's apiservers do not authenticate clients.
       users: [{ name, user: { token: "demo" } }],
       contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
       "current-context": name,

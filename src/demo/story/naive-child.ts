@@ -1,6 +1,6 @@
 /**
- * The naive proxy in a process of its own (naive-process.ts), so that what ends it ends nothing else. Each second it
- * looks at its hosts' files and puts to use what is new there, as one would write it: nobody asks what else it might be.
+ * The naive proxy in a process of its own (naive-process.ts), so that a crash ends nothing else. It checks its hosts'
+ * files every second and applies changes without validation, as a simple implementation would.
  */
 import { readFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
@@ -37,5 +37,5 @@ async function serve({ backends, ca, pair, hosts, port }: NaiveOrder): Promise<v
 
 process.on("message", (order: NaiveOrder) => void serve(order));
 process.on("disconnect", () => process.exit());
-// Ctrl-C reaches every process of a terminal: the one that forked this ends it.
+// Ctrl-C reaches every process of a terminal: the parent process ends this one.
 process.on("SIGINT", () => {});

@@ -1,11 +1,11 @@
-/** The naive proxy's process, and who starts it again when it ends: what a supervisor does, or a kubelet. */
+/** Runs the naive proxy's process and restarts it when it ends, as a supervisor or a kubelet does. */
 import { type ChildProcess, fork } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { DemoBackend } from "./files.ts";
 
-/** A host that is served, and where its pair is. */
+/** A served host and the files of its key pair. */
 export type NaiveHost = { readonly name: string; readonly certFile: string; readonly keyFile: string };
 
 export type NaiveOrder = {
@@ -21,10 +21,10 @@ export type NaiveWord =
   | { readonly kind: "failed"; readonly message: string };
 
 const restartMs = 1_000;
-/** Of what it says on stderr when it ends, the end is kept. */
+/** Characters kept of the end of its stderr. */
 const saidMost = 4_096;
 
-/** Beside this file, with its extension: .ts in the repository, .js as published. */
+/** Next to this file, with the same extension: .ts in the repository, .js as published. */
 const childFile = import.meta.filename.replace("naive-process", "naive-child");
 
 export class NaiveProcess {
@@ -35,7 +35,7 @@ export class NaiveProcess {
   #cancel = (): void => {};
   #port = 0;
   #isStopped = false;
-  /** How often it has ended by itself. */
+  /** Number of times it has ended by itself. */
   ends = 0;
 
   constructor(order: Omit<NaiveOrder, "port">, clock: Clock, onEnd: (why: string) => void) {
@@ -44,7 +44,7 @@ export class NaiveProcess {
     this.#onEnd = onEnd;
   }
 
-  /** Returns the loopback port, which stays the same however often it ends and is started again. */
+  /** Returns the loopback port, which stays the same over restarts. */
   start(): Promise<number | Failure> {
     const child = fork(childFile, [], {
       serialization: "advanced",
@@ -62,7 +62,7 @@ export class NaiveProcess {
         resolve(word.port);
       });
       child.on("error", (error) => failed(error.message));
-      // Its stderr is read to its end by then, which "exit" does not wait for.
+      // "close" waits until its stderr is read to the end; "exit" does not.
       child.on("close", (code) => {
         const why = /^\w*Error: .*$/m.exec(said)?.[0] ?? `exit code ${code}`;
         failed(why);

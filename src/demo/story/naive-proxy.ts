@@ -1,7 +1,7 @@
 /**
- * The proxy that one would write in an afternoon, to stand beside ours in the demo: node:http2's streams, piped. It has
- * what is usual against ill backends: requests go round robin over those that are up, a lost session is dialled again,
- * and a check on a fresh socket (HAProxy's defaults: each 2 s, out after 3 failures, in after 2) takes out who fails it.
+ * A simple proxy for comparison with ours in the demo: node:http2's streams, piped. It has the usual measures against
+ * unhealthy backends: round robin over those that are up, redial of a lost session, and a check on a fresh socket
+ * (HAProxy's defaults: every 2 s, down after 3 failures, up after 2 successes).
  */
 import http2 from "node:http2";
 import { connect } from "node:tls";
@@ -22,7 +22,7 @@ export type NaiveProxyOptions = {
   readonly ca: string;
   readonly pair: Pair;
   readonly clock: Clock;
-  /** It takes a backend out, or in again, and says why. */
+  /** A backend was removed or added again, and why. */
   readonly onChange: (backend: string, isUp: boolean, reason: string) => void;
 };
 
@@ -44,13 +44,13 @@ export class NaiveProxy {
     });
   }
 
-  /** Binds a loopback port, any free one if none is named, and returns it. */
+  /** Binds a loopback port, default: any free one, and returns it. */
   start(port = 0): Promise<number | Failure> {
     for (const backend of this.#backends) backend.start();
     return bindLoopback(this.#server, port);
   }
 
-  /** Serves `host` (SNI) with this pair from now on. Throws when it is none, as Node does. */
+  /** Serves `host` (SNI) with this pair from now on. Throws Node's error for an invalid pair. */
   show(host: string, { certificate, key }: Pair): void {
     this.#server.addContext(host, { cert: certificate, key });
   }
@@ -79,7 +79,7 @@ export class NaiveProxy {
     stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
   }
 
-  /** Round robin over those that are up. */
+  /** Round robin over the backends that are up. */
   #next(): http2.ClientHttp2Session | undefined {
     for (let tries = 0; tries < this.#backends.length; tries += 1) {
       this.#turn += 1;
@@ -90,7 +90,7 @@ export class NaiveProxy {
   }
 }
 
-/** The backend is lost: 502 if the client has heard nothing yet, else the stream breaks off. */
+/** The backend is lost: 502 if the response has not begun, otherwise the stream is aborted. */
 function fail(stream: http2.ServerHttp2Stream): void {
   if (stream.destroyed) return;
   if (stream.headersSent) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
@@ -101,12 +101,12 @@ class NaiveBackend {
   readonly #backend: DemoBackend;
   readonly #options: NaiveProxyOptions;
   readonly #cancels = new Map<string, () => void>();
-  /** What has been dialled, and how to be rid of it. */
+  /** Dialled sessions, and how to close each. */
   readonly #drops = new Map<http2.ClientHttp2Session, () => void>();
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
-  /** Checks in a row that say the contrary of what is held. */
+  /** Checks in a row that contradict the present state. */
   #contrary = 0;
 
   constructor(backend: DemoBackend, options: NaiveProxyOptions) {
@@ -114,7 +114,7 @@ class NaiveBackend {
     this.#options = options;
   }
 
-  /** Undefined: nothing may be sent here now. */
+  /** Undefined: no request can be sent here now. */
   get session(): http2.ClientHttp2Session | undefined {
     return this.#isUp ? this.#session : undefined;
   }
@@ -174,7 +174,7 @@ class NaiveBackend {
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
     this.#drops.set(session, () => {
       session.destroy();
-      // Node lets a socket whose SYN is not answered wait for two minutes more, and no "close" comes before.
+      // Node keeps a socket with an unanswered SYN for two more minutes, without a "close" before.
       socket.destroy();
     });
     session.on("error", () => {}); // "close" follows

@@ -1,7 +1,7 @@
 /**
- * A client that asks and watches all the time, as a controller does, and measures what it sees: how long its GETs take
- * and which of them fail; what becomes of its watches, and how late the events come. It does what client-go does: a watch
- * that ends between two events is asked for again from its last version, one that breaks off costs a list of everything.
+ * A client that sends GETs and watches continuously, as a controller does, and measures: duration and failures of its
+ * GETs, the ends of its watches, and the delay of events. Like client-go it restarts a watch that ends between two
+ * events from its last version, and lists everything after one that breaks off.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -11,31 +11,31 @@ import type { DemoClient } from "./client.ts";
 
 /** 20 a second. */
 const periodMs = 50;
-/** Who asks gives up after this. */
+/** A request is given up after this time. */
 export const patienceMs = 3_000;
 const watchCount = 4;
-/** A watch that is so late with an event, in which nothing happens, is hung as far as its client can tell. */
+/** A watch without any event for this long after one is due counts as hung, as far as its client can know. */
 const hungMs = 1_000;
-/** Between a watch that was refused or broke off and the list that follows. */
+/** Pause between a rejected or broken watch and the following list. */
 const backoffMs = 100;
-/** client-go waits no longer than it must before it asks for an ended watch again. */
+/** client-go restarts an ended watch with the shortest possible pause. */
 const rewatchMs = 10;
 
-/** What one client saw since the last `begin`. Times in ms. */
+/** What one client measured since the last `begin`. Times in ms. */
 export type Seen = {
   readonly gets: number;
   readonly failedGets: number;
-  /** Of those that were answered, and of those that were given up. */
+  /** Over answered GETs and those given up. */
   readonly slowestGetMs: number;
   readonly watches: number;
-  /** How often a watch ended cleanly, and how often it broke off and everything had to be listed again. */
+  /** Number of clean ends, and number of broken watches that required a new list. */
   readonly ends: number;
   readonly relists: number;
-  /** Watches that once were `hungMs` late. */
+  /** Watches that were `hungMs` late at least once. */
   readonly hung: number;
   /** The longest time from a write to its event. */
   readonly latestEventMs: number;
-  /** Events that were skipped, or came twice, without a list between that would explain it. */
+  /** Events that were skipped or duplicated without a list in between that explains it. */
   readonly wrongEvents: number;
 };
 
@@ -62,22 +62,23 @@ export class SteadyClient {
     this.#watches = Array.from({ length: watchCount }, () => new SteadyWatch(() => this.#open(), parts));
   }
 
-  /** How many GETs wait for their answer. */
+  /** Number of unanswered GETs. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Opens its watches one after the other, and begins to ask. */
+  /** Opens its watches one after the other and starts its GETs. */
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // A list and a watch each would put all watches on one of two backends that take turns: this makes it three.
+      // With one list and one watch in turn, all watches would go to the same of two alternating backends; a third
+      // request avoids that.
       await this.#get();
     }
     this.#tick();
   }
 
-  /** Counts anew. */
+  /** Resets the counters. */
   reset(): void {
     this.#gets = 0;
     this.#failedGets = 0;
@@ -85,7 +86,7 @@ export class SteadyClient {
     for (const watch of this.#watches) watch.reset();
   }
 
-  /** What it has seen since it counts. */
+  /** Returns the measurements since the last reset. */
   seen(): Seen {
     for (const watch of this.#watches) watch.look();
     const sum = (count: (watch: SteadyWatch) => number): number =>
@@ -110,7 +111,7 @@ export class SteadyClient {
     this.#client.close();
   }
 
-  /** The session, a new one when the last was lost. */
+  /** Returns the session, a new one if the last was lost. */
   #open(): DemoClient {
     if (!this.#client.isOpen && !this.#isOver) this.#client = this.#parts.connect();
     return this.#client;
@@ -133,14 +134,14 @@ export class SteadyClient {
   }
 }
 
-/** One watch on the beat, kept up. */
+/** One watch on the beat, restarted as needed. */
 class SteadyWatch {
   readonly #open: () => DemoClient;
   readonly #parts: SteadyClientParts;
   #version = "";
-  /** The last write of which an event came, or a list told; 0 before the first. */
+  /** The latest write seen in an event or a list; 0 before the first. */
   #count = 0;
-  /** The server said that it cannot go on from this version. */
+  /** The server reported that it cannot continue from this version. */
   #mustList = false;
   #isOver = false;
   #cancel = (): void => {};
@@ -161,7 +162,7 @@ class SteadyWatch {
     this.latestMs = 0;
   }
 
-  /** Lists, then watches from there. Tries again until both work. */
+  /** Lists, then watches from there. Retries until both work. */
   async begin(): Promise<void> {
     const reply = await this.#open().ask({ method: "GET", path: Beat.path }, patienceMs);
     if (this.#isOver) return;
@@ -174,7 +175,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Takes the age of what should have come into account. */
+  /** Includes the age of an overdue event. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

@@ -1,6 +1,6 @@
 /**
- * The live client: writes a configmap through the proxy, watches it through the proxy, and tells how long each write
- * took to come back as an event. Every number printed was measured; what went wrong is said in the same words.
+ * The live client: writes a ConfigMap through the proxy, watches it through the proxy, and prints how long each write
+ * took to return as an event. Every printed number is measured, and failures are printed as well.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -9,12 +9,12 @@ import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** Writes that get a line of their own; after them there is one line per `summaryMs`. */
+/** Writes with a line of their own; after them there is one line per `summaryMs`. */
 const toldWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
 const summaryMs = 30_000;
-/** An event that has not come by then is counted as missing. */
+/** An event that has not arrived by then counts as missing. */
 const patienceMs = 5_000;
 
 export type StoryParts = {
@@ -25,7 +25,7 @@ export type StoryParts = {
 
 export class Story {
   readonly #parts: StoryParts;
-  /** When the write that made this count was sent, until its event comes. */
+  /** When the write with this count was sent, until its event arrives. */
   readonly #sentAt = new Map<string, number>();
   #count = 0;
   #version = "";
@@ -33,7 +33,7 @@ export class Story {
   #events = 0;
   #reopened = 0;
   #isOver = false;
-  /** Cuts the present pause short. */
+  /** Ends the present pause early. */
   readonly #pause: Pause;
 
   constructor(parts: StoryParts) {
@@ -41,7 +41,7 @@ export class Story {
     this.#pause = new Pause(parts.clock);
   }
 
-  /** Tells the first writes one by one; the Failure says what did not work. */
+  /** Prints the first writes one by one; the Failure says what did not work. */
   async begin(): Promise<Failure | undefined> {
     const list = await this.#parts.client.ask({ method: "GET", path: configmaps });
     if (list instanceof Failure) return list;
@@ -56,7 +56,7 @@ export class Story {
     return this.#settle();
   }
 
-  /** Goes on writing and watching until `end`, with a line now and then. */
+  /** Continues to write and watch until `end`, with an occasional line. */
   async goOn(): Promise<void> {
     let toldAt = this.#parts.clock.now();
     for (;;) {
@@ -87,7 +87,7 @@ export class Story {
     this.#sentAt.set(count, clock.now());
     const reply = await client.ask({
       method: "PATCH",
-      // Server-side apply: makes the object the first time, changes it after that.
+      // Server-side apply: creates the object the first time, changes it after that.
       path: `${configmaps}/ticker?fieldManager=watchkeeper-demo`,
       type: "application/apply-patch+yaml",
       body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ticker" }, data: { count } },
@@ -127,7 +127,7 @@ export class Story {
     );
   }
 
-  /** Waits until every event has come, then sums up. */
+  /** Waits for all events, then prints a summary. */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + patienceMs;

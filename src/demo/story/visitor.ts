@@ -1,26 +1,26 @@
 /**
- * A client of whichever proxy, with an address, fields and a server name of its own, on one HTTP/2 session (node:http2):
- * by such ones the stories of the incidents are told.
+ * A client of either proxy with its own address, header fields and server name, on one HTTP/2 session (node:http2). The
+ * incident stories use it.
  */
 import http2 from "node:http2";
 import tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
 import { type Json, parseJson } from "../objects/json.ts";
 
-/** An answer that has not come by then does not count. */
+/** A response after this time does not count. */
 const patienceMs = 3_000;
 
 export type VisitorOptions = {
   readonly port: number;
-  /** PEM: who vouches for the proxy. */
+  /** PEM: the CA of the proxy. */
   readonly ca: string;
   /** Sent with each request. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Which address of loopback it comes from. */
+  /** The loopback address that it connects from. */
   readonly localAddress?: string;
-  /** The name it asks for (SNI), and that the certificate must carry. */
+  /** The requested server name (SNI), which the certificate must contain. */
   readonly serverName?: string;
-  /** How long it waits for an answer. */
+  /** How long it waits for a response. */
   readonly withinMs?: number;
 };
 
@@ -46,12 +46,12 @@ export class Visitor {
     this.#session.on("error", () => {}); // each request is told by its "close"
   }
 
-  /** `what` is "METHOD /path"; resolves with the status, 0 when there was no answer. */
+  /** `what` is "METHOD /path"; resolves with the status, 0 without a response. */
   async ask(what: string, body?: object): Promise<number> {
     return (await this.read(what, body)).status;
   }
 
-  /** The same with what was answered. */
+  /** The same, with the response body. */
   read(what: string, body?: object): Promise<{ readonly status: number; readonly body: Json }> {
     const [method = "", path = ""] = what.split(" ");
     const head = { ":method": method, ":path": path, "content-type": "application/json" };
@@ -78,7 +78,7 @@ export class Visitor {
     });
   }
 
-  /** Resolves when the watch is answered, or over. */
+  /** Resolves when the watch is answered or has ended. */
   async watch(path: string): Promise<OpenWatch> {
     const stream = this.#open({ ":path": path, ...this.#options.fields }, true);
     const events: Json[] = [];
