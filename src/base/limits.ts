@@ -97,7 +97,7 @@ export const limits = {
    * Status is 1 KiB.
    */
   shortRefusalBytes: 16 * KiB,
-  /** Largest part of one watch event that is buffered: client-go's own limit (D3). */
+  /** Longest watch event: client-go's own limit (D3). */
   eventBytes: 16 * MiB,
   /**
    * Events that are parsed whole are bookmarks and errors. A Table's first one, with its column definitions, is about
@@ -232,9 +232,8 @@ export const limits = {
   /** Time for a fresh socket's TCP and TLS, which take two round trips; a lost SYN is retransmitted after 1 s. */
   probeDialMs: 1000,
   /**
-   * A PING that took longer than this, and longer than this beyond twice the median, was lost once: TCP retransmits
-   * after 200 ms at the earliest. For `lossyMs` after such a PING the path counts as lossy, and silence on it proves
-   * nothing about large packets.
+   * A PING that took this much longer than twice the median was lost once: TCP retransmits after 200 ms at the earliest.
+   * For `lossyMs` after such a PING the path counts as lossy, and silence on it proves nothing about large packets.
    */
   latePingMs: 150,
   lossyMs: 3000,
@@ -543,7 +542,7 @@ export const limits = {
   unreadyMs: 3000,
   /** A backend that announced its shutdown may be away this long: a restart, such as kubeadm's upgrades do. */
   restartMs: 60_000,
-  /** This many falls from ready within `flappingMs` are flapping. */
+  /** This many falls within `flappingMs` are flapping: from ready, or from an answered fresh socket to a failed one. */
   flaps: 3,
   flappingMs: 120_000,
   /**

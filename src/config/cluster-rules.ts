@@ -11,7 +11,7 @@ import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
 /**
- * The same apiserver twice: failures of one entry could not be told apart from the other's, and each would be probed
+ * The same apiserver twice: failures of one entry could not be distinguished from the other's, and each would be probed
  * separately.
  */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {

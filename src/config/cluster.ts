@@ -122,6 +122,6 @@ function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig
 
 /** The schema and the rules have validated the value, so undefined means a bug. */
 export function checked<T>(value: T | undefined): T {
-  assert(value !== undefined, "The schema let a text through that cannot be read");
+  assert(value !== undefined, "The schema accepted a text that cannot be parsed");
   return value;
 }

@@ -1,4 +1,7 @@
-/** Listeners, hosts and routes refer to clusters by name: every name must exist, and with several clusters it is required. Pure. */
+/**
+ * Listeners, hosts and routes refer to clusters by name: every name must exist, and with several clusters it is
+ * required. Pure.
+ */
 
 import { type Breach, didYouMean, quote } from "./problem.ts";
 import { clusterFor, type Written, type WrittenListener } from "./schema.ts";

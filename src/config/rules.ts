@@ -143,7 +143,7 @@ function identityBreaches(written: Written): Breach[] {
 function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: string): Breach[] {
   if (tls === undefined)
     return hosts.length > 0
-      ? [{ pointer: `${pointer}/tls`, message: "is missing: hosts are told apart by TLS" }]
+      ? [{ pointer: `${pointer}/tls`, message: "is missing: hosts are selected by TLS server name" }]
       : [];
   const names = hosts.flatMap(({ serverNames: own }) => own.map((name) => name.toLowerCase()));
   const repeated = names.find((name, at) => names.indexOf(name) !== at);

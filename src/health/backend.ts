@@ -206,7 +206,7 @@ export function isUrgent(held: BackendFacts): boolean {
   return isSilent(held) || isUnreached(held) || (held.state === "suspect" && !needsAnother(held));
 }
 
-/** True if it has no upstream connection and fresh sockets are unanswered: only the next probe can find it again. */
+/** True if it has no upstream connection and fresh sockets fail: only the next probe can find it again. */
 function isUnreached({ connections, fresh }: BackendFacts): boolean {
   return connections === "none" && (fresh === "silence" || fresh === "refusal");
 }

@@ -35,7 +35,7 @@ export class Fold {
   /** The cluster is gone, so nothing reports on its incidents any more: they end. */
   #removed(cluster: string, at: number): void {
     for (const { kind, subject } of this.#store.active)
-      if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is served no more", at);
+      if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is no longer served", at);
   }
 
   /** Infinity: nothing to do before the next entry. */

@@ -16,7 +16,7 @@ export function createH1Host(handle: (ask: Ask, answer: Answer) => void): http.S
       if (size <= demoLimits.bodyBytes) chunks.push(chunk);
       size += chunk.length;
     });
-    request.on("error", () => {}); // the response's "close" tells it
+    request.on("error", () => {}); // the response's "close" handles it
     request.on("end", () => {
       const { method = "", url: path = "" } = request;
       handle({ method, path, fields: fieldsOf(request), body: Buffer.concat(chunks) }, answerOn(response));

@@ -48,7 +48,7 @@ export class Hose {
   }
 
   #accept(near: net.Socket): void {
-    near.on("error", () => {}); // "close" follows and says all that matters
+    near.on("error", () => {}); // "close" follows and is handled
     if (this.#isPinched) this.#waiting.add(near);
     else this.#join(near);
   }

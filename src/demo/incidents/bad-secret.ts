@@ -48,7 +48,7 @@ export async function play(scene: Scene): Promise<Outcome | Failure> {
     with: String(ours[index]),
   }));
   const areServed = ours.every((one) => one.isServed);
-  scene.told(bank, "gets a secret that is good");
+  scene.told(bank, "gets a valid secret");
   write(files, bank, issue(files, bank));
   await scene.pause(goodMs);
   const after = await scene.latest("certificate-refused");

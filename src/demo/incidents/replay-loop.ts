@@ -25,7 +25,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   const back = await scene.found("version-regression");
   scene.told(
     "operator",
-    "its watch ends as usual; it goes on from the old version, and meets the event again",
+    "its watch ends as usual; it restarts from the old version and gets the event again",
   );
   for (const loop of [ours, theirs]) loop.goOn();
   const told = await scene.found("watch-replay-loop");

@@ -116,10 +116,10 @@ export class Faults {
     say(row("  through watchkeeper", cellsOf(seen)));
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
-      return new Failure("no-backend", "proxy", `${victim} did not come back within ${returnMs / 1_000} s`);
+      return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
     // The remaining faults are played all the same, because their results are still valid.
     if (seen.failedGets + seen.wrongEvents > 0)
-      this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client felt what befell ${victim}`);
+      this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;
   }
 

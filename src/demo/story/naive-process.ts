@@ -69,7 +69,7 @@ export class NaiveProcess {
         this.#ended(why);
       });
     });
-    child.send({ ...this.#order, port: this.#port } satisfies NaiveOrder, () => {}); // "close" says that it failed
+    child.send({ ...this.#order, port: this.#port } satisfies NaiveOrder, () => {}); // a failure ends in "close"
     return started;
   }
 

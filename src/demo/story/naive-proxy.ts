@@ -75,7 +75,7 @@ export class NaiveProxy {
       request.pipe(stream);
     });
     request.on("error", () => fail(stream));
-    stream.on("error", () => {}); // the client's affair; "close" follows
+    stream.on("error", () => {}); // the client ended it; "close" follows
     stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
   }
 
@@ -152,7 +152,7 @@ class NaiveBackend {
       this.#learn(outcome === "ok", outcome);
     });
     const request = session.request({ ":path": "/readyz" });
-    request.on("error", () => {}); // the session's "close" judges
+    request.on("error", () => {}); // the session's "close" decides
     request.on("response", ({ ":status": status }) => {
       outcome = status === 200 ? "ok" : `/readyz: ${status ?? 0}`;
       session.destroy();

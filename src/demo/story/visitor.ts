@@ -43,7 +43,7 @@ export class Visitor {
     this.#session = http2.connect(`https://${serverName}:${port}`, {
       createConnection: () => tls.connect(how),
     });
-    this.#session.on("error", () => {}); // each request is told by its "close"
+    this.#session.on("error", () => {}); // each request ends by its own "close"
   }
 
   /** `what` is "METHOD /path"; resolves with the status, 0 without a response. */

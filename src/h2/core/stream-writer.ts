@@ -1,6 +1,7 @@
 /**
- * The two interfaces of an exchange. HTTP/2 streams implement them, and so does an HTTP/1.1 adapter (proxy/h1.ts), so
- * relaying is the same for both. Bytes are positions in a buffer that is reused after the call, never slices.
+ * The two interfaces of an exchange. HTTP/2 streams implement them, and so does proxy/downstream/h1-stream-writer.ts for
+ * HTTP/1.1, so relaying is the same for both. Bytes are positions in a buffer that is reused after the call, never
+ * slices.
  */
 import type { Field } from "./field.ts";
 

@@ -166,7 +166,7 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // No frame is longer than a block, so longer data is already split.
+    // Split into pieces of one frame each, because no block holds more.
     do {
       const to = Math.min(end, from + frameBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);

@@ -176,8 +176,8 @@ export class Streams implements StreamHost {
   }
 
   /**
-   * Go's client resets a stream whose body it has not read to the end, although all of it was sent: nothing is
-   * cancelled.
+   * A reset after the complete response cancels nothing, so it is charged as a control frame only. Go's client sends it
+   * for a body that it has not read to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
