@@ -110,7 +110,7 @@ export class Clusters {
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: Next = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
-      // One after the other: the first that cannot be is told.
+      // One after the other: the first Failure is returned.
       // oxlint-disable-next-line no-await-in-loop
       const failure = await this.#prepareOne(one, config, next);
       if (failure === undefined) continue;

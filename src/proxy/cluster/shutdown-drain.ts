@@ -1,5 +1,5 @@
 /**
- * A graceful stop. The order:
+ * Drains the process. The order:
  *
  *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
  *                                                     └──▶ watches end one by one, between events, over half the time

@@ -1,7 +1,7 @@
 /** What is known of one downstream socket: its client, its listener, and the backend to which it is bound. */
 import { Field } from "../../h2/core/field.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { type Identity, nobody, type Vouched } from "../identity/client-identity.ts";
+import { type Identity, unidentified, type Vouched } from "../identity/client-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 
@@ -68,7 +68,7 @@ export class Client {
     this.alpn = options.alpn;
     this.isTls = options.isTls;
     this.isTrustedForwarder = options.isTrustedForwarder;
-    this.identity = options.identity ?? nobody;
+    this.identity = options.identity ?? unidentified;
     this.host = options.host ?? "";
     this.mayAsk = options.mayAsk ?? askAnything;
     this.ends = options.ends;

@@ -90,6 +90,6 @@ function vouchedIn(
       : new Failure("unauthenticated", "client", "The client certificate has expired");
   if (!fields.some((field) => identity.isPresumptuous(field))) return identity;
   const message =
-    "Impersonate-* is not for clients with a certificate here: this proxy impersonates them itself";
+    "Impersonate-* is not allowed with a client certificate: this proxy impersonates such clients itself";
   return new Failure("client-certificate", "client", message);
 }

@@ -185,7 +185,7 @@ export class Http1Connection implements H1End {
     if (this.#side?.isReceived !== false) return this.#awaitNext();
     this.#stopTimer = this.#parts.clock.after(limits.h1HeadMs, () => {
       if (this.#side?.isReceived === true) this.#awaitNext();
-      else this.#abandon("Upload goes on long after its answer");
+      else this.#abandon("Upload continues long after its response");
     });
   }
 

@@ -135,11 +135,11 @@ export class Http1StreamWriter implements StreamWriter {
   #answerReset(code: number): void {
     // Go's h2 server resets what its parser refuses (`%zz` in a path); its h1 server would have answered 400.
     if (code === errorCode.PROTOCOL_ERROR)
-      return this.#socket.refuse("The backend took the request for malformed");
+      return this.#socket.refuse("The backend rejected the request as malformed");
     const failure =
       code === errorCode.REFUSED_STREAM
         ? new Failure("backend-refused", "proxy", "The request was not processed")
-        : new Failure("backend-lost", "backend", "The request was broken off before its answer");
+        : new Failure("backend-lost", "backend", "The request was aborted before its response");
     // The rest of the request's body is discarded.
     this.#request.resume();
     sendLocalReply(this, this.#request.method ?? "", failure);

@@ -36,7 +36,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
   server.on("upgrade", (request, socket, head) => turns.get(socket)?.upgrade(request, head));
-  server.on("connect", (_request, socket) => turns.get(socket)?.refuse("CONNECT is not for apiservers", 405));
+  server.on("connect", (_request, socket) => turns.get(socket)?.refuse("CONNECT is not supported", 405));
   server.on("clientError", (reason, socket) => turns.get(socket)?.fail(reason));
   return (socket, client) => {
     const own = new Http1Connection(parts, socket, client);

@@ -95,7 +95,7 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
   if (typeof head === "string") return head;
   const codings = valuesOf(fields, "transfer-encoding");
   const framing = framingOf(head, codings);
-  if (framing === undefined) return "transfer-encoding where none belongs";
+  if (framing === undefined) return "transfer-encoding is not allowed here";
   const upgrades = valuesOf(fields, "upgrade").flatMap((value) =>
     value.toLowerCase().split(",").map(withoutBlanks),
   );

@@ -1,6 +1,6 @@
 /**
- * Counts the messages of a websocket in one direction (RFC 6455 §5.2), without looking into them: an apiserver sends
- * one event in each (watch.md §1.2). Only headers are read; a frame's octets are passed over by its length.
+ * Counts the messages of a websocket in one direction (RFC 6455 §5.2) without reading them: an apiserver sends one event
+ * in each (watch.md §1.2). Only headers are read; a frame's payload is skipped by its length.
  *
  *   fin · · · opcode | mask length7 | length of 2 or 8 octets, if length7 is 126 or 127 | mask's 4 | payload
  */

@@ -63,7 +63,7 @@ export type PeerCertificate = {
 };
 
 /** A client without TLS, or of a listener that ignores certificates. */
-export const nobody: Unvouched = { kind: "none", strips: undefined };
+export const unidentified: Unvouched = { kind: "none", strips: undefined };
 
 const rejected = refused(
   "client-certificate",

@@ -1,4 +1,4 @@
-/** Who talks to the backends, and who holds the locks: what requests show of both, told to the ledger as they pass. */
+/** Passes to the ledger what requests show: which clients send requests to the backends, and which hold leader locks. */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -58,12 +58,15 @@ export class Talk {
     this.ledger = new Ledger(clock.now());
   }
 
-  /** `word` says who it is: what Trust made of the same fields, or our own word for it. */
+  /**
+   * Returns the caller of a request. `word`: the result of Trust for the same fields, or the identity that the proxy
+   * asserts.
+   */
   callerOf(client: Client, fields: readonly Field[], word: Bearer | Vouched | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // Only these are known again by their object: who shows neither, or something else, is looked at each time.
+    // Only bearers and asserted identities can be compared by object: a request without one is looked up each time.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =
@@ -71,12 +74,12 @@ export class Talk {
         ? vouchedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // For as long as the connection lives: an endless name is read each time (A26).
+    // Kept for as long as the connection lives, so an overlong User-Agent is read each time instead (A26).
     if (userAgent.length <= limits.targetChars) client.caller = { word, userAgent, caller };
     return caller;
   }
 
-  /** A watch, or a list. */
+  /** A watch or a list was requested. */
   asked({ caller, info, target }: Asker, watch: WatchContext | undefined): void {
     if (watch !== undefined) {
       if (caller.watched(watch.resource, watch.request.start !== "exact"))
@@ -84,13 +87,13 @@ export class Talk {
     } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
       const query = target.slice(target.indexOf("?") + 1);
       const resource = resourceKey(info);
-      // The next page of a list is no list of its own.
+      // The next page of a list is not a list of its own.
       if (firstValue(query, "continue") === undefined && caller.listed(resource))
         this.#relisted(caller, resource);
     }
   }
 
-  /** What must be read of a request in passing; undefined for nearly all of them. */
+  /** Returns the copy to make of a request's body; undefined for nearly all requests. */
   copyFor(asker: Asker): BodyCopy | undefined {
     const { info } = asker;
     if (!info.isResource || info.kind !== "plain") return undefined;
@@ -110,7 +113,7 @@ export class Talk {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // The scheduler binds it, its kubelet writes its status: it is there.
+    // The scheduler binds it, or its kubelet writes its status: the pod exists.
     const isThere = writes.has(verb) && (subresource === "status" || subresource === "binding");
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
@@ -146,7 +149,10 @@ export class Talk {
   }
 }
 
-/** Sees when many callers list again what they had watched, all within a few seconds: something has broken their watches. */
+/**
+ * Detects when many callers list again what they had watched, all within a few seconds: something has broken their
+ * watches.
+ */
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
 
 type Storm = {
@@ -160,7 +166,7 @@ export class RelistStorm {
   #relists: Relist[] = [];
   #toldAt = Number.NEGATIVE_INFINITY;
 
-  /** Undefined unless this one makes it a storm, or shows that it goes on. */
+  /** Undefined unless this relist makes it a storm, or shows that the storm continues. */
   take(caller: Caller, resource: string, at: number): Storm | undefined {
     const isOther = (one: Relist): boolean => one.caller !== caller || one.resource !== resource;
     this.#relists = this.#relists.filter((one) => at - one.at < limits.stormMs && isOther(one));
@@ -188,8 +194,9 @@ function mostOf(relists: readonly Relist[]): string {
 /* A User-Agent without what differs from build to build and from host to host: "kubelet/v1.36.1 (linux/amd64)" is "kubelet". */
 
 /**
- * The product alone (RFC 9110 §10.1.5), "unknown" without one. client-go writes `binary/version (os/arch) kubernetes/commit`
- * and some controllers a component behind it: `.../leader-election`, which is kept, for it tells the two apart.
+ * The product alone (RFC 9110 §10.1.5), "unknown" without one. client-go writes `binary/version (os/arch)
+ * kubernetes/commit`. Some controllers append a component: `.../leader-election`, which is kept because it distinguishes
+ * the two.
  */
 export function agentOf(userAgent: string): string {
   const product = /^[^\s/()]+/.exec(clipped(userAgent, limits.userAgentChars))?.[0] ?? "";

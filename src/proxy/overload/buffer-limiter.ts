@@ -1,13 +1,13 @@
 /**
- * What waits in this process, of all clusters together, against one limit. Too much: the exchanges that hold the most of
- * it end, largest first, in the turn in which it is noticed.
+ * Bounds the octets that wait in this process, over all clusters together. Above the bound the exchanges that hold the
+ * most are ended, largest first, in the tick in which it is noticed.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Buffered } from "../../h2/core/buffered.ts";
 import { type ActiveRequests, heldBytesOf } from "../request/active-requests.ts";
 
-/** One cluster's, with the journal in which its ends are told. */
+/** One cluster's exchanges, with the journal for their ends. */
 type StreamWriter = { readonly exchanges: Pick<ActiveRequests, "holders">; readonly journal: Journal };
 
 export class BufferLimiter {
@@ -22,7 +22,7 @@ export class BufferLimiter {
     this.buffered.onOver = () => this.#relieve();
   }
 
-  /** Returns its undoing. */
+  /** Returns the function that removes it. */
   add(side: StreamWriter): () => void {
     this.#sides.add(side);
     return () => this.#sides.delete(side);
@@ -44,7 +44,7 @@ export class BufferLimiter {
         const { auditId } = exchange.context;
         journal.write({ kind: "request.failed", code: "overload", origin: "proxy", message, auditId });
         exchange.cut();
-        // A watch was ended between two events, behind what its slow reader has not taken: that is what waits.
+        // A watch ended between two events, behind the octets that its slow reader has not taken: those are what waits.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

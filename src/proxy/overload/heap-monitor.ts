@@ -1,24 +1,27 @@
-/** Tells after each full collection how much of the heap's limit is live, but for a reserve, and what its pages take. */
+/**
+ * Reports after each full collection the share of the heap's limit that is live, without a reserve, and its resident
+ * pages.
+ */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 import { limits } from "../../base/limits.ts";
 
-/** perf_hooks' word for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
+/** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** The young space is three times this: as bin/watchkeeper.js says it, else what V8 takes where there is memory enough. */
+/** The young space is three times this: as set in bin/watchkeeper.js, else V8's default with enough memory. */
 const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
 
-/** What lives is in the old space, and V8 gives up when that is full, whatever else is free. It tells the sum of both. */
+/** Live objects are in the old space, and V8 aborts when that is full, whatever else is free. V8 reports the sum of both. */
 function roomBytes(): number {
   return getHeapStatistics().heap_size_limit - 3 * semiSpaceMiB * 2 ** 20 - limits.heapReserveBytes;
 }
 
-/** As a full collection has left the heap. */
+/** The heap after a full collection. */
 export type HeapState = {
-  /** Of what there is room for. */
+  /** The live share of the available room. */
   readonly share: number;
-  /** What its pages take of the machine's memory. */
+  /** The machine's memory that its pages take. */
   readonly residentBytes: number;
 };
 
@@ -33,7 +36,7 @@ export function monitorHeap(tell: (heap: HeapState) => void): () => void {
   return () => observer.disconnect();
 }
 
-/** Node's types know an entry's detail of some kinds only. */
+/** Node's types declare an entry's detail for some kinds only. */
 function isFull(entry: object): boolean {
   const detail = "detail" in entry ? entry.detail : undefined;
   return typeof detail === "object" && detail !== null && "kind" in detail && detail.kind === fullCollection;

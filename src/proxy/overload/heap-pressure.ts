@@ -1,7 +1,7 @@
 /**
- * When memory runs short (A26): first nobody new comes in, then idle clients go, then requests end, watches last. A little
- * at each look, so that those who come back do not all come at once. Judged by what is live: the heap as a full collection
- * has left it, since what it holds between two of them is mostly garbage.
+ * Sheds load when memory runs short (A26): first new clients are refused, then idle clients are drained, then requests
+ * are ended, watches last. A little at each look, so that clients do not reconnect all at once. It uses the live heap
+ * after a full collection, since most of the heap between two collections is garbage.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import type { Journal } from "../../events/journal.ts";
 
 export type Load = "normal" | "full" | "crowded" | "critical";
 
-/** What may end, and whose it is. */
+/** What may be ended. */
 export type Sheddable = {
   /** `at`: when it began, a clock reading. */
   readonly context: {
@@ -19,7 +19,7 @@ export type Sheddable = {
     readonly at: number;
     readonly auditId: string;
   };
-  /** True once it is over: an answer that its client has not read yet is no reason to cut it. */
+  /** True once it is over: a response that its client has not read yet is no reason to cut it. */
   readonly isEnded: boolean;
   cut(): void;
 };
@@ -27,15 +27,15 @@ export type Sheddable = {
 export type HeapPressureParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Clients that have nothing open, who became idle last first. */
+  /** Clients that have nothing open; the one that became idle last is first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
-  /** Requests, and tunnels. */
+  /** Requests and tunnels. */
   readonly exchanges: () => readonly Sheddable[];
-  /** A full collection now, of which `look` will hear. */
+  /** Runs a full collection now; `look` gets its result. */
   readonly collect: () => void;
 };
 
-/** Once full it stays so until there is room to spare. */
+/** Once full, the load stays so until there is room to spare. */
 export function loadOf(share: number, before: Load): Load {
   if (share >= limits.heapCritical) return "critical";
   if (share >= limits.heapCrowded) return "crowded";
@@ -43,15 +43,18 @@ export function loadOf(share: number, before: Load): Load {
   return "normal";
 }
 
-/** The order in which requests end; of one kind those that began last. */
+/** The order in which requests are ended; within one kind the latest first. */
 const kinds = ["plain", "long-running", "watch"] as const;
 type Kind = (typeof kinds)[number];
 
 export class HeapPressure {
   readonly #parts: HeapPressureParts;
-  /** Is it time to see again what is live? While memory is short, and once more when it is not: pages go back then. */
+  /**
+   * True if the live heap should be measured again: while memory is short, and once afterwards, so that pages are
+   * returned.
+   */
   #isDue = false;
-  /** Requests of an earlier look still end. */
+  /** True while requests of an earlier look are still being ended. */
   #isEnding = false;
   load: Load = "normal";
 
@@ -59,18 +62,18 @@ export class HeapPressure {
     this.#parts = parts;
   }
 
-  /** So much of the heap's limit is live. */
+  /** `share`: the live share of the heap's limit. */
   look(share: number): void {
     const before = this.load;
     this.load = loadOf(share, before);
     if (this.load !== "normal" || before !== "normal") this.#isDue = true;
     if (this.load === "normal") return;
-    if (before === "normal") this.#tell("", "memory is short: nobody new is let in");
+    if (before === "normal") this.#tell("", "memory is short: new clients are refused");
     if (this.load !== "full") this.#sendIdleAway();
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** To be called every `limits.heapLookMs`: those who filled it may be gone, and V8 not have looked. */
+  /** Called every `limits.heapLookMs`: the clients that filled the heap may be gone without a collection by V8. */
   beat(): void {
     if (!this.#isDue) return;
     this.#isDue = false;
@@ -84,7 +87,7 @@ export class HeapPressure {
     });
   }
 
-  /** Nothing here may take a loop turn of 50,000 watches: whoever is served meanwhile has time. */
+  /** Works in slices: a single loop turn over 50,000 watches would delay other requests. */
   #endRequests(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -97,12 +100,12 @@ export class HeapPressure {
     );
   }
 
-  /** The share of them that began last. */
+  /** Ends the share of them that began last. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);
     for (const [index, { context }] of all.entries()) times[index] = context.at;
-    // To sort 50,000 numbers takes 4 ms, and to sort what began then five times as long.
+    // Sorting 50,000 numbers takes 4 ms; sorting the exchanges themselves takes five times as long.
     const oldest = times.toSorted()[Math.max(0, all.length - left)] ?? 0;
     inSlices(
       this.#parts.clock,
@@ -122,7 +125,7 @@ export class HeapPressure {
 
   #end(exchange: Sheddable): void {
     const { auditId } = exchange.context;
-    const message = "Memory is short: this request ends";
+    const message = "Memory is short: the proxy ended this request";
     this.#parts.journal.write({
       kind: "request.failed",
       code: "overload",
@@ -138,7 +141,7 @@ export class HeapPressure {
   }
 }
 
-/** How many of so many go at one look. */
+/** The number that is ended at one look. */
 function shareOf(count: number): number {
   return Math.max(limits.shedLeast, Math.ceil(count * limits.shedShare));
 }

@@ -1,6 +1,6 @@
 /**
- * Pages that a full heap has left go back. V8 takes them out of its heap, and out of what it tells of it, but keeps them for
- * the next time until next to nothing else happens: a hundred MiB after an attack. A collection that is asked for frees them.
+ * Returns the pages of a formerly full heap to the kernel. V8 removes them from its heap and its statistics, but keeps
+ * them until the process is nearly idle: a hundred MiB after an attack. A requested collection frees them.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -9,12 +9,12 @@ import type { HeapState } from "./heap-monitor.ts";
 export class HeapRelease {
   readonly #clock: Clock;
   readonly #collect: () => void;
-  /** The most that a full collection has left since pages went back. */
+  /** The most that a full collection has left since pages were last returned. */
   #peakBytes = 0;
   #isDue = false;
   #collectedAt = Number.NEGATIVE_INFINITY;
 
-  /** `collect`: a full collection whose pages go back. */
+  /** `collect`: runs a full collection that returns pages. */
   constructor(clock: Clock, collect: () => void) {
     this.#clock = clock;
     this.#collect = collect;
@@ -25,7 +25,7 @@ export class HeapRelease {
     this.#isDue = this.#peakBytes - residentBytes > Math.max(residentBytes, limits.heapPagesBytes);
   }
 
-  /** To be called every `limits.heapLookMs`. */
+  /** Called every `limits.heapLookMs`. */
   beat(): void {
     const now = this.#clock.now();
     if (!this.#isDue || now - this.#collectedAt < limits.heapPagesMs) return;

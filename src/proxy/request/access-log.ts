@@ -1,6 +1,6 @@
 /**
- * One entry of the journal for each request that is over, as far as the operator wants them (`logging.accessLog`): who
- * asked what of whom, what it came to, and why it ended. No body, no query and no credential is in it.
+ * One journal entry for each finished request, as far as the operator wants them (`logging.accessLog`): the client, the
+ * request, the backend, the result, and why it ended. Contains no body, no query and no credential.
  */
 
 import { clipped, detach } from "../../base/detach.ts";
@@ -11,10 +11,10 @@ import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
 export type AccessLogLevel = Config["logging"]["accessLog"];
 
-/** Hears of every exchange that is over; `now` is a clock reading. */
+/** Called for every finished exchange; `now` is a clock reading. */
 export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
-/** Undefined when nothing is to be told: nobody pays for it then. */
+/** Undefined if nothing is to be logged, so that it costs nothing. */
 export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLogger | undefined {
   const isWanted = wanted[level];
   if (isWanted === undefined) return undefined;
@@ -25,7 +25,7 @@ export function accessLogger(level: AccessLogLevel, journal: Journal): AccessLog
 
 const isLong = ({ context }: Exchange): boolean => context.kind !== "plain";
 
-/** What we refuse ourselves is told as "request.failed". */
+/** Requests that the proxy itself refuses are journaled as "request.failed". */
 const isError = ({ status }: Exchange, end: ExchangeEnd): boolean => status >= 500 && end !== "refused";
 
 const wanted: Readonly<
@@ -63,7 +63,7 @@ function entryOf(
   };
 }
 
-/** A query may hold a token, and what is told is kept for a while: without the rest of a long one. */
+/** The path without its query, which may hold a token. Clipped and copied, because the entry is kept for a while. */
 function pathOf(fields: Exchange["context"]["fields"]): string {
   const target = fields.find(({ name }) => name === ":path")?.value ?? "";
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);

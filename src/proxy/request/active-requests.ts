@@ -1,4 +1,4 @@
-/** All live exchanges, for drain and for whoever wants to see them, and how the finished ones ended. */
+/** All active exchanges, for the drain and for observers, and counts of how the finished ones ended. */
 import { Histogram, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
@@ -6,7 +6,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import type { AccessLogger } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 
-/** RequestInfo's verbs; what clients invent beyond them is "other": a label must not grow with it (A54). */
+/** RequestInfo's verbs; any other verb is "other", because the number of label values must not grow with clients (A54). */
 const verbs = new Set(
   "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
 );
@@ -17,27 +17,27 @@ export type Watched = {
   /** Whole events, and octets. */
   readonly events: number;
   readonly bytes: number;
-  /** Events that were older than what the same backend had shown before (incident 001). */
+  /** Events older than what the same backend had delivered before (incident 001). */
   readonly violations: number;
-  /** How many are in each state; those that nobody here can read are opaque, and so are those without an answer. */
+  /** The number in each state; undecodable ones, and those without an answer, count as opaque. */
   readonly states: ReadonlyMap<string, number>;
 };
 
-/** Those that are under way, of one cluster or of all. */
+/** The active exchanges of one cluster or of all. */
 export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
-/** What one has of the room in which octets wait; a long head only while it lives (A26). */
+/** The buffered octets of one exchange; a long head only while the exchange is active (A26). */
 export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** The unread are looked through when they are this many, and again when they are twice as many as were left. */
+/** Unread exchanges are checked when there are this many, and again when there are twice as many as were left. */
 const sweptSize = 64;
 
 export class ActiveRequests {
-  /** No Set: one that is filled and emptied all the time leaves chains of old tables behind (h2/stream-table.ts). */
+  /** No Set: one that is filled and emptied all the time keeps chains of old tables (h2/stream-table.ts). */
   readonly #live: Exchange[] = [];
-  /** Over, with an answer that a slow reader has not taken yet: they hold memory, and can be cut like the living. */
+  /** Ended exchanges whose response a slow reader has not taken yet: they hold memory, and can be cut like active ones. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
@@ -48,14 +48,14 @@ export class ActiveRequests {
   };
   /** Of plain requests, in seconds, by verb. */
   readonly durations = new Map<string, Histogram>();
-  /** Hears of each that is over. */
+  /** Called for each finished exchange. */
   onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, Count>();
-  /** Where the last one was counted: most are like the one before, and need no key. */
+  /** The record of the last count: most requests are like the previous one, and need no key. */
   #lastCount: Count | undefined;
-  /** How many live, of each kind. */
+  /** The number of active ones, of each kind. */
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
-  /** What watches have delivered, and in which phase those are that can be read. */
+  /** What watches have delivered, and the phases of those that can be decoded. */
   readonly #watches: WatchTally = {
     events: 0,
     bytes: 0,
@@ -63,7 +63,7 @@ export class ActiveRequests {
     phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
   };
 
-  /** Names of backends come and go for ever: what those that are gone have answered is told as a sum. */
+  /** Backend names come and go without end: the counts of removed backends are summed as "other". */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -100,14 +100,14 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** To whoever asked; one that gave up has not met an error. */
+  /** Charges the caller. A client that gave up has not had an error. */
   #charge({ context: { caller }, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     caller.active -= 1;
     caller.bytes += sentBytes;
     if (status >= 400 || (status === 0 && end !== "client-gone")) caller.errors += 1;
   }
 
-  /** Long-running ones last as long as their clients like. */
+  /** Measures plain requests only: long-running ones last as long as their clients like. */
   #took({ verb, at }: RequestContext, now: number): void {
     const known = verbs.has(verb) ? verb : "other";
     let histogram = this.durations.get(known);
@@ -118,7 +118,7 @@ export class ActiveRequests {
     histogram.observe((now - at) / 1000);
   }
 
-  /** The last one takes its place. */
+  /** The last exchange takes its place in the array. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
@@ -129,7 +129,7 @@ export class ActiveRequests {
 
   #count(exchange: Exchange): void {
     const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may answer any code of three digits: beyond the usual ones only the class is kept.
+    // A backend may answer with any three-digit code: beyond the usual number of codes only the class is kept.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const count = this.#countOf(verb, code, backend);
@@ -146,7 +146,7 @@ export class ActiveRequests {
     return count;
   }
 
-  /** Nobody tells when the last octet has left, so those that have none are found in passing. */
+  /** There is no event when the last octet has left, so finished ones are removed at the next check. */
   #keepUnread(exchange: Exchange): void {
     this.#unread.add(exchange);
     if (this.#unread.size >= this.#sweepAt) this.#sweep();
@@ -157,7 +157,7 @@ export class ActiveRequests {
     this.#sweepAt = Math.max(sweptSize, 2 * this.#unread.size);
   }
 
-  /** Whoever holds octets, the most first. */
+  /** The exchanges that hold octets, the largest first. */
   get holders(): readonly Exchange[] {
     this.#sweep();
     return [...this.#live, ...this.#unread]
@@ -169,7 +169,7 @@ export class ActiveRequests {
     return this.#live.length;
   }
 
-  /** A copy: exchanges may end while it is gone through. */
+  /** A copy: exchanges may end during the iteration. */
   get live(): readonly Exchange[] {
     return [...this.#live];
   }
@@ -182,7 +182,7 @@ export class ActiveRequests {
     return this.#ends;
   }
 
-  /** What watches have delivered since the start, and how they stand now. */
+  /** What watches have delivered since the start, and their present states. */
   get watched(): Watched {
     const { events, bytes, violations, phases } = this.#watches;
     let unread = this.#active.watch;

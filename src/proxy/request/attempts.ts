@@ -1,4 +1,4 @@
-/** Whom one exchange was asked of: of one backend, or of two while nothing is answered. The first head wins. */
+/** The attempts of one exchange: at one backend, or at two while nothing is answered. The first head wins. */
 
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retry.ts";
@@ -8,7 +8,7 @@ export class Attempts extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** An attempt that is over may have been executed. */
+  /** True if an attempt that is over may have been executed. */
   #hasLeft = false;
 
   constructor(owner: AttemptOwner, avoided?: readonly string[]) {
@@ -16,12 +16,12 @@ export class Attempts extends Retries {
     this.#owner = owner;
   }
 
-  /** Its answer is relayed, or will be if it is the first. */
+  /** The attempt whose response is relayed, or will be if it answers first. */
   get first(): Attempt | undefined {
     return this.#first;
   }
 
-  /** A hedge: the same request, asked once more. */
+  /** A hedge: the same request, sent once more. */
   get other(): Attempt | undefined {
     return this.#other;
   }
@@ -31,24 +31,24 @@ export class Attempts extends Retries {
     return this.#backend;
   }
 
-  /** The first attempt belongs to a watch session from here on. */
+  /** Hands the first attempt to a watch session. */
   handOver(): void {
     this.#first = undefined;
   }
 
-  /** The session of the watch continues there. */
+  /** The watch session continues on this backend. */
   movedTo(backend: string): void {
     this.#backend = backend;
   }
 
-  /** Gives it to a backend: the attempt is to be dialled. */
+  /** Creates the attempt at a backend, to be dialled. */
   ask(backend: string): Attempt {
     this.#backend = backend;
     this.#first = new Attempt(backend, this.#owner);
     return this.#first;
   }
 
-  /** Asks once more; never of more than two at a time, so a hedge in doubt makes room for a better one. */
+  /** Adds a hedge; never more than two attempts at a time, so a suspect hedge is replaced by a better one. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#other?.cancel(false);
@@ -56,19 +56,19 @@ export class Attempts extends Retries {
     return this.#other;
   }
 
-  /** Takes the place of an attempt that waits for an upstream connection: nothing of it was sent. */
+  /** Replaces an attempt that waits for an upstream connection: nothing of it was sent. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
-  /** The backends that have it, or had it in vain. */
+  /** The backends that have the request, or had it in vain. */
   get asked(): readonly string[] {
     return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }
 
-  /** True if any backend may have begun with the request: the client must not be told that none did (D17). */
+  /** True if any backend may have begun with the request: the client must not learn that none did (D17). */
   get mayHaveRun(): boolean {
     return this.#hasLeft || this.#first?.mayHaveRun === true || this.#other?.mayHaveRun === true;
   }
@@ -77,13 +77,13 @@ export class Attempts extends Retries {
     return this.#other !== undefined;
   }
 
-  /** Is nobody who was asked known to be well, and nothing heard? */
+  /** True if every attempt is suspect and none has a response. */
   get isDoubted(): boolean {
     if (this.#first?.isSuspect !== true || this.#first.refusal !== undefined) return false;
     return this.#other === undefined || (this.#other.isSuspect && this.#other.refusal === undefined);
   }
 
-  /** What waits here on their account. */
+  /** Octets that wait here for its attempts. */
   get queuedBytes(): number {
     return (this.#first?.queuedBytes ?? 0) + (this.#other?.queuedBytes ?? 0);
   }
@@ -92,7 +92,7 @@ export class Attempts extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** This one answers: it goes on alone. Returns the one that nobody wants any more. */
+  /** This attempt answers and continues alone. Returns the other one, which is cancelled. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -102,12 +102,12 @@ export class Attempts extends Retries {
     return rest;
   }
 
-  /** Whoever has refused comes first: nobody has done better in time. */
+  /** Makes the attempt with a refusal the first: the other has not done better in time. */
   waitUntilReady(): void {
     if (this.#first?.refusal === undefined && this.#other?.refusal !== undefined) this.#swap();
   }
 
-  /** This one is over. Is there another, whose answer is as good? */
+  /** This attempt is over. True if another one continues. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.#hasLeft ||= attempt.mayHaveRun;

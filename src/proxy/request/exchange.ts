@@ -69,7 +69,7 @@ export type ExchangeParts = {
   readonly pending: PendingQueue;
   readonly migrations: Migrations;
   readonly replays: ReplayLoopDetector;
-  /** `Exchanges` implements it. */
+  /** `ActiveRequests` implements it. */
   readonly exchanges: { remove(exchange: Exchange, end: ExchangeEnd, now: number): void };
   /** `Hedges` implements it. */
   readonly hedges: {
@@ -94,9 +94,9 @@ export type ExchangeRequest = {
   readonly avoided: readonly string[];
   /** Of a watch that can continue at another backend. */
   readonly asked: WatchContext | undefined;
-  /** What its client has seen; undefined when that does not matter. */
+  /** What its client has seen; undefined if that does not matter. */
   readonly guardedRead: GuardedRead | undefined;
-  /** Of its head, as `longHeadBytes` counts it. */
+  /** The size of its head by `longHeadBytes`. */
   readonly headBytes: number;
 };
 
@@ -120,27 +120,30 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   readonly #guardedRead: GuardedRead | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
-  /** Of the final head that the client was sent. Invariant: 0 in `placing` and `asking`, at least 200 in the other states but `ended`. */
+  /**
+   * The status of the final head that the client was sent. Invariant: 0 in `placing` and `asking`, at least 200 in the
+   * other states except `ended`.
+   */
   #status = 0;
   /** Undefined when no body follows the head. */
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
-  /** Cancels the present wait. Invariant: nothing waits but in `placing` (a queue) and `asking` (a response that is held). */
+  /** Cancels the present wait. Invariant: nothing waits except in `placing` (a queue) and `asking` (a held response). */
   #stopWaiting: () => void = noWait;
-  /** Until when it may wait for a backend: a clock reading; 0 before the first wait. */
+  /** How long it may wait for a backend: a clock reading; 0 before the first wait. */
   #heldUntil = 0;
   /** Its place among the requests of unproven bearers, while its own is not proven. */
   #entry: Entry | undefined;
-  /** When it got that place, if it had to wait: what happened before is not charged to any attempt. */
+  /** When it got that place, if it had to wait: no attempt is charged for the time before. */
   #placedAt = 0;
   /** Of an answered watch from a version. */
   #replayLoop: ReplayLoop | undefined;
   #delivered = 0;
   #sentBytes = 0;
-  /** Its index in `Exchanges`, which alone writes it. */
+  /** Its index in `ActiveRequests`, which alone writes it. */
   liveAt = -1;
-  /** Where a live watch is counted. Written by `Exchanges` alone. */
+  /** The sums that count an active watch. Only `ActiveRequests` writes it. */
   tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -176,7 +179,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.#watch;
   }
 
-  /** Octets of the answer's body that left for the client. */
+  /** Octets of the response's body that left for the client. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
@@ -198,7 +201,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return !this.isAnswered && this.attempts.isDoubted;
   }
 
-  /** For tests and logs: no path, since a query may hold a token. */
+  /** For tests and logs: without the path, since a query may hold a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried =
@@ -214,7 +217,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     try {
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
-      // As an apiserver does (GOAWAY behind each 401): only another connection can show another certificate.
+      // As an apiserver does (GOAWAY after each 401): the client can present another certificate only on another
+      // connection.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
       // An attempt may be under way already, and no stream of the client could end it.
@@ -222,7 +226,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
   }
 
-  /** Lets a readable watch end as soon as its client bears it well (D5); false if this is no such watch. */
+  /** Ends a decodable watch as soon as client-go does not take the end for a failure (D5); false if it is no such watch. */
   letWatchEnd(): boolean {
     if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
     this.#watch.finish();
@@ -230,17 +234,18 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /**
-   * Ends it now, in any state: the process or its cluster goes, memory is short, or an internal error has cost it. The client
-   * gets "not processed" only if nothing of the request has left (D17): Go's transport sends it again then, a write too.
+   * Ends it now, in any state: the process or its cluster stops, memory is short, or an internal error has cost it. The
+   * client gets "not processed" only if nothing of the request has left (D17): Go's transport then repeats it, even a
+   * write.
    */
   cut(): void {
-    // Over, but a slow reader has not taken all of the answer.
+    // Ended, but a slow reader has not taken all of the response.
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
     const { mayHaveRun } = this.attempts;
     this.attempts.cancel(isAnswered);
-    // An HTTP/1.1 connection that stays open keeps its last request's head in memory, and memory may be why it is cut.
+    // An open HTTP/1.1 connection keeps its last request's head in memory, and memory may be the reason for the cut.
     if (!isAnswered) this.down.closeAfter?.();
     if (isAnswered) this.#resetDown(lost);
     else if (mayHaveRun) this.#reply(failureOfCut(isRepeatable(this.context)));
@@ -258,7 +263,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   /** Answers the client with a Status; nothing more is relayed. */
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // What came of the body will never be granted back: a client that went on sending would wait for ever.
+    // The received part of the body will never be granted: a client that continued to send would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -282,7 +287,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.#entry !== undefined) admission.leave(this.#entry);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // No verdict by itself: a webhook's error, or this stream's, looks the same. But it is worth a probe at once.
+    // No verdict by itself: a webhook's error, or an error of this stream, looks the same. But it justifies a probe at
+    // once.
     if (end === "backend-gone" || this.#status >= 500) probers?.probeNow(this.backend);
     this.#watch?.cancel();
   }
@@ -302,10 +308,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.attempts.ask(backend).dial(pools);
   }
 
-  /** False if the request waits for a place among those of unproven bearers and is placed later, or was refused one. */
+  /** False if the request waits for a place among those of unproven bearers and is placed later, or was refused. */
   #isAdmitted(): boolean {
     const { context } = this;
-    // Nearly every request is decided here.
+    // Nearly every request returns here.
     if (context.vouched !== undefined || isProvenAt(this.#credential, context.at)) return true;
     if (this.#entry?.state === "open" || this.poolKey().trust !== "unproven") return true;
     const { admission, clock } = this.#parts;
@@ -346,18 +352,18 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
-    // Attempts that met the silence of all backends are not counted, and neither is a GOAWAY: each 401 brings one,
-    // for all clients of its connection.
+    // Attempts during the silence of all backends are not counted. Neither is a GOAWAY: each 401 causes one, for all
+    // clients of its connection.
     const since = Math.max(context.at, this.#placedAt);
     if (isSentAway && attempts.isSpent && clock.now() - since < limits.sentAwayMs) attempts.forget(1);
     if (backends.areAllSilent || !attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // Its client may send it again: 503 says when, and a watch is not relisted (watch.md §5.1).
+    // The client may repeat it: 503 says when, and a watch is not relisted (watch.md §5.1).
     const message = `Asked ${attempts.tried.join(", ")} in vain: ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
 
-  // --- what the client sends ---
+  // --- from the client ---
 
   /** The request's trailers. */
   headers(fields: Field[]): void {
@@ -400,15 +406,16 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#delivered = growWindow(attempt.up, attempt, this.#delivered + count, this.#parts.buffered.isTight);
   }
 
-  // --- what its attempts report ---
+  // --- from its attempts ---
 
-  /** Which connections it may use by now. */
+  /** The connections that it may use by now. */
   poolKey(): PoolKey {
     const { context } = this;
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.vouched?.trust ?? trust.classOf(this.#credential);
-    // Their answers bring GOAWAYs, which would send newcomers with a good bearer away from a connection that they share.
+    // Responses to these requests cause GOAWAYs, which would affect new clients with a valid bearer on a shared
+    // connection.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -453,7 +460,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   attemptSuspected(attempt: Attempt): void {
     if (this.isEnded || this.isAnswered) return;
     const { backends, hedges } = this.#parts;
-    // Attempts that met the silence of all backends prove nothing about any of them (D14).
+    // Attempts during the silence of all backends prove nothing about any of them (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
     hedges.suspected(this, attempt);
   }
@@ -469,7 +476,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend ended the stream itself: what it had sent is the answer.
+    // The backend ended the stream itself: what it had sent is the response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -483,8 +490,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   /**
-   * watch.md §10: a stream that the backend refused was never processed; a request that was lost may be asked again
-   * only if it is safe. Either way the whole of its body must still be here.
+   * watch.md §10: a stream that the backend refused was never processed; a lost request may be repeated only if it is
+   * safe. Either way its whole body must still be available.
    */
   #maySendAgain(code: number): boolean {
     if (this.#body?.isRepeatable === false) return false;
@@ -492,19 +499,19 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
   }
 
   #lostAnswered(code: number): void {
-    // A truncated answer never looks whole (F9).
+    // A truncated response must never look complete (F9).
     if (this.#state !== "finishing") return this.#resetDown(code);
-    // The answer is whole and the backend wants no more body: the client may stop (RFC 9113 §8.1).
+    // The response is complete and the backend needs no more of the body: the client may stop (RFC 9113 §8.1).
     this.down.reset(errorCode.NO_ERROR);
     this.#end("complete");
   }
 
-  // --- the answer's head ---
+  // --- the response's head ---
 
   #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
-      // The hedge's would be the second of its kind.
+      // An interim head of the hedge would be a duplicate.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
     } else if (!isRefusal(status) || !this.#holdsBack(attempt, fields, end)) {
       if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
@@ -513,7 +520,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     }
   }
 
-  /** Relays a head that was kept back, if there is one. */
+  /** Relays a head that was held, if there is one. */
   #relayHead(attempt: Attempt): void {
     const head = attempt.takeHead();
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
@@ -536,7 +543,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (this.tally !== undefined) this.#watch.progress.countIn(this.tally);
   }
 
-  /** What the answer says of the credential, of the client and of the backends that have the request. */
+  /** Evaluates what the response shows of the credential, the client and the backends that have the request. */
   #account(attempt: Attempt, rest: Attempt | undefined): void {
     const status = this.#status;
     const { admission, hedges } = this.#parts;
@@ -550,7 +557,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (status === 504 && guardedRead.isDemanded) this.#isBehind(guardedRead);
   }
 
-  /** The backend does not have the version that its client has seen: the client's next try goes to another one. */
+  /** The backend has not reached the version that its client has seen: the client's next request goes to another one. */
   #isBehind(guardedRead: GuardedRead): void {
     const { backends, pools } = this.#parts;
     guardedRead.refused();
@@ -564,9 +571,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#endIfOver();
   }
 
-  // --- an answer that is held, since another one may be better ---
+  // --- a response that is held, since another one may be better ---
 
-  /** Keeps a refusal while the other attempt may do better; asks another backend if this one is shutting down. */
+  /** Holds a refusal while the other attempt may do better; asks another backend if this one is shutting down. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && rest.refusal === undefined) {
@@ -594,7 +601,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     return this.attempts.tried.length + 1 < limits.attempts && hedges.otherFor(this) !== undefined;
   }
 
-  /** If the backend is lost in the middle of a short refusal, another one can be asked, since the client has seen nothing. */
+  /** Holds a short refusal until it is complete: if its backend is lost before that, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields) || !isRepeatable(this.context)) return false;
     attempt.keepRefusal(new HeldResponse(fields, false, this.#parts.buffered));
@@ -605,7 +612,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     if (!this.attempts.hasTwo && attempt.refusal?.isWhole === true) this.#relayRefusal();
   }
 
-  /** One attempt is over. True if another one goes on in its place. */
+  /** One attempt is over. True if another one continues in its place. */
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
     this.#relayRefusal();
@@ -627,12 +634,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
 
   // --- as a watch ---
 
-  /** The session that carries the watch from here on; undefined if its events cannot be read. */
+  /** Returns the session that carries the watch from here on; undefined if its events cannot be decoded. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originAsks } = this.#parts;
     const asked = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // A promised length binds this answer to this backend: a client would take any other end for a fault.
+    // A content-length binds this response to this backend: a client would take any other end for a failure.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (asked === undefined || decoderFor(contentType, contentEncoding, asked.isRepeating) === undefined)
       return undefined;
@@ -647,7 +654,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost {
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** All later requests of its client go there, so that the client never sees two caches in turn (k/k 59848). */
+  /** All later requests of its client go to this backend, so that the client never reads two caches in turn (k/k 59848). */
   goesOn(backend: string): void {
     this.context.client.follow(this.backend, backend);
     this.attempts.movedTo(backend);

@@ -1,7 +1,7 @@
 /**
- * Takes each request from its listener: reads what is asked and who asks, and begins its exchange.
+ * Takes each request from its listener: identifies the request and its client, and begins its exchange.
  *
- * A request comes from `downstream.ts` (HTTP/2) or `h1.ts` (HTTP/1.1) with the side to answer on. The caller feeds the
+ * A request comes from `downstream.ts` (HTTP/2) or `h1.ts` (HTTP/1.1) with the stream to answer on. The caller feeds the
  * returned exchange with what the client sends from then on. ARCHITECTURE.md has the way of a request in order.
  */
 import { Failure } from "../../base/failure.ts";
@@ -32,14 +32,14 @@ import type { Asking, GuardedRead, StaleReadGuard } from "../observe/stale-read-
 import type { ActiveRequests } from "./active-requests.ts";
 import { Exchange, type ExchangeParts } from "./exchange.ts";
 
-/** What all requests of one path share. */
+/** Shared by all requests of one path. */
 export type HandlerParts = ExchangeParts & {
   readonly exchanges: ActiveRequests;
   readonly caches: CacheTracker;
   readonly staleReadGuard: StaleReadGuard;
   readonly origins: Origins;
   readonly talk: Talk;
-  /** Bookmarks are also requested for clients that did not ask for them. */
+  /** True if bookmarks are also requested for clients that did not request them. */
   readonly alwaysRequestBookmarks: boolean;
 };
 
@@ -95,7 +95,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
   };
 }
 
-/** Of a list whose version is to be read in passing. */
+/** Adds the tap that reads a list's version, where it is needed. */
 function readSide(
   side: StreamWriter,
   guardedRead: GuardedRead | undefined,
@@ -115,12 +115,12 @@ function credentialOf(
   return vouched === undefined ? trust.credentialOf(request, client.credential) : undefined;
 }
 
-/** Of somebody who is refused: nothing goes up. */
+/** The fields of a refused request: nothing goes upstream. */
 function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "auditId" | "vouched"> {
   return { fields, auditId: "", vouched: undefined };
 }
 
-/** Undefined for anything else. */
+/** Undefined for anything but a watch. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   asking: Asking,
@@ -135,7 +135,7 @@ function watchAsked(
   return alwaysRequestBookmarks ? withBookmarks(asked, asking.fields) : asked;
 }
 
-/** Backends whose cache of the resource stands still, or is known to begin behind the version that a watch has. */
+/** Backends whose cache of the resource is stalled, or is known to begin after the version of the watch. */
 function avoidedBy(
   { caches, clock }: HandlerParts,
   info: RequestInfo,
@@ -149,7 +149,7 @@ function avoidedBy(
 
 const none: readonly string[] = [];
 
-/** What the request shows of who talks and who holds the locks; the copy that is to be made of its body. */
+/** Passes to the ledger what the request shows; returns the copy to make of its body. */
 function talkOf(
   { talk }: HandlerParts,
   { caller, auditId, client }: RequestContext,
@@ -161,7 +161,7 @@ function talkOf(
   return talk.copyFor(asker);
 }
 
-/** What goes up first. */
+/** The fields of the first upstream request. */
 function fieldsOf(
   fields: readonly Field[],
   asked: WatchContext | undefined,

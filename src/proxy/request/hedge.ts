@@ -1,7 +1,8 @@
 /**
- * What follows from a suspicion for a request without an answer (D6). One that waits for an upstream connection, and so was not sent,
- * goes to another backend. One that was sent and may be asked twice is asked once more, elsewhere, at the same time:
- * the first answer wins. Upstream connections tell again at every tick, so what the budget holds back now is asked a little later.
+ * Hedging of requests without a response (D6). A request that waits for an upstream connection, and so was not sent,
+ * moves to another backend. A request that was sent and may be sent twice is also sent to another backend, at the same
+ * time: the first response wins. Connections report suspicion again at every tick, so a hedge that the budget delays is
+ * sent a little later.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -19,17 +20,17 @@ export type HedgeParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
-  /** Requests wait in vain at this backend: it had better be asked whether it is ready, now. */
+  /** Requests wait in vain at this backend: its readiness should be probed now. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
 };
 
-/** Those of all backends: they share one budget. */
+/** The hedges of all backends: they share one budget. */
 export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** Requests that were asked twice, since the start. */
+  /** The number of requests that were sent twice, since the start. */
   count = 0;
 
   constructor(parts: HedgeParts) {
@@ -38,14 +39,17 @@ export class Hedges {
     this.#slowBudget = new TokenBucket(parts.clock, limits.slowHedgeBurst, limits.slowHedgesPerSecond);
   }
 
-  /** One attempt of an unanswered exchange waits for long, or is on an upstream connection or a backend that does not answer. */
+  /** An attempt of an unanswered exchange waits for long, or its connection or backend does not answer. */
   suspected(exchange: Exchange, attempt: Attempt): void {
     if (attempt.up === undefined) this.#goElsewhere(exchange, attempt);
     else if (attempt.isSlow && !attempt.isSuspect) this.#askSlow(exchange, attempt);
     else if (isRepeatable(exchange.context) && exchange.isDoubted) this.#askTwice(exchange, attempt);
   }
 
-  /** The first answer of two, or the only one: what it says of those who were asked (health/reads.ts). */
+  /**
+   * Evaluates the first response of two, or the only one, as evidence of the backends that were asked
+   * (health/read-latency.ts).
+   */
   answered({ context }: Exchange, status: number, attempt: Attempt, rest: Attempt | undefined): void {
     if (!context.isObjectRead || status >= 500) return;
     const { clock, pools } = this.#parts;
@@ -53,7 +57,7 @@ export class Hedges {
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.answered(tookMs);
     this.#slowBudget.earn(limits.slowHedgeShare, limits.slowHedgeBurst);
-    // Who may not read is told so without a look at what is there.
+    // A 401 or 403 is answered without reading the object.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
@@ -64,7 +68,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Before its upstream connection's PING is missed it may lie in a hole of that upstream connection's own, which says nothing of its backend. */
+  /** While no PING on its connection is missed, that connection alone may be faulty, which is no evidence of the backend. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -77,22 +81,22 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** Who is known to answer, and has not been asked yet. */
+  /** A backend that is known to answer, and has not been asked yet. */
   otherFor(exchange: Exchange): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, (name) => pools.weightOf(name), exchange.attempts.asked);
   }
 
-  /** Who has left a backend does not come back to it: two that are slow would pass it to and fro. */
+  /** A request that has left a backend does not return to it: two slow backends would pass it to and fro. */
   #goElsewhere(exchange: Exchange, attempt: Attempt): void {
     const other = exchange.attempts.tried.length + 1 < limits.attempts ? this.otherFor(exchange) : undefined;
     if (other !== undefined) exchange.attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
   /**
-   * Its backend answers PING and not this. /readyz may know why, unless another server behind it is to answer. Only a read
-   * of one object is asked elsewhere on the mere suspicion, and only one that no cache may answer: a large LIST is slow and
-   * well, and costs whoever is asked as much.
+   * The backend answers PING, but not this request. /readyz may show the cause, unless another server behind the backend
+   * should answer. Only a read of one object is hedged on mere suspicion, and only one that no cache may answer: a large
+   * LIST is slow on a healthy backend, and costs the next one as much.
    */
   #askSlow(exchange: Exchange, attempt: Attempt): void {
     if (!exchange.context.isOwn) return;
@@ -105,16 +109,16 @@ export class Hedges {
   }
 
   /**
-   * On another upstream connection of the same backend first. Two upstream connections that fell silent are no accident (path MTU: each swallows the same
-   * answer), so then another backend is asked, if there is one.
+   * Hedges on another connection of the same backend first. If two connections fall silent, it is no accident (path MTU:
+   * each loses the same response), so then another backend is asked, if there is one.
    */
   #askTwice(exchange: Exchange, attempt: Attempt): void {
     const isSuspect = this.#isSuspect(attempt.backend);
-    // The hole may be under this upstream connection only; its client is used to this backend's cache (k/k 59848).
+    // The fault may be on this connection only, and the client has read this backend's cache (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || exchange.attempts.hasTwo ? this.otherFor(exchange) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // With nobody else there: only its upstream connections are silent, and a fresh socket may not be.
+    // Without another backend: only the present connections are silent, and a fresh socket may work.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.count += 1;

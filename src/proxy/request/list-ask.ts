@@ -1,6 +1,6 @@
 /**
- * One list of what a watch watches, with the watch's own identity and at most one object, of which only the version is
- * read. A consistent list makes the apiserver ask etcd for progress, for that resource's cache alone
+ * One list of the resource that a watch watches, with the watch's own identity and at most one object; only its version
+ * is read. A consistent list makes the apiserver request progress from etcd, for that resource's cache alone
  * (k8s.io/apiserver, storage/cacher: waitUntilFreshAndList, ConditionalProgressRequester).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -16,13 +16,13 @@ import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 
-/** What one list asks for, of which backend. */
+/** What one list requests, and from which backend. */
 export type ListQuestion = {
   readonly backend: string;
   readonly context: RequestContext;
   /** Reads its body; default: a list's version. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
-  /** Called once. `status` 0: no answer within `limits.progressAnswerMs`. `version` "" unless the list has one. */
+  /** Called once. `status` 0: no response within `limits.progressAnswerMs`. `version`: "" unless the list has one. */
   readonly tell: (answer: { readonly status: number; readonly version: string; readonly ms: number }) => void;
 };
 
@@ -30,7 +30,7 @@ type Asker = Pick<WatchSession, "poolKey" | "learnt">;
 
 export type ListAskParts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Asks under the identity of a watch's client: the status shows whether its credential is still accepted. */
+/** Sends the list with the identity of a watch's client: the status shows whether its credential is still accepted. */
 export function listAs(
   watch: Asker,
   question: ListQuestion,
@@ -91,7 +91,7 @@ export class ListAsk implements AttemptOwner {
     this.#end();
   }
 
-  /** Its backend is in doubt: nothing is worth waiting for there. */
+  /** Its backend is suspect: no response is worth waiting for. */
   attemptSuspected(): void {
     this.#end();
   }

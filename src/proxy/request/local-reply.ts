@@ -1,7 +1,7 @@
 /**
- * Step 7 of 7: what is the client told when there is no answer to relay?
+ * The response to a client when there is no backend's to relay. Step 7 of 7.
  *
- * The only place where a Failure becomes a reply: a Kubernetes `Status`, so that every client library can say it.
+ * The only place where a Failure becomes a response: a Kubernetes `Status`, so that every client library can display it.
  */
 import type { Failure, FailureCode } from "../../base/failure.ts";
 import { Field } from "../../h2/core/field.ts";
@@ -30,8 +30,8 @@ const replies: Record<FailureCode, Reply> = {
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "draining"]);
 
 /**
- * Writes the whole answer. Retry-After goes only with what may be sent again: client-go repeats any method on a 5xx
- * that carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
+ * Writes the whole response. Retry-After goes only with what may be repeated: client-go repeats any method on a 5xx that
+ * carries it (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status } = replies[failure.code];

@@ -1,4 +1,4 @@
-/** What a client gets for an attempt that was lost. "Not processed" only if that is certain (D17): clients repeat writes after it. */
+/** What a client gets for a lost attempt. "Not processed" only if that is certain (D17): clients repeat writes after it. */
 import { Failure } from "../../base/failure.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { Attempt } from "../upstream/attempt.ts";
@@ -6,7 +6,7 @@ import type { Attempt } from "../upstream/attempt.ts";
 /** Node's client takes NO_ERROR and CANCEL for an orderly end (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
-/** The code of a reset that shows what the backend did. `mayHaveRun`: it may have begun with the request. */
+/** Returns the reset code that describes what the backend did. `mayHaveRun`: it may have begun with the request. */
 export function honestCode(code: number, mayHaveRun: boolean): number {
   const isUnseen = code === errorCode.REFUSED_STREAM;
   const isFalse = isUnseen ? mayHaveRun : mistakable.has(code);
@@ -14,7 +14,7 @@ export function honestCode(code: number, mayHaveRun: boolean): number {
 }
 
 /**
- * True if Go's transport sends the request once more after a reset with this code, whatever its method is: x/net http2
+ * True if Go's transport repeats the request after a reset with this code, whatever its method is: x/net http2
  * `canRetryError` takes REFUSED_STREAM, and PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed".
  */
 function isSentAgain(code: number): boolean {
@@ -41,8 +41,8 @@ export function failureOfLost(
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {
-  // The backend may have processed the request. Relayed as RST_STREAM(PROTOCOL_ERROR), Go's transport would send it again by
-  // itself, and a client of HTTP/1.1 would get 400.
+  // The backend may have processed the request. Relayed as RST_STREAM(PROTOCOL_ERROR), Go's transport would repeat it by
+  // itself, and an HTTP/1.1 client would get 400.
   if (isMalformed)
     return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed answer`);
   if (code === lost) return lostUnanswered(backend);

@@ -1,9 +1,9 @@
 /**
- * Finds out whether an API is a CRD's or another server's (versions-of.ts), once a backend has answered a watch of it. The
- * answer's head shows what passed through kube-aggregator from another apiserver: both have written their fields, so they
- * are there twice. Otherwise the API's OpenAPI is asked for, in the name of the watch's client: all who are authenticated
- * may read that (ClusterRole system:discovery), and that of a CRD says that it is one in its first 100 octets. The rest
- * is cancelled.
+ * Finds out whether an API is a CRD's or another server's (versions-of.ts), once a backend has answered a watch of it.
+ * The response's head shows what kube-aggregator relayed from another apiserver: both have written their fields, so these
+ * are there twice. Otherwise the API's OpenAPI is requested with the identity of the watch's client: all authenticated
+ * users may read that (ClusterRole system:discovery), and a CRD's is recognizable in its first 100 octets. The rest is
+ * cancelled.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -32,7 +32,7 @@ const unanswered = new Set([0, 404, 429, 500, 502, 503, 504]);
 
 export class OriginAsks {
   readonly #parts: OriginAsksParts;
-  /** When each was asked for last: a clock reading. */
+  /** When each was requested last: a clock reading. */
   readonly #askedAt = new WeakMap<Origin, number>();
 
   constructor(parts: OriginAsksParts) {
@@ -49,11 +49,11 @@ export class OriginAsks {
     return origin;
   }
 
-  /** That watch is under way: it may be asked in its client's name. */
+  /** The watch is open: requests with its client's identity are possible. */
   ask(api: Api, origin: Origin, watch: WatchSession): void {
     if (Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // Another server's may become a CRD's; the other way round shows in the head of a watch.
+    // Another server's API may become a CRD's; the opposite is visible in the head of a watch.
     const pauseMs = origin.isKnown ? limits.originAgainMs : limits.originPauseMs;
     const askedAt = this.#askedAt.get(origin);
     if (askedAt === undefined || clock.now() - askedAt >= pauseMs)
@@ -74,7 +74,7 @@ export class OriginAsks {
         reading: () => new OpenApiTitle(),
         tell: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // That of a new CRD is there a second after it; a client that may not read it may have a neighbour who may.
+          // A new CRD's OpenAPI is there a second after it. If one client may not read it, another may.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < limits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && merge.first !== undefined)

@@ -1,6 +1,6 @@
 /**
- * Requests that no backend can take just now. They wait, unsent, for any verdict that changes that, and are sent in the
- * order in which they came; their upstream connections are opened no faster than each backend's budget of dials allows.
+ * Requests that no backend can take now. They wait, unsent, for any verdict that changes that, and are sent in the order
+ * in which they came. Their connections are opened no faster than each backend's budget of dials allows.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -12,7 +12,7 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<Waiting>();
 
-  /** `clock` stands still while our own loop does: a backend may have come back meanwhile (F11). */
+  /** `clock` stands still while the proxy's own event loop does: a backend may have come back meanwhile (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -21,14 +21,14 @@ export class PendingQueue {
     return this.#waiting.size;
   }
 
-  /** Until when a request that is held from now on waits: a reading of the clock that was given. */
+  /** How long a request that waits from now on may wait: a reading of the given clock. */
   get until(): number {
     return this.#clock.now() + limits.holdMs;
   }
 
   /**
-   * Runs `place` when a backend is there, or `refuse` when none is until `until`. Returns its undoing, or undefined
-   * when it cannot wait: its time is over, or too many do already.
+   * Calls `place` when a backend can be asked, or `refuse` if none can until `until`. Returns the function that cancels
+   * the wait; undefined if it cannot wait because its time is over, or too many requests wait.
    */
   wait(until: number, place: () => void, refuse: () => void): (() => void) | undefined {
     const leftMs = until - this.#clock.now();
@@ -59,8 +59,8 @@ export class PendingQueue {
   }
 
   /**
-   * A backend may be asked again. In a later turn, since verdicts are told of in the middle of others' work, and a slice at a
-   * time: after a restart a herd of 10,000 may be waiting. What waits again is for the next release.
+   * A backend may be asked again. Runs in a later tick, because verdicts are reported in the middle of other work, and in
+   * slices: after a restart 10,000 requests may be waiting. A request that waits again is for the next release.
    */
   release(): void {
     if (this.#waiting.size === 0) return;

@@ -1,6 +1,6 @@
 /**
- * A request's body as far as it may have to be sent (again): all that came before there was an upstream connection, bounded by the
- * client's own window; after that while it is short and nothing is answered.
+ * A request's body as far as it may have to be sent (again): everything that came before there was a connection, bounded
+ * by the client's own window; after that while it is short and nothing is answered.
  */
 
 import { limits } from "../../base/limits.ts";
@@ -15,29 +15,32 @@ export class RequestBody {
   readonly #held: AccountedBuffer;
   #trailers: readonly Field[] | undefined;
   #isRepeatable = true;
-  /** The client has sent all of it. */
+  /** True if the client has sent all of it. */
   isOver = false;
 
   constructor(buffered: Buffered) {
     this.#held = new AccountedBuffer(buffered);
   }
 
-  /** Octets that are kept. */
+  /** The number of octets that are kept. */
   get length(): number {
     return this.#held.length;
   }
 
-  /** Is all of the body that has gone still here, to be sent once more should the backend refuse the stream? */
+  /**
+   * True if everything that was sent of the body is still kept, so that it can be repeated if the backend refuses the
+   * stream.
+   */
   get isRepeatable(): boolean {
     return this.#isRepeatable;
   }
 
-  /** What comes before there is an upstream connection. */
+  /** Keeps octets that come before there is a connection. */
   keep(bytes: Buffer, start: number, end: number): void {
     this.#held.add(bytes, start, end);
   }
 
-  /** What goes at once, and may have to go again. A long body is not kept for that: it is the client's to repeat. */
+  /** Keeps octets that are sent at once, and may have to be sent again. A long body is not kept: its client may repeat it. */
   keepForAgain(bytes: Buffer, start: number, end: number): void {
     if (!this.#isRepeatable) return;
     this.#held.add(bytes, start, end);
@@ -49,7 +52,7 @@ export class RequestBody {
     this.#trailers = trailers;
   }
 
-  /** Sends what is kept; what comes later follows it. */
+  /** Sends what is kept; later octets follow. */
   sendTo(up: StreamWriter): void {
     const isLast = this.isOver && this.#trailers === undefined;
     const { length } = this.#held;

@@ -1,6 +1,7 @@
 /**
- * Who vouches for backends, or for clients: one file of authorities, looked at by itself. Whatever stands there later, the
- * last good ones go on counting until better ones have passed every test: a wrong CA would cost all at once (D10).
+ * A file of CA certificates that verifies backends, or clients, reloaded by itself. Whatever the file contains later, the
+ * last good CAs stay in use until better ones have passed every test: a wrong CA would break all connections at once
+ * (D10).
  */
 import { wallOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -11,9 +12,9 @@ import { certificatesIn, outOfDate } from "./serving-pair.ts";
 
 export type CaBundleOptions = Reloading & {
   readonly file: string;
-  /** Why these, PEM, would not do; undefined: nothing speaks against them. */
+  /** Why these CAs, PEM, are unsuitable; undefined: no objection. */
   readonly prove: (ca: string) => Promise<Failure | undefined>;
-  /** Others have taken the place of the last ones. */
+  /** Called after the CAs were replaced. */
   readonly onSwap: () => void;
 };
 
@@ -31,7 +32,7 @@ export class CaBundle {
     this.#file = new ReloadingFile(parts, first);
   }
 
-  /** The first load: there is nothing else to go by, so whatever can be read counts. Watched once it is started. */
+  /** The first load: there is nothing to fall back to, so anything readable is accepted. Watched after `start`. */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
     return ca instanceof Failure ? ca : new CaBundle(options, ca);
@@ -42,7 +43,7 @@ export class CaBundle {
     return this.#file.current ?? this.#first;
   }
 
-  /** Of the last of them, in milliseconds since 1970. */
+  /** When the last of them expires, in milliseconds since 1970. */
   get notAfterMs(): number {
     return lastEndOf(this.ca);
   }
@@ -56,7 +57,7 @@ export class CaBundle {
     this.#file.stop();
   }
 
-  /** Reads the file now; the Failure says why the last good ones stayed. */
+  /** Reads the file now; a Failure is the reason why the last good CAs stayed. */
   reload(): Promise<Failure | undefined> {
     return this.#file.reload();
   }
@@ -74,7 +75,7 @@ async function loadOther(
   return failure === undefined ? ca : unusable(`"${file}"`, failure);
 }
 
-/** The PEM certificates of a file of authorities, and nothing else that may stand in it. EC and RSA alike. */
+/** The PEM certificates of a CA file, without anything else in it. EC and RSA alike. */
 export function loadCa(file: string): string | Failure {
   const text = readPem(file);
   if (text instanceof Failure) return text;
@@ -83,20 +84,20 @@ export function loadCa(file: string): string | Failure {
   return unusable(`"${file}"`, certificates);
 }
 
-/** A file of certificates or keys; larger ones are none. */
+/** A file of certificates or keys; larger ones are rejected. */
 export function readPem(file: string): string | Failure {
   const text = readText(file, limits.certificateBytes);
   return text instanceof Failure ? unusable(`"${file}"`, text) : text;
 }
 
-/** In the words of every refusal: which files, and why. */
+/** The wording of every refusal: which files, and why. */
 export function unusable(files: string, { message, cause }: Failure): Failure {
   return new Failure("bad-file", "proxy", `Cannot use ${files}: ${message}`, cause);
 }
 
 /**
- * Of authorities that `loadCa` has read, in milliseconds since 1970. While they change, the old one may end: there are
- * certificates of the new one by then.
+ * When the last of the CAs from `loadCa` expires, in milliseconds since 1970. During a rotation the old one may expire,
+ * since by then certificates are signed by the new one.
  */
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);
@@ -104,7 +105,7 @@ export function lastEndOf(ca: string): number {
   return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
 }
 
-/** None of these authorities holds at this time: whatever they have signed would be refused. */
+/** A Failure if none of these CAs is valid at this time: everything that they have signed would be refused. */
 function outlived(ca: string, wallMs: number): Failure | undefined {
   const certificates = certificatesIn(ca);
   if (certificates instanceof Failure) return certificates;

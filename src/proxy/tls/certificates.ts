@@ -1,6 +1,6 @@
 /**
- * A listener's serving certificate: loaded, proven, swapped in; and loaded again when its files change. Whatever the
- * new files hold, the last good certificate goes on serving until a better one has passed every test (D10, seed 000).
+ * A listener's serving certificate: loaded, proven, swapped in, and reloaded when its files change. Whatever the new
+ * files contain, the last good certificate stays in use until a better one has passed every test (D10, seed 000).
  */
 import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
@@ -14,17 +14,17 @@ import { serverContext } from "./server-context.ts";
 import { checkPair, type ServingPair } from "./serving-pair.ts";
 
 export type ServingCertificate = {
-  /** The context for the next handshake. Only while `isGood`, as the others. */
+  /** The context for the next handshake. Callable only while `isGood`, like the others. */
   readonly context: () => tls.SecureContext;
-  /** Has there ever been a good one? Then there is one now. */
+  /** True if there has ever been a good one: then there is one now. */
   readonly isGood: () => boolean;
-  /** The pair itself, where it is shown to backends. */
+  /** The pair itself, where it is presented to backends. */
   readonly pair: () => ServingPair;
   /** Milliseconds since 1970. */
   readonly notAfter: () => number;
-  /** Of the last of the client CA's certificates, in milliseconds since 1970; undefined without a client CA. */
+  /** When the last of the client CA's certificates expires, in milliseconds since 1970; undefined without a client CA. */
   readonly clientCaNotAfter: () => number | undefined;
-  /** Looks at the files now; the Failure says why the last good certificate stayed. */
+  /** Reads the files now; a Failure is the reason why the last good certificate stayed. */
   reload(): Promise<Failure | undefined>;
   stop(): void;
 };
@@ -32,17 +32,17 @@ export type ServingCertificate = {
 export type CertificateOptions = Reloading & {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Whose word counts on clients; undefined: certificates of clients mean nobody. */
+  /** CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** No session is resumed at its address: client certificates mean somebody there, or names do. */
+  /** True if no TLS session may be resumed at its address, because client certificates or host names matter there. */
   readonly wholeOnly?: boolean;
-  /** Another pair, or another client CA, has taken the place of the last one. */
+  /** Called after the pair, or the client CA, was replaced. */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Why another pair would not do in the place of `was`, which does; undefined: nothing speaks against it. */
+  /** Why another pair is unsuitable as a replacement of `was`; undefined: no objection. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
-/** The first load: without a good certificate there is nothing to serve with, and the Failure says why. */
+/** The first load: without a good certificate nothing can be served, and the Failure is the reason. */
 export async function loadCertificate(options: CertificateOptions): Promise<ServingCertificate | Failure> {
   const serving = new ReloadingCertificate(options);
   const failure = await serving.reload();
@@ -50,7 +50,7 @@ export async function loadCertificate(options: CertificateOptions): Promise<Serv
   return failure ?? serving;
 }
 
-/** The same where others can be served without it: it is looked for until there is a good one. */
+/** The same where other hosts can be served without it: retried until there is a good one. */
 export async function keepCertificate(
   options: CertificateOptions,
 ): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
@@ -68,7 +68,7 @@ type Loaded = {
 class ReloadingCertificate implements ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #files: ReloadingFile<Loaded>;
-  /** Whose word counts on clients: judged apart, so that a bad one does not keep a new certificate out. */
+  /** Verifies client certificates. Loaded separately, so that a bad client CA does not block a new certificate. */
   #authority: CaBundle | undefined;
 
   constructor(options: CertificateOptions) {
@@ -107,7 +107,7 @@ class ReloadingCertificate implements ServingCertificate {
     return current;
   }
 
-  /** What is to take the place of something good has to be good for something. */
+  /** Loads the files. A replacement of something good must pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#clientCa();
     if (clientCa instanceof Failure) return clientCa;
@@ -122,7 +122,7 @@ class ReloadingCertificate implements ServingCertificate {
     const { clientCaFile: file, name, reloadIntervalMs, clock, journal } = this.#options;
     if (file === undefined) return undefined;
     if (this.#authority !== undefined) {
-      // Refused or not: what it has now is good, and it has told the journal.
+      // Whether the reload succeeded or not, its present CAs are good, and it has journaled a failure.
       await this.#authority.reload();
       return this.#authority.ca;
     }
@@ -165,7 +165,7 @@ async function load(
 
 /* The last proof of a serving certificate: a real TLS handshake with it, between two ends of a pipe in memory. */
 
-/** Undefined when a client got through and saw the certificate with this SHA-256 fingerprint. */
+/** Undefined if a client finished the handshake and got the certificate with this SHA-256 fingerprint. */
 export function tryHandshake(
   context: tls.SecureContext,
   fingerprint: string,
@@ -173,7 +173,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // Whom clients trust is their affair; here the question is only whether the two ends can agree.
+  // Which CAs clients trust is not checked here, only whether both ends can agree.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {
@@ -184,7 +184,7 @@ export function tryHandshake(
     };
     const fail = (reason: Error): void => end(new Failure("bad-file", "proxy", reason.message, reason));
     const cancel = clock.after(limits.handshakeMs, () => fail(new Error("the handshake does not end")));
-    // They stay: a socket without a listener for "error" would take the process down with it.
+    // The listeners stay: a socket without a listener for "error" would end the process.
     server.on("error", fail);
     client.on("error", fail);
     client.once("secureConnect", () => {

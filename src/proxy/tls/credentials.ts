@@ -1,6 +1,6 @@
 /**
- * Our own certificates for backends: those with which we vouch for clients (D9). Watched, checked and swapped like a
- * serving certificate; whoever dials asks for the present one.
+ * The proxy's own certificates for backends, under which it asserts the identities of clients (D9). Watched, checked and
+ * swapped like a serving certificate; each dial reads the present one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -17,20 +17,20 @@ import { provePair } from "./upstream-acceptance.ts";
 export type CredentialsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Told before their names: "eu/" for a cluster among others. */
+  /** Prefix of their names: "eu/" for a cluster beside others. */
   readonly prefix: string;
-  /** A certificate has taken another's place: sessions that show the old one are to be replaced before it ends (A44). */
+  /** A certificate was replaced: sessions that present the old one must be replaced before it expires (A44). */
   readonly onSwap: (trust: VouchedTrust) => void;
-  /** Those that can be asked whether they would take another one. */
+  /** Backends that can be asked whether they accept a new certificate. */
   readonly ready: () => readonly BackendAddress[];
 };
 
 type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertificate };
 
-/** As the journal and the metrics name them. */
+/** Their names in journal and metrics. */
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 
-/** For whom a configuration can vouch. */
+/** The trust classes for which a configuration has the proxy's own credential. */
 export function vouchedIn({ cluster: { tls } }: ConfigForCluster): readonly VouchedTrust[] {
   const { frontProxy, impersonator } = tls ?? {};
   return [
@@ -48,8 +48,8 @@ export class Credentials {
   }
 
   /**
-   * Another configuration's certificates, or why they are not taken: then nothing has changed. One that is configured no
-   * more stays for those who travel under it still; its listeners let them go.
+   * Prepares another configuration's certificates. Returns a Failure if they are unsuitable; then nothing has changed. A
+   * certificate that is no longer configured stays for the clients that still use it; its listeners drain them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.cluster.tls ?? {};
@@ -68,7 +68,7 @@ export class Credentials {
     return failure;
   }
 
-  /** What to show on an upstream connection of this class; undefined: nothing. */
+  /** The certificate to present on a connection of this class; undefined: none. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
     if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
     return this.#loaded.get(trust)?.certificate.pair();
@@ -113,7 +113,10 @@ export class Credentials {
   }
 }
 
-/** A front proxy that speaks for nobody would be taken for a client, and its certificate for none of theirs. */
+/**
+ * The header that a front proxy's probe needs: without one the apiserver takes it for a client and rejects its
+ * certificate.
+ */
 function fieldFor(wanted: PairFiles | FrontProxy): string {
   return "names" in wanted ? `${wanted.names.user[0] ?? ""}: watchkeeper-probe` : "";
 }

@@ -1,7 +1,7 @@
 /**
- * How many TLS handshakes begin in one turn of the loop. Each takes about a millisecond of it, so a few hundred that come
- * at once would hold up every established stream (A51). They wait by source, and sources take turns: a flood from one
- * address delays itself.
+ * Limits how many TLS handshakes begin in one turn of the event loop. Each takes about a millisecond, so a few hundred at
+ * once would delay every established stream (A51). They wait by source, and sources take turns: a flood from one address
+ * delays itself.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -10,7 +10,7 @@ type Waiting = { readonly begin: () => void };
 
 export class HandshakeQueue {
   readonly #clock: Clock;
-  /** Whoever was served last goes to the end: a Map keeps the order of insertion. */
+  /** The source that was served last goes to the end: a Map keeps the order of insertion. */
   readonly #sources = new Map<string, Waiting[]>();
   #isTurning = false;
   #begun = 0;
@@ -19,14 +19,14 @@ export class HandshakeQueue {
     this.#clock = clock;
   }
 
-  /** Sockets that wait. */
+  /** The number of waiting sockets. */
   get size(): number {
     let size = 0;
     for (const waiting of this.#sources.values()) size += waiting.length;
     return size;
   }
 
-  /** Calls `begin` now if this turn has room, or when it is its turn; the returned function leaves the queue. */
+  /** Calls `begin` now if this turn has room, else later in its order; the returned function leaves the queue. */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < limits.handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;

@@ -1,4 +1,7 @@
-/** TLS on a socket that was accepted: which host is meant, who comes, and what is spoken. Part of step 1, listen. */
+/**
+ * TLS on an accepted socket: selects the host, identifies the client, and negotiates the protocol. Part of step 1,
+ * listen.
+ */
 import type net from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
@@ -17,9 +20,9 @@ export type Shaken = {
 
 export type HandshakeEar = { done(shaken: Shaken): void; failed(): void };
 
-/** Tells exactly one of `done` and `failed`, or nothing to a client that goes before its first octet is read. */
+/** Calls exactly one of `done` and `failed`, or neither if the client leaves before its first octet is read. */
 export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: HandshakeEar): void {
-  // Without SNI (RFC 6066 §3: an IP address is none) the callback is not asked.
+  // Without SNI (RFC 6066 §3: an IP address is none) the callback is not called.
   let host = hosts.default;
   const own = host.context();
   const secure = new tls.TLSSocket(socket, {
@@ -29,12 +32,12 @@ export function shakeHands(socket: net.Socket, hosts: Hosts, clock: Clock, ear: 
     SNICallback: (name, answer) => {
       host = hosts.find(name);
       const context = host.context();
-      // Neither throws nor asks anybody: what escapes here would take the process down (CVE-2026-21637).
+      // Neither throws nor waits: an exception here would end the process (CVE-2026-21637).
       if (context === undefined) answer(new Error("No good certificate for this name"));
       else answer(null, context);
     },
     ALPNProtocols: ["h2", "http/1.1"],
-    // Always asked for, so that it can be refused by name where it means nobody.
+    // Always requested, so that a certificate can be refused with a clear message where none is accepted.
     requestCert: true,
     rejectUnauthorized: false,
   });

@@ -1,6 +1,6 @@
 /**
- * What was read from certificate files, read again when they change. Whatever the files hold later, the last good value
- * stays until a better one has passed every test (D10, seed 000).
+ * A value that is read from certificate files, and reloaded when they change. Whatever the files contain later, the last
+ * good value stays until a better one has passed every test (D10, seed 000).
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
@@ -9,7 +9,7 @@ import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 
 export type Reloading = {
-  /** As the journal and the metrics name it. */
+  /** Its name in journal and metrics. */
   readonly name: string;
   readonly reloadIntervalMs: number;
   readonly clock: Clock;
@@ -18,10 +18,10 @@ export type Reloading = {
 
 export type ReloadingFileParts<T> = Reloading & {
   readonly files: readonly string[];
-  /** Reads and proves; `was` is what it would replace. */
+  /** Reads and proves; `was` is the value that it would replace. */
   readonly load: (was: T | undefined) => Promise<T | Failure>;
   readonly isSame: (one: T, other: T) => boolean;
-  /** True if the journal is to have this change; every one unless said otherwise. */
+  /** True if the journal gets this change; default: every change. */
   readonly isNews?: (now: T, was: T) => boolean;
   /** Milliseconds since 1970. */
   readonly notAfterMs: (value: T) => number;
@@ -31,7 +31,7 @@ export type ReloadingFileParts<T> = Reloading & {
 export class ReloadingFile<T> {
   readonly #parts: ReloadingFileParts<T>;
   #current: T | undefined;
-  /** The problem that the journal knows of, so that it is written once and not every minute. */
+  /** The problem that was last journaled, so that it is written once and not every minute. */
   #refused = "";
   /** One load at a time, each reading the files as they are when its turn comes. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
@@ -59,7 +59,7 @@ export class ReloadingFile<T> {
     this.#cancelRetry();
   }
 
-  /** Reads the files now; the Failure says why the last good value stayed. */
+  /** Reads the files now; a Failure is the reason why the last good value stayed. */
   reload(): Promise<Failure | undefined> {
     this.#last = this.#last.then(() => this.#reload());
     return this.#last;
@@ -85,7 +85,7 @@ export class ReloadingFile<T> {
     const wasRefused = this.#refused !== "";
     this.#refused = "";
     const isOther = was === undefined || !isSame(loaded, was);
-    // The good one that is used all the time is told once more when it is back in place of the bad one.
+    // If the bad file is replaced by the good value that is in use, that is journaled as well.
     if (wasRefused || was === undefined || (isNews?.(loaded, was) ?? isOther)) this.tellLoaded(loaded);
     if (isOther) this.#current = loaded;
     if (isOther && was !== undefined) onSwap(loaded, was);
@@ -93,18 +93,18 @@ export class ReloadingFile<T> {
 
   #refuse(failure: Failure): Failure {
     const { name, clock, journal } = this.#parts;
-    // Without any good value it is told each time.
+    // Without any good value every failure is journaled.
     if (failure.message !== this.#refused || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#refused = failure.message;
-    // Some problems pass without a change of the files: a date that is reached, a disk that answers again, a certificate
-    // that a new CA has signed.
+    // Some problems disappear without a change of the files: a date is reached, a disk answers again, a new CA has signed
+    // the certificate.
     this.#cancelRetry = clock.after(limits.certificateRetryMs, () => void this.reload());
     return failure;
   }
 }
 
-/** Whatever a file has made Node throw: the last good value stays (seed 000). */
+/** An unexpected exception while reading: the last good value stays (seed 000). */
 function unforeseen(reason: unknown): Failure {
   return new Failure("bad-file", "proxy", wordsOf(reason), reason);
 }

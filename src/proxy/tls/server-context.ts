@@ -1,15 +1,15 @@
-/** What every TLS socket that we serve on has in common, and the context that a checked pair is served with. */
+/** The options of every serving TLS socket, and the context for a checked pair. */
 import { constants } from "node:crypto";
 import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
-/** It belongs to the context, so a context must be made with it. `wholeOnly`: no handshake may be cut short. */
+/** The options belong to the context, so it must be created with them. `wholeOnly`: no session may be resumed. */
 export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
     // For TLS 1.2 only what RFC 9113 §9.2.2 and its appendix A leave (ECDHE, AEAD): a client that chose another would
-    // have to be sent away with INADEQUATE_SECURITY. AES-128 first, as Go's servers and so the apiserver have it.
+    // have to be rejected with INADEQUATE_SECURITY. AES-128 first, as in Go's servers and so in the apiserver.
     ciphers: [
       "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384",
       "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
@@ -17,21 +17,21 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
       "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
     ].join(":"),
     honorCipherOrder: true,
-    // A client's renegotiation costs us a handshake each time; Node alone would allow three in ten minutes (A46).
+    // Each renegotiation by a client costs a handshake; Node alone would allow three in ten minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
-    // A resumed session keeps the identity of the first one, whoever comes with its ticket (A47), and the name that it asks
-    // for is not told: so where certificates count, or names, there are no tickets, and without this name OpenSSL refuses
-    // whatever was resumable before.
+    // A resumed session keeps the identity of the first one, whichever client presents its ticket (A47), and its SNI is
+    // not available. So there are no tickets where certificates or names matter, and without this context id OpenSSL
+    // refuses older tickets.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
 
-/** `clientCa`: PEM certificates that clients' own must lead to; then its handshakes are whole, as with `wholeOnly`. */
+/** `clientCa`: PEM certificates that client certificates must lead to; then no session is resumed, as with `wholeOnly`. */
 export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // An intermediate authority may stand in the bundle alone, as with Go's verifier and so at the apiserver.
+  // The bundle may contain only an intermediate CA, as with Go's verifier and so at the apiserver.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({

@@ -1,12 +1,12 @@
 /**
- * Is this certificate, with this key, something that clients will accept? Node itself takes an empty file or an RSA
- * certificate with an EC key without a word, and fails every handshake from then on. Pure: texts and a time in.
+ * Checks that clients can accept this certificate with this key. Node itself accepts an empty file, or an RSA certificate
+ * with an EC key, without an error, and fails every handshake from then on. Pure: texts and a time in.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 
-/** A checked pair: the leaf first, its intermediates in order behind it. */
+/** A checked pair: the leaf first, its intermediates in order after it. */
 export type ServingPair = {
   readonly chain: string;
   readonly key: string;
@@ -25,7 +25,7 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   const chain = chainFrom(leaf, certificates);
   const failure = outOfDate(chain, wallMs);
   if (failure !== undefined) return failure;
-  // What does not belong to the chain goes behind it: clients ignore it, and it may still be somebody's cross-signature.
+  // Certificates outside the chain go to the end: clients ignore them, and one may be a useful cross-signature.
   const rest = certificates.filter((certificate) => !chain.includes(certificate));
   return {
     chain: [...chain, ...rest].map((certificate) => certificate.toString()).join(""),
@@ -35,7 +35,7 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   };
 }
 
-/** Every certificate of a PEM file; one that is cut or broken spoils the file. */
+/** Every certificate of a PEM file; one truncated or broken certificate invalidates the file. */
 export function certificatesIn(text: string): readonly X509Certificate[] | Failure {
   const blocks = splitPem(text);
   const cut = blocks.find((block) => !block.isWhole);
@@ -53,13 +53,13 @@ export function certificatesIn(text: string): readonly X509Certificate[] | Failu
   return certificates;
 }
 
-/** Whose certificates they are, one line each. */
+/** The subjects of the certificates, one line each. */
 export function subjectsIn(text: string): readonly string[] {
   const certificates = certificatesIn(text);
   return certificates instanceof Failure ? [] : certificates.map(({ subject }) => oneLine(subject));
 }
 
-/** Node gives each part of a name a line of its own. */
+/** Node puts each part of a name on a line of its own. */
 function oneLine(subject: string): string {
   return subject.replaceAll("\n", ", ");
 }
@@ -79,7 +79,7 @@ function keyIn(text: string): KeyObject | Failure {
   }
 }
 
-/** Never quotes: a key may stand where a certificate is expected. */
+/** Never quotes the content: a key may be where a certificate is expected. */
 function contentsOf(text: string, blocks: readonly PemBlock[]): string {
   if (blocks.length === 0) return `${text.length} characters`;
   return `blocks: ${blocks.map(({ type }) => type).join(", ")}`;
@@ -96,7 +96,7 @@ function notAPair(certificates: readonly X509Certificate[], key: KeyObject): Fai
   );
 }
 
-/** Issuers behind their subjects, whatever the file's order: clients that see them mixed up refuse the lot. */
+/** Issuers after their subjects, whatever the file's order: clients reject a chain in another order. */
 function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate[]): X509Certificate[] {
   const chain = [leaf];
   for (let last: X509Certificate | undefined = leaf; last !== undefined; ) {
@@ -107,17 +107,17 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed once: a client that changes its authority with each request has each looked at. */
+/** Parsed once: a client that changes its authority with each request causes one check each time. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
-/** Has it one of these names? "*." is any label: only a wildcard of its own will do for that. */
+/** True if the certificate has one of these names. "*." is any label: only a wildcard in the certificate matches it. */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
   const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
   leaves.set(pair, leaf);
   return names.some((name) => leaf.checkHost(name.replace(/^\*/, "any-label")) !== undefined);
 }
 
-/** The first of them that is past its end, or not yet valid. */
+/** A Failure for the first certificate that has expired, or is not yet valid. */
 export function outOfDate(chain: readonly X509Certificate[], wallMs: number): Failure | undefined {
   for (const { subject, validFrom, validFromDate, validTo, validToDate } of chain) {
     const name = JSON.stringify(oneLine(subject));
@@ -132,16 +132,16 @@ function bad(message: string, cause?: unknown): Failure {
   return new Failure("bad-file", "proxy", message, cause);
 }
 
-/** PEM files as Secrets hold them: certificates, keys and remarks in any order. Pure, and linear in the file's size. */
+/** PEM files as Secrets contain them: certificates, keys and remarks in any order. Pure, and linear in the file's size. */
 type PemBlock = {
   /** "CERTIFICATE", "EC PRIVATE KEY", ... */
   readonly type: string;
   readonly text: string;
-  /** False when the file ends before the block does: somebody is still writing. */
+  /** False if the file ends before the block does: it is still being written. */
   readonly isWhole: boolean;
 };
 
-/** What stands outside of blocks is remarks (`openssl x509 -text` writes pages of them). */
+/** Text outside of blocks is remarks (`openssl x509 -text` writes pages of them). */
 export function splitPem(text: string): readonly PemBlock[] {
   const blocks: PemBlock[] = [];
   let type: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * What one address serves, by the name that a client asks for: each host has its own certificate, client CA and policy
- * (D9). A bad certificate costs its own host, and only as long as there was no good one before (seed 000).
+ * The hosts of one address, by SNI: each host has its own certificate, client CA and policy (D9). A bad certificate
+ * affects its own host only, and only if there was no good one before (seed 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
@@ -13,14 +13,14 @@ import { keepCertificate, type ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
-  /** As the journal and the metrics name it: the listener's, with its first name behind it unless it is the default. */
+  /** Its name in journal and metrics: the listener's, followed by its first server name unless it is the default. */
   readonly name: string;
   /** Lower case; `*.` stands for one label. The default host has none. */
   readonly names: readonly string[];
   /** The cluster behind it, by its name. */
   readonly cluster: string;
   readonly policy: IdentityPolicy;
-  /** Hosts of which this is the same may be asked for over each other's sessions: the same clients mean the same there. */
+  /** Hosts with the same realm may be requested over each other's sessions: clients have the same identities there. */
   readonly realm: string;
   /** Undefined while there is no good certificate. */
   readonly context: () => tls.SecureContext | undefined;
@@ -29,11 +29,11 @@ export type Host = {
 export type HostsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Its client CA is another one: who was identified by the last one is to come again. */
+  /** The client CA was replaced: clients that the old one identified must reconnect. */
   readonly onOtherCa: (host: string) => void;
 };
 
-/** Until when something holds, in milliseconds since 1970. */
+/** When something expires, in milliseconds since 1970. */
 export type Expiry = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
 
 type Served = { readonly host: Host; readonly certificate: ServingCertificate };
@@ -46,14 +46,14 @@ export class Hosts {
     this.#served = served;
   }
 
-  /** Loads them all; the Failure is the first one's, when none of them can be served. Undefined: plain text. */
+  /** Loads all hosts. The Failure is that of the first one, if none can be served. Undefined: plain text. */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // Of all hosts at once: OpenSSL takes what it does about tickets from the default one's context (A47).
-    // Of a session that is resumed nobody tells us the name, so it would be the default host's, and its cluster's.
+    // The same for all hosts: OpenSSL takes its ticket settings from the default host's context (A47). A resumed session
+    // has no SNI here, so it would get the default host and its cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,
@@ -79,7 +79,7 @@ export class Hosts {
     return first.failure;
   }
 
-  /** Whom a client means by this SNI; names that nobody has mean the default host. */
+  /** The host that this SNI selects; unknown names select the default host. */
   find(servername: string): Host {
     return this.#named(servername) ?? this.#served[0].host;
   }
@@ -89,11 +89,11 @@ export class Hosts {
   }
 
   /**
-   * Which authorities one session of `host` may ask for (421 otherwise). Not the name of another host, of another cluster
-   * or under another policy (A42). The default host's names are those of its certificate: they are refused to a client that
-   * has asked for `host` by its name and may take the session for the default host's as well, since its certificate has that
-   * name (RFC 9113 §9.1.1). All other names pass: clients dial by address, by a name in the cluster, or with
-   * `--tls-server-name`.
+   * Returns the function that decides which authorities a session of `host` may request (421 otherwise). Refused are
+   * names of another host that belongs to another cluster or has another policy (A42). The default host's names are those
+   * in its certificate. They are refused to a client that has requested `host` by name and may reuse the session for the
+   * default host, since that certificate also covers the name (RFC 9113 §9.1.1). All other names pass: clients dial by
+   * address, by a name in the cluster, or with `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;
@@ -111,7 +111,7 @@ export class Hosts {
     };
   }
 
-  /** True for a name of the default host's certificate, and of `host`'s, where these are not the same to clients. */
+  /** True for a name in both the default host's and `host`'s certificate, if the two differ for clients. */
   #isOfDefault(name: string, host: Host): boolean {
     const [first] = this.#served;
     if (first.host.realm === host.realm || isIpAddress(name.replace(/^\[|\]$/g, "")) || anyCluster.test(name))
@@ -146,15 +146,15 @@ export class Hosts {
   }
 }
 
-/** DNS knows neither case nor the root's dot (CVE-2026-48928: a capital letter went past the client CA). */
+/** DNS names ignore case and the root's dot (CVE-2026-48928: a capital letter bypassed the client CA). */
 function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, "");
 }
 
-/** Names that mean the cluster, or the machine, of whoever asks: every apiserver's certificate has them. */
+/** Names of the client's own cluster or machine: every apiserver's certificate has them. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
-/** Nobody who verifies would take it for this host; of one that was no better before that is no news. */
+/** A Failure if the new certificate has none of the host's names, so that clients would reject it, and the old one had. */
 function strangeTo(names: readonly string[], pair: ServingPair, was: ServingPair): Failure | undefined {
   if (hasAnyOf(names, pair) || !hasAnyOf(names, was)) return undefined;
   const subject = JSON.stringify(subjectsIn(pair.chain)[0] ?? "");

@@ -1,6 +1,6 @@
 /**
- * Would the backends take this? A new CA, or a new certificate of ours, that looks good may be another cluster's: it is
- * tried on those that are ready before it takes the place of one that works.
+ * Tries a new CA, or a new certificate of the proxy's own, on the backends that are ready, before it replaces one that
+ * works: it may look good and be another cluster's.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -10,10 +10,10 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** One backend's word; "" says nothing against it, undefined nothing at all. */
+/** One backend's result: "" is no objection, undefined no result at all. */
 type Word = { readonly backend: string; readonly objection: string | undefined };
 
-/** Undefined when a backend's certificate leads to one of them, or when no backend says anything. */
+/** Undefined if a backend's certificate leads to one of the CAs, or if no backend gives a result. */
 export async function proveCaBundle(
   ca: string,
   ready: readonly BackendAddress[],
@@ -27,7 +27,10 @@ export async function proveCaBundle(
   return judged(await Promise.all(words), subjectsIn(ca), "leads to none of them");
 }
 
-/** Undefined when a backend takes it for somebody's, or when none says anything. `field` goes with the question. */
+/**
+ * Undefined if a backend accepts the certificate as an identity, or if none gives a result. `field` is sent with the
+ * request.
+ */
 export async function provePair(
   pair: ServingPair,
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },
@@ -39,13 +42,13 @@ export async function provePair(
   return judged(await Promise.all(words), subjectsIn(pair.chain).slice(0, 1), "does not take it");
 }
 
-/** Any other answer takes us for somebody; an error is that backend's own trouble. */
+/** Any status but 401 accepts the certificate; an error is a problem of that backend. */
 function refusal(said: string | Error): string | undefined {
   if (said instanceof Error) return undefined;
   return said.startsWith("HTTP/1.1 401 ") ? said.trimEnd() : "";
 }
 
-/** An error of another kind is that backend's own trouble. */
+/** An error of another kind is a problem of that backend. */
 function untrusted(reason: Error): string | undefined {
   return metOf(reason) === "untrusted" ? reason.message : undefined;
 }
@@ -62,11 +65,11 @@ type Asked = {
   readonly address: BackendAddress;
   readonly clock: Clock;
   readonly word: (said: string | Error) => string | undefined;
-  /** Without one the handshake is the answer. */
+  /** Without one the handshake alone is the result. */
   readonly question?: { readonly pair: ServingPair; readonly field: string };
 };
 
-/** A socket of its own, closed at the first word. */
+/** Uses a socket of its own, closed after the first result. */
 function asked({ address, clock, word, question }: Asked): Promise<Word> {
   const backend = address.name;
   return new Promise((resolve) => {
@@ -77,7 +80,7 @@ function asked({ address, clock, word, question }: Asked): Promise<Word> {
       resolve({ backend, objection });
     };
     const cancel = clock.after(limits.proofMs, () => end(undefined));
-    // It stays: a socket without a listener for "error" would take the process down with it.
+    // The listener stays: a socket without a listener for "error" would end the process.
     socket.on("error", (reason) => end(word(reason)));
     socket.once("close", () => end(undefined));
     socket.once("secureConnect", () => {
@@ -90,7 +93,7 @@ function asked({ address, clock, word, question }: Asked): Promise<Word> {
       ];
       const lines = ["GET /readyz HTTP/1.1", ...fields.filter((field) => field !== ""), "", ""];
       socket.write(lines.join("\r\n"));
-      // The status line comes in one piece from whoever speaks HTTP at all; anything else says nothing.
+      // Any HTTP server sends the status line in one piece; anything else is no result.
       socket.once("data", (chunk: Buffer) => end(word(firstLine(chunk))));
     });
   });

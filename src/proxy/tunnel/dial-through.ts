@@ -1,8 +1,8 @@
 /**
- * Step 5 of 7 for a passthrough: a socket to a backend that answers. TCP alone proves little, since the kernel of a
- * frozen process still accepts; so where nothing but a ClientHello has come yet, which may be said twice, the backend
- * counts that says the first octet back. One that leaves it unanswered for as long as makes an upstream connection suspect is not
- * waited for: the next is asked as well.
+ * Opens a socket to a backend that answers, for a passthrough. Step 5 of 7. TCP alone proves little, since the kernel of
+ * a frozen process still accepts. So if only a ClientHello has come yet, which may be sent twice, the backend that
+ * answers with the first octet is used. If a backend leaves it unanswered for as long as makes a connection suspect, the
+ * next one is asked as well.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/retry.ts";
 
-/** A backend's socket, paused; what it has said already is still to be read. */
+/** A backend's socket, paused; the octets that it has sent already are still to be read. */
 export type Reached = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
@@ -20,16 +20,16 @@ export type DialThroughParts = {
   readonly next: (retries: Retries) => string | Failure;
   /** Opens a TCP socket. */
   readonly connect: (backend: string) => Socket;
-  /** How long one may be silent before it is doubted, in ms. */
+  /** How long one may be silent before it is suspect, in ms. */
   readonly doubtMs: (backend: string) => number;
-  /** May one more be asked while another has not answered? */
+  /** True if one more may be asked while another has not answered. */
   readonly mayHedge: () => boolean;
 };
 
 export type Opening = {
-  /** What the client has said so far. */
+  /** The octets that the client has sent so far. */
   readonly octets: Buffer;
-  /** Nothing but a ClientHello: it may be said to more than one backend. */
+  /** True if they are nothing but a ClientHello, which may be sent to more than one backend. */
   readonly isRepeatable: boolean;
 };
 
@@ -38,7 +38,7 @@ export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
 
-/** A backend that ends without a word has not answered either. */
+/** A backend that ends without an octet has not answered either. */
 const ends = ["error", "end", "close"] as const;
 
 class Race {
@@ -73,12 +73,12 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // Whoever has not answered yet may still do so.
+      // Backends that have not answered yet may still do so.
       const failure = this.#failure ?? backend;
       if (this.#running.length === 0 && failure !== undefined) this.#waitUntilReady(failure);
       return;
     }
-    // Until it answers: a hedge goes to another one.
+    // Counted as tried until it answers, so that a hedge goes to another backend.
     this.#retries.failed(backend);
     this.#run(backend);
     this.#stopDoubt();

@@ -1,6 +1,6 @@
 /**
- * Step 5 of 7 for an Upgrade: a socket of its own to a backend, since HTTP/2 carries no Upgrade. Nothing has been
- * sent while it opens, so a dial that fails goes on to the next backend.
+ * Opens a socket of its own to a backend for an Upgrade, since HTTP/2 carries no Upgrade. Step 5 of 7. Nothing has been
+ * sent while it opens, so a failed dial is followed by one to the next backend.
  */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -17,23 +17,26 @@ export type DialUpgradeParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly pending: PendingQueue;
-  /** Tunnels open on a backend: no upstream connection counts them. */
+  /** The number of open tunnels on a backend: no upstream connection counts them. */
   readonly tunnels: (backend: string) => number;
-  /** An http/1.1 socket to that backend, ready, within `withinMs`; under our own credential of that class, if any. */
+  /**
+   * Returns a ready http/1.1 socket to that backend within `withinMs`; with the proxy's own credential of that class, if
+   * any.
+   */
   readonly connect: (
     backend: string,
     withinMs: number,
     of: { readonly trust: VouchedTrust | undefined; readonly ends: Ends | undefined },
   ) => Promise<Dialed["socket"] | Failure>;
-  /** For whom we vouch; undefined: the client speaks for itself. */
+  /** The trust class of an asserted identity; undefined: the client's own credential is sent. */
   readonly trust?: VouchedTrust | undefined;
 };
 
-/** While no backend answers at all it waits for one, as a request does (D14). */
+/** While no backend answers at all, it waits for one, as a request does (D14). */
 export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Promise<Dialed | Failure> {
   const { backends, pending } = parts;
   for (;;) {
-    // Each wait and each attempt begins when the one before is over.
+    // Each wait and each attempt begins when the previous one is over.
     // oxlint-disable-next-line no-await-in-loop
     while (backends.areAllSilent && (await pending.isBack(backends.silentUntil)));
     // oxlint-disable-next-line no-await-in-loop
@@ -50,7 +53,7 @@ async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialed 
   while (!retries.isSpent) {
     const backend = retries.nextBackend(backends.views, loads, client.backend);
     if (backend instanceof Failure) return failure ?? backend;
-    // The next backend is asked only when this one has failed.
+    // The next backend is asked only after this one has failed.
     // oxlint-disable-next-line no-await-in-loop
     const socket = await connect(backend, limits.dialMs, { trust, ends: client.ends });
     if (!(socket instanceof Failure)) {

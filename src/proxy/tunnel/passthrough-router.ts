@@ -1,6 +1,6 @@
 /**
- * What a client of a passthrough says in clear, and whom it is for: its socket goes to the cluster that the server's name
- * stands for. Nothing else is read of it here, and nothing at all behind it.
+ * Reads the ClientHello of a passthrough client and selects the cluster by the server name in it. It reads nothing else,
+ * and nothing behind the hello.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -13,25 +13,25 @@ import { peek, type Seen } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { type Route, routeFor } from "./passthrough-routes.ts";
 
-/** Who came, and where. */
+/** The client, and the listener that it reached. */
 export type Caller = { readonly ends: Ends; readonly listener: string };
 
-/** A hello that is whole, and all octets that came with it. */
+/** A complete hello, and all octets that came with it. */
 export type ReadHello = { readonly hello: Extract<Hello, { state: "whole" }>; readonly octets: Buffer };
 
-/** Takes over a socket whose greeting is read. */
+/** Takes over a socket whose hello is read. */
 export type Passing = {
   pass(down: Socket, greeting: ReadHello, caller: Caller, route: Route): void;
 };
 
 type Parts = { readonly clock: Clock; readonly journal: Journal };
 
-/** Fatal TLS alerts (RFC 8446 §6), in the clear as long as nothing is agreed on. */
+/** Fatal TLS alerts (RFC 8446 §6), sent in clear while nothing is negotiated. */
 const alert = (code: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, code]);
 const decodeError = alert(50);
 const unrecognizedName = alert(112);
 
-/** Takes over a new socket; `passingOf` gives the cluster that a route leads to. */
+/** Takes over a new socket; `passingOf` returns the cluster that a route leads to. */
 export function routeBySni(
   down: Socket,
   caller: Caller & { readonly routes: readonly Route[] },
@@ -39,7 +39,7 @@ export function routeBySni(
   parts: Parts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, octets }) => {
-    // Not before: whoever ends without a hello is gone.
+    // Set now and not earlier: a client that ends without a hello is gone.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
@@ -52,7 +52,7 @@ export function routeBySni(
   });
 }
 
-/** Without an answer of ours the end alone is told, which client-go takes for a reason to ask again. */
+/** Without an alert only the connection's end is sent, after which client-go reconnects. */
 export function refuseCaller(
   down: Socket,
   { ends, listener }: Caller,
@@ -66,7 +66,7 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** All of it is taken: the backend is told it anew. The room in which it was gathered is nobody else's from then on. */
+/** Takes all octets: they are sent to the backend again. The buffer that holds them is not reused. */
 function helloIn(seen: Buffer): Seen<{ readonly hello: Hello; readonly octets: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, octets: seen }, taken: seen.length };

@@ -1,8 +1,9 @@
 /**
- * Connections whose TLS is left to the backend: chosen once, by the server's name and by how many each backend has, and
- * joined until one side ends. They have no PING of their own, so they share their backend's verdict (D6): proven dead,
- * both attempts are reset, and client-go is back elsewhere at once instead of after its own 45 s. A hole under one of them
- * alone shows in the kernel's table (hung-tunnels.ts). Nobody is cut for being silent (D7).
+ * Connections whose TLS a backend ends: the backend is picked once, by SNI and by the number of connections that each
+ * backend has, and both sockets are joined until one side ends. They have no PING of their own, so they use their
+ * backend's verdict (D6): if it is dead, both sockets are reset, and client-go reconnects at once instead of after its
+ * own 45 s. A fault on the path of one connection alone is visible in the kernel's socket table (stuck-sockets.ts). No
+ * connection is cut for silence (D7).
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -24,7 +25,7 @@ import { TcpRelay } from "./tcp-relay.ts";
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** What a route's names have before them among `backends`; left out: "". */
+  /** The prefix of a route's backend names among `backends`; default: "". */
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;
@@ -34,20 +35,20 @@ export type PassthroughParts = {
   readonly onHung: OnHung;
 };
 
-/** One that is joined. */
+/** A connection that is joined. */
 type Live = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
   readonly #hedges: TokenBucket;
   readonly #live: Live[] = [];
-  /** Sockets to each backend, those that are opening included; who has none is left out. */
+  /** The number of sockets to each backend, opening ones included; without those that have none. */
   readonly #counts = new Map<string, number>();
-  /** Backends that are gone, with connections left; how to stop waiting for those. */
+  /** Removed backends that still have connections; each with the function that cancels their end. */
   readonly #leaving = new Map<string, () => void>();
-  /** Known by their hello, and not joined yet. */
+  /** Connections whose hello is read, and that are not joined yet. */
   #asking = 0;
-  /** Of those that are over. */
+  /** Sums of the connections that are over. */
   readonly #past = { sent: 0, received: 0 };
 
   constructor(parts: PassthroughParts) {
@@ -55,17 +56,17 @@ export class Passthrough {
     this.#hedges = new TokenBucket(parts.clock, limits.hedgeBurst, limits.hedgesPerSecond);
   }
 
-  /** Connections that are open, or asking for it. */
+  /** The number of connections that are open or being opened. */
   get openCount(): number {
     return this.#live.length + this.#asking;
   }
 
-  /** Sockets to each backend that has any. */
+  /** The number of sockets to each backend that has any. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
 
-  /** Octets that clients were sent, and that they sent, since the start. */
+  /** Octets sent to clients, and received from them, since the start. */
   get bytes(): { readonly sent: number; readonly received: number } {
     let { sent, received } = this.#past;
     for (const { relay } of this.#live) {
@@ -76,8 +77,8 @@ export class Passthrough {
   }
 
   /**
-   * A backend that is configured, or found, no more: nobody judges it from then on, so what is left on it after `graceMs`,
-   * as long as a drain would wait, ends. Should it come back meanwhile, nothing does.
+   * A backend that is no longer configured or discovered gets no verdicts any more, so connections that are left on it
+   * after `graceMs`, as long as a drain would wait, are ended. If it comes back meanwhile, nothing is ended.
    */
   reconcile(names: readonly string[], graceMs: number): void {
     for (const [name, stop] of this.#leaving)
@@ -98,14 +99,14 @@ export class Passthrough {
     this.#leaving.set(name, this.#parts.clock.after(graceMs, end));
   }
 
-  /** Ends them all: the drain's last act. */
+  /** Ends all of them: the drain's last step. */
   cut(): void {
     for (const stop of this.#leaving.values()) stop();
     this.#leaving.clear();
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
-  /** Takes a socket over whose client has said for whom it is; it tells its own faults. */
+  /** Takes over a socket whose ClientHello is read; journals its own faults. */
   pass(down: Socket, greeting: ReadHello, caller: Caller, route: Route): void {
     this.#pass(down, greeting, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");
@@ -128,7 +129,7 @@ export class Passthrough {
       });
   }
 
-  /** While no backend can be reached it waits as long as a request would. */
+  /** While no backend can be reached, it waits as long as a request would. */
   async #reach(opening: Opening, { ends }: Caller, route: Route): Promise<Reached | Failure> {
     const { clock, pools, pending, backends } = this.#parts;
     const { until } = pending;
@@ -140,7 +141,7 @@ export class Passthrough {
       mayHedge: () => this.#hedges.take(),
     };
     for (;;) {
-      // Each begins when the one before has failed. While no backend answers a dial would only wait in the hole (D14).
+      // Each attempt begins after the previous one has failed. While no backend answers, a dial would only hang (D14).
       // oxlint-disable-next-line no-await-in-loop
       if (backends.areAllSilent) await pending.isBack(backends.silentUntil);
       // oxlint-disable-next-line no-await-in-loop
@@ -191,7 +192,7 @@ export class Passthrough {
     const stopHung = onHung({ down, up, backend }, () => relay.cut("nothing gets through on its connection"));
   }
 
-  /** The last one takes its place. */
+  /** The last connection takes its place in the array. */
   #forget(live: Live, { sent, received }: TcpRelay["bytes"]): void {
     this.#past.sent += sent;
     this.#past.received += received;

@@ -1,8 +1,8 @@
 /**
- * Tunnels whose own connection is in a hole while their backend is well. Nobody sends them a PING, and the kernel's
- * keepalive is quiet while anything is unacknowledged; what it sends again and again is told by its own table (D6).
- * Looked at once a second, and only while there are tunnels. A hole that is not the tunnel's alone is none of this file's
- * business: while its backend is silent, the backend's verdict decides.
+ * Finds tunnels whose own connection is stuck while their backend is well. They have no PING, and the kernel's keepalive
+ * is silent while anything is unacknowledged; the kernel's socket table shows the retransmissions (D6). Checked once a
+ * second, and only while there are tunnels. A fault that affects more than the tunnel is not handled here: while its
+ * backend is silent, the backend's verdict decides.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -10,11 +10,11 @@ import { limits } from "../../base/limits.ts";
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
-  /** How often each socket's oldest octets have been sent again, by its key; those that were not are left out. */
+  /** The number of retransmissions of each socket's oldest octets, by its key; sockets without any are not included. */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
-/** Calls once when one of these sockets gets nothing through any more, and returns its undoing. */
+/** Calls `run` once when one of these sockets is stuck. Returns the function that cancels this. */
 export type OnHung = (
   tunnel: { readonly down: Socket; readonly up: Socket; readonly backend: string },
   run: () => void,
@@ -28,7 +28,7 @@ type Watched = {
   readonly isWell: () => boolean;
   readonly run: () => void;
   looks: number;
-  /** Tries of the backend's socket that failed while the backend was silent as a whole: they prove nothing. */
+  /** Retransmissions of the backend's socket while the backend was silent as a whole: they prove nothing. */
   excused: number;
 };
 
@@ -42,8 +42,8 @@ export class HungTunnels {
   }
 
   /**
-   * Calls once when one of these sockets gets nothing through any more; returns its undoing. `isWell`: does the backend
-   * answer on other connections?
+   * Calls `run` once when one of these sockets is stuck; returns the function that cancels this. `isWell`: true if the
+   * backend answers on other connections.
    */
   watch(keys: TunnelKeys, isWell: () => boolean, run: () => void): () => void {
     const watched = { keys, isWell, run, looks: 0, excused: 0 };
@@ -74,10 +74,13 @@ export class HungTunnels {
   }
 }
 
-/** After a hole of all, one more try that failed may have been lost by chance; two are a hole of this socket's own. */
+/**
+ * After a silence of the whole backend one more failed retransmission may be chance; two are a fault of this socket's
+ * path.
+ */
 const triesAfterHole = 2;
 
-/** Nothing proves that a client is well but its own socket: it has the time that a kernel gives a short outage (D14). */
+/** Only its own socket can prove that a client is well: it gets the time that a kernel gives a short outage (D14). */
 function isStuck(watched: Watched, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= limits.hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

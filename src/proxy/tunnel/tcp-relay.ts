@@ -1,6 +1,6 @@
 /**
- * Two sockets joined, octet for octet: whoever reads slowly is felt by the other side, each half is closed on its own,
- * and a reset is passed on as a reset. No idle timer (D7): a watch may be silent for hours.
+ * Two sockets joined octet for octet: backpressure of one side slows the other, each half is closed on its own, and a
+ * reset is forwarded as a reset. No idle timer (D7): a watch may be silent for hours.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -10,7 +10,7 @@ import { closeAfterFlush } from "../net/close-after-flush.ts";
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
 export type TcpRelayOwner = {
-  /** Over, told once. */
+  /** Over; called once. */
   ended(reason: string): void;
 };
 
@@ -33,14 +33,14 @@ export class TcpRelay {
     down.pipe(up);
   }
 
-  /** Octets that went to the client, and that came from it. */
+  /** Octets sent to the client, and received from it. */
   get bytes(): { readonly sent: number; readonly received: number } {
     return { sent: this.#up.bytesRead, received: this.#down.bytesRead };
   }
 
   /**
-   * Both attempts break off: TLS' own end is not ours to say, and a plain FIN might pass for the end of an answer. client-go
-   * takes a reset for the end of its watch and asks again at once (apimachinery net.IsProbableEOF).
+   * Resets both sockets: the proxy cannot send TLS' own end, and a plain FIN might be taken for the end of a response.
+   * client-go takes a reset for the end of its watch and reconnects at once (apimachinery net.IsProbableEOF).
    */
   cut(reason: string): void {
     if (this.#isOver) return;
@@ -49,12 +49,12 @@ export class TcpRelay {
     this.#end(reason);
   }
 
-  /** One socket is gone. In order, when both had said that they end: then the other goes by itself. */
+  /** One socket is gone. If both halves had ended in order, the other one closes by itself. */
   #closed(gone: Socket, other: Socket, reason: string): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
-    // All that the backend had to say has come: a client that reads slowly is waited for.
+    // Everything from the backend has arrived: a client that reads slowly gets the time it needs.
     else if (gone === this.#up && gone.readableEnded) closeAfterFlush(other, this.#clock);
     else this.cut(reason);
   }

@@ -1,7 +1,7 @@
 /**
- * Step 6 of 7 for an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): who asks, on which backend, and
- * then a tunnel for as long as both sockets live. Silence is not illness: there is no idle timer here (D7); a tunnel
- * shares its backend's fate, for a socket without PING cannot prove anything itself (D6).
+ * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
+ * joins both sockets in a tunnel for as long as both are open. Step 6 of 7. Silence is no fault, so there is no idle
+ * timer (D7). A socket without PING cannot prove anything itself, so a tunnel uses its backend's verdict (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -26,7 +26,7 @@ import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";
 export type Dialed = {
   readonly socket: Socket;
   readonly backend: string;
-  /** Calls once when the backend is proven dead; returns its undoing. */
+  /** Calls `run` once when the backend is dead; returns the function that cancels this. */
   onDead(run: () => void): () => void;
 };
 
@@ -41,7 +41,7 @@ export type UpgradeParts = {
         readonly vouched?: Vouched | undefined;
       }
     | Failure;
-  /** Asks another backend by itself while nothing has been sent; `trust`: under which credential of ours. */
+  /** Tries other backends by itself while nothing has been sent; `trust`: the proxy's own credential to use. */
   readonly dialUpgrade: (client: Client, trust: VouchedTrust | undefined) => Promise<Dialed | Failure>;
   readonly sendLocalReply: (side: StreamWriter, method: string, failure: Failure) => void;
   readonly onHung: OnHung;
@@ -49,17 +49,17 @@ export type UpgradeParts = {
   readonly journal: Journal;
 };
 
-/** All Upgrades of this process. */
+/** All Upgrades of one cluster. */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
-  /** With the backend that each is on, and what was asked for. */
+  /** With the backend of each, and its request. */
   readonly #tunnels = new Map<Tunnel, { readonly backend: string; readonly context: Sheddable["context"] }>();
 
   constructor(parts: UpgradeParts) {
     this.#parts = parts;
   }
 
-  /** Tunnels that are open, or asking for it. */
+  /** The number of tunnels that are open or being opened. */
   get openCount(): number {
     return this.#tunnels.size;
   }
@@ -70,7 +70,7 @@ export class UpgradeHandler {
     return count;
   }
 
-  /** A copy, for whoever must end some of them. */
+  /** A copy: its entries may end during the iteration. */
   get live(): readonly Sheddable[] {
     const isLive = (tunnel: Tunnel): boolean => this.#tunnels.has(tunnel);
     return Array.from(this.#tunnels, ([tunnel, { context }]) => ({
@@ -82,12 +82,12 @@ export class UpgradeHandler {
     }));
   }
 
-  /** Ends them all: the drain's last act. */
+  /** Ends all of them: the drain's last step. */
   cut(): void {
     for (const tunnel of this.#tunnels.keys()) tunnel.cut("draining");
   }
 
-  /** Takes the socket over; `early` is what came behind the request. */
+  /** Takes the socket over; `early` is what came behind the request's head. */
   upgrade(request: IncomingMessage, socket: Socket, early: Buffer, client: Client): void {
     const { method = "" } = request;
     const refuseNameless = (failure: Failure): void => this.#refuse(socket, { method, auditId: "" }, failure);
@@ -110,7 +110,10 @@ export class UpgradeHandler {
       .catch((reason: unknown) => refuse(failureFrom(reason, "proxy")));
   }
 
-  /** Lives as long as its tunnel: made here, it holds on to nothing else of the request (A26). */
+  /**
+   * Lives as long as its tunnel. Made in a method of its own, so that its closure keeps nothing else of the request
+   * (A26).
+   */
   #askerOf(socket: Socket, { address }: Client, asked: Asked): Asker {
     const refuse = (failure: Failure): void => this.#refuse(socket, asked, failure);
     return { client: address, auditId: asked.auditId, refuse };
@@ -158,7 +161,7 @@ export class UpgradeHandler {
     );
   }
 
-  /** The last answer on its socket, whose further octets nobody will read. */
+  /** Sends the last response on its socket; further octets of the client are discarded. */
   #refuse(socket: Socket, { method, auditId }: Asked, failure: Failure): void {
     const { code, origin, message } = failure;
     this.#parts.journal.write({ kind: "request.failed", code, origin, message, auditId });
@@ -167,10 +170,10 @@ export class UpgradeHandler {
   }
 }
 
-/** What was refused; `auditId` is "" when it was not even understood. */
+/** The refused request; `auditId` is "" if it could not be parsed. */
 type Asked = { readonly method: string; readonly auditId: string };
 
-/** Whom a tunnel is for, and how to answer when there will be none. */
+/** The client of a tunnel, and how to answer if there will be none. */
 type Asker = {
   readonly client: string;
   readonly auditId: string;

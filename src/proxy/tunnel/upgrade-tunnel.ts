@@ -1,8 +1,8 @@
 /**
- * One Upgrade between two sockets: the head goes up, the answer comes down, and only after a 101 that keeps to the
- * question do octets pass both ways, each half closed on its own. Any other answer is relayed as the last one on its
- * socket, and no octet of the client ever follows its head (A35, CVE-2018-1002105). A redirect is an answer like any
- * other: it is never followed (A36, CVE-2020-8559).
+ * One Upgrade between two sockets: the request's head goes to the backend, the response comes back, and only after a 101
+ * to a requested protocol do octets pass both ways, each half closed on its own. Any other response is relayed as the
+ * last one on its socket, and no octet of the client ever follows its head (A35, CVE-2018-1002105). A redirect is a
+ * response like any other: it is never followed (A36, CVE-2020-8559).
  */
 import type { Socket } from "node:net";
 import { Failure, wordsOf } from "../../base/failure.ts";
@@ -18,18 +18,18 @@ export type TunnelParts = {
   readonly head: Buffer;
   /** As the client wrote them. */
   readonly upgrades: readonly string[];
-  /** What the client sent behind its head: waits for the 101. */
+  /** Octets that the client sent behind its head: they wait for the 101. */
   readonly early: Buffer;
-  /** Is a watch asked for? Then each message of a websocket is one event. */
+  /** True if a watch is requested: then each message of a websocket is one event. */
   readonly isWatch: boolean;
 };
 
 export type TunnelOwner = {
   /** The backend switched protocols: from now on it is a tunnel. */
   opened(): void;
-  /** There is no answer to relay, and nothing was written to the client. */
+  /** There is no response to relay, and nothing was written to the client. */
   failed(failure: Failure): void;
-  /** A fault of ours was caught; it costs this tunnel. */
+  /** An internal fault was caught; it costs this tunnel. */
   contained(message: string): void;
   /** Over: the client's socket has an end, the backend's is gone. */
   ended(reason: string): void;
@@ -45,10 +45,10 @@ export class Tunnel {
   readonly #isWatch: boolean;
   readonly #owner: TunnelOwner;
   #state: State = "asking";
-  /** Until it is open. Of the head, which may have 128 KiB, nothing is kept once it is sent (A26). */
+  /** Cleared when the tunnel opens. The head, up to 128 KiB, is not kept once it is sent (A26). */
   #upgrades: readonly string[];
   #early: Buffer;
-  /** Of the answer's head, while it is not whole. */
+  /** The response's head, while it is incomplete. */
   #received: Buffer = nothing;
   #interimHeads = 0;
   #body: BodyEnd | undefined;
@@ -58,7 +58,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // A copy: it is the end of a chunk that has up to 64 KiB.
+    // Copied, because it is the end of a chunk of up to 64 KiB.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;
@@ -78,19 +78,19 @@ export class Tunnel {
     up.write(parts.head);
   }
 
-  /** Messages that came of a watch over a websocket; undefined when this is none. */
+  /** The number of messages of a watch over a websocket; undefined for anything else. */
   get events(): number | undefined {
     return this.#messages?.count;
   }
 
-  /** The backend is proven dead, or we stop. A tunnel ends cleanly, so that the client knows at once. */
+  /** The backend is dead, or the proxy stops. A tunnel ends in order, so that the client notices at once. */
   cut(reason: string): void {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
   }
 
-  /** Memory is short. What was asked is not answered by us: the backend may have begun with it. */
+  /** Memory is short. An unanswered request gets no response: the backend may have begun with it. */
   shed(): void {
     if (this.#state === "open") this.#finish("memory is short");
     else if (this.#state !== "over") this.#breakOff("memory is short");
@@ -112,7 +112,7 @@ export class Tunnel {
     this.#readHeads();
   }
 
-  /** Interim heads and the one that answers may come in one chunk. */
+  /** Interim heads and the final one may come in one chunk. */
   #readHeads(): void {
     const head = readAnswer(this.#received);
     if (head === undefined) return;
@@ -122,7 +122,7 @@ export class Tunnel {
     else if (this.#interimHeads > before) this.#readHeads();
   }
 
-  /** Returns what is wrong with it. */
+  /** Returns what is wrong with the head; undefined if nothing is. */
   #takeHead(head: AnswerHead): string | undefined {
     const bytes = this.#received.subarray(0, head.length);
     this.#received = this.#received.subarray(head.length);
@@ -149,7 +149,7 @@ export class Tunnel {
     this.#upgrades = [];
     this.#received = this.#early = nothing;
     backend.off("data", this.#receive);
-    // The 101 goes on as it came: it was read strictly, and clients of old may look at its letters.
+    // The 101 is forwarded as it came: it was parsed strictly, and old clients may depend on its exact spelling.
     client.write(bytes);
     if (received.length > 0) client.write(received);
     if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);
@@ -160,7 +160,7 @@ export class Tunnel {
     return undefined;
   }
 
-  /** The octets pass untouched: a watch that was spliced is counted, and never moved. */
+  /** Counts messages; the octets pass untouched. A watch in a tunnel is counted, and never moved. */
   #count(backend: Socket, received: Buffer): void {
     const messages = new Messages();
     messages.feed(received, 0, received.length);
@@ -168,7 +168,7 @@ export class Tunnel {
     this.#messages = messages;
   }
 
-  /** Of an answer that is no 101: its body, and nothing behind it. */
+  /** Forwards the body of a response other than 101, and nothing behind it. */
   #pass(chunk: Buffer): void {
     const taken = this.#body?.take(chunk) ?? "no body";
     if (typeof taken === "string") return this.#breakOff(taken);
@@ -207,7 +207,7 @@ export class Tunnel {
     this.#owner.failed(new Failure(code, "backend", message));
   }
 
-  /** What was said is whole. */
+  /** Ends it in order: everything that was sent is complete. */
   #finish(reason: string): void {
     this.#state = "over";
     this.#up.unpipe(this.#down);
@@ -217,7 +217,7 @@ export class Tunnel {
     this.#owner.ended(reason);
   }
 
-  /** What was said is not whole, and must not look so. */
+  /** Resets both sockets: what was sent is incomplete, and must not look complete. */
   #breakOff(reason: string): void {
     this.#state = "over";
     abort(this.#up);

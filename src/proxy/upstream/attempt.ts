@@ -1,6 +1,6 @@
 /**
- * One asking of one backend for an exchange: it waits for an upstream connection, opens a stream there, and hears that stream and what
- * its upstream connection learns of the backend. What any of it means for the client is the exchange's business.
+ * One attempt at one backend for an exchange: it waits for a connection, opens a stream there, and reports that stream,
+ * and what its connection learns of the backend, to its owner. The exchange decides what that means for the client.
  */
 import type { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -14,54 +14,58 @@ import type { PoolKey } from "./pool-key.ts";
 import type { PoolSet } from "./pool-set.ts";
 import type { Waiter } from "./shard.ts";
 
-/** What an attempt tells the exchange that it belongs to. */
+/** The exchange, watch session or list that an attempt belongs to. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Which upstream connections the request may use by now. */
+  /** The connections that the request may use by now. */
   poolKey(): PoolKey;
-  /** Its head has gone up: the body may follow. */
+  /** Its head was sent: the body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
-  /** No upstream connection could be had. Nothing was sent. */
+  /** There was no connection. Nothing was sent. */
   attemptRefused(attempt: Attempt, failure: Failure): void;
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void;
-  /** `bytes[start, end)` of the answer's body, as a SideOwner hears it. */
+  /** `bytes[start, end)` of the response's body, as in StreamListener. */
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** `count` octets of the request's body have left. */
   attemptSent?(attempt: Attempt, count: number): void;
-  /** Its stream was reset, or its upstream connection is lost; the attempt is over. */
+  /** Its stream was reset, or its connection is lost; the attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
-  /** Its upstream connection or its backend does not answer, or it alone waits for long. Told again at every tick while it does (D6). */
+  /**
+   * Its connection or its backend does not answer, or it alone waits for long. Called again at every tick while that
+   * lasts (D6).
+   */
   attemptSuspected(attempt: Attempt): void;
-  /** What was suspected answers again. */
+  /** The connection or backend that was suspect answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** Its upstream connection is whole since the head came that is kept back. */
+  /** A PING sent after the held head was answered: the path of its connection is whole. */
   attemptPassed?(attempt: Attempt): void;
-  /** Its upstream connection takes nobody any more, or its backend is going: what is there lives on for a while. */
+  /** Its connection takes no new streams, or its backend is draining: open streams continue for a while. */
   attemptLeaving?(attempt: Attempt): void;
-  /** A fault of ours: it costs the exchange, and nobody whom the upstream connections tell after it. */
+  /** An internal fault: it costs the exchange, and none of the other attempts that the connection notifies. */
   attemptFaulted(error: unknown): void;
 };
 
 export class Attempt implements ConnectionUser, Waiter {
   readonly backend: string;
-  /** Another one from the time that the answer is known to be a watch. */
+  /** Replaced when the response is known to be a watch. */
   owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** When its head went up, in whole ms of the clock: a number that needs no memory of its own. Below 0: see `mayHaveRun`. */
+  /** When its head was sent, in whole ms of the clock: an integer needs no memory of its own. Below 0: see `mayHaveRun`. */
   #sentAt = -1;
-  /** It has waited for longer than reads of its backend do, though that answers PING. */
+  /** True if it has waited longer than reads of its backend usually do, although the backend answers PING. */
   isSlow = false;
-  /** It is over because its answer broke a rule of the protocol. */
+  /** True if it is over because its response violated the protocol. */
   isMalformed = false;
   #stream: Stream | undefined;
   /** Where it waits, while it does. */
   #waitsIn: { forget(waiter: Waiter): void } | undefined;
-  /** Which upstream connections it takes, or waits for. */
+  /** Which connections it takes, or waits for. */
   key: PoolKey;
   /**
-   * The head of an answer whose body has not begun, kept back (path MTU: a small head passes, the body does not). Until the
-   * body begins, or a PING sent after the head is answered, the request can be asked elsewhere without the client's knowledge.
+   * The head of a response whose body has not begun, held back (path MTU: a small head passes, the body does not). Until
+   * the body begins, or a PING sent after the head is answered, the request can be sent to another backend without the
+   * client noticing.
    */
   #head: Field[] | undefined;
   #headAt = 0;
@@ -73,9 +77,9 @@ export class Attempt implements ConnectionUser, Waiter {
     this.key = owner.poolKey();
   }
 
-  // --- what its exchange does with it ---
+  // --- called by its exchange ---
 
-  /** True from the moment that its head goes up, unless the backend says that it processed nothing of it. */
+  /** True from the moment that its head is sent, unless the backend reports that it processed nothing of it. */
   get mayHaveRun(): boolean {
     return this.#sentAt >= 0;
   }
@@ -85,33 +89,36 @@ export class Attempt implements ConnectionUser, Waiter {
     return now - this.#sentAt;
   }
 
-  /** Where the request is going: undefined while the attempt waits, and when its stream is over. */
+  /** The stream of the request: undefined while the attempt waits, and after its stream is over. */
   get up(): Stream | undefined {
     return this.#stream;
   }
 
-  /** What waits here on its account. */
+  /** Octets that wait here for it. */
   get queuedBytes(): number {
     return (this.#stream?.queuedBytes ?? 0) + (this.#refusal?.heldBytes ?? 0);
   }
 
-  /** Does its backend, or its upstream connection, leave a PING unanswered? */
+  /** True if its backend, or its connection, leaves a PING unanswered. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
 
-  /** Has its upstream connection proven since this was sent that it is not in a hole of its own? */
+  /** True if its connection has answered a PING since this was sent, so that its path is not at fault. */
   get isOnAnsweringConnection(): boolean {
     return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
 
-  /** Takes an upstream connection of its backend with room, or waits for one. `legOpened` or `legRefused` may come before this returns. */
+  /**
+   * Takes a connection of its backend with room, or waits for one. May call `attemptOpened` or `attemptRefused` before it
+   * returns.
+   */
   dial(pools: PoolSet): void {
     const connections = pools.poolOf(this.backend);
     if (connections === undefined) return this.refused(pools.unknown(this.backend));
     const connection = connections.take(this.key);
     if (connection !== undefined) return this.ready(connection);
-    // Before the wait begins: it may be refused at once.
+    // Set before the wait begins, because it may be refused at once.
     this.#waitsIn = connections;
     connections.wait(this);
   }
@@ -127,7 +134,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** An answer that is held, since another one may be better. */
+  /** A held response, since another one may be better. */
   get refusal(): HeldResponse | undefined {
     return this.#refusal;
   }
@@ -142,23 +149,26 @@ export class Attempt implements ConnectionUser, Waiter {
     return refusal;
   }
 
-  /** The upstream connection's latest answered PING was sent at `answeredPingAt`: nothing of the body was lost before it. */
+  /** The latest answered PING of its connection was sent at `answeredPingAt`: nothing of the body was lost before that. */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.owner.attemptPassed?.(this));
   }
 
-  /** Its upstream connection takes nobody any more: the backend has said GOAWAY. */
+  /** True if its connection takes no new streams: the backend has sent GOAWAY. */
   get isConnectionRetiring(): boolean {
     return this.#connection?.isRetiring === true;
   }
 
-  /** How far away its backend is: what a PING takes there and back; 0 while that is not known. */
+  /** The round-trip time to its backend; 0 while it is not known. */
   get rttMs(): number {
     return this.#connection?.rttMs ?? 0;
   }
 
-  /** Nobody wants it any more. `isAnswered`: its final head has come, so that a reset costs the upstream connection nothing (A1). */
+  /**
+   * Ends it because it is not needed any more. `isAnswered`: its final head has come, so that a reset costs the
+   * connection nothing (A1).
+   */
   cancel(isAnswered: boolean): void {
     this.#waitsIn?.forget(this);
     this.#waitsIn = undefined;
@@ -168,7 +178,7 @@ export class Attempt implements ConnectionUser, Waiter {
     if (stream !== undefined) this.#connection?.cancel(stream, isAnswered);
   }
 
-  // --- what the upstream connections tell ---
+  // --- called by its connection ---
 
   wanted(): PoolKey {
     return this.owner.poolKey();
@@ -183,7 +193,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.owner.context;
-    // First: a fault in what follows must not make a request that has left look unsent.
+    // Set first: a fault in what follows must not make a request that was sent look unsent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this);
     stream.isHead = method === "HEAD";
@@ -201,13 +211,13 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.owner.attemptSuspected(this));
   }
 
-  /** Whoever has waited so long may be asked of another; told again at every look, for a while. */
+  /** The attempt has waited so long that another backend may be asked. Called again at every look, for a while. */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.owner.attemptSuspected(this));
   }
 
-  /** Our own loop stood still for so long: that is not its backend's. */
+  /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
@@ -229,7 +239,7 @@ export class Attempt implements ConnectionUser, Waiter {
     }
   }
 
-  // --- what the stream tells ---
+  // --- called by its stream ---
 
   headers(fields: Field[], end: boolean): void {
     this.owner.attemptHeaders(this, fields, end);

@@ -1,7 +1,7 @@
 /**
- * One backend's upstream connections. Requests of one trust class and kind share a row of them; when the last row's room runs low
- * another upstream connection is dialled before it is needed. Requests that find none wait here, unsent, until an upstream connection opens or the
- * dial fails. Tells health what dials and PINGs say.
+ * The upstream connections to one backend. Requests of one trust class and kind share a shard of them. When a shard's
+ * free room runs low, another connection is dialled before it is needed. Requests that find no room wait here, unsent,
+ * until a connection opens or the dial fails. Reports the results of dials and PINGs to health.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -26,15 +26,18 @@ import { hasOutdated, idleIn, outdate, refuse, retireOutdated, type Shard, type 
 export type ConnectionPoolOptions = {
   readonly backend: string;
   readonly clock: Clock;
-  /** Stands still while our own loop does. */
+  /** Stands still while the proxy's own event loop does. */
   readonly stallAwareClock: Pick<Clock, "now">;
   readonly turn: FlushScheduler;
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when an upstream connection in use falls silent while another is answered: a probe tells whether large packets are lost. */
+  /**
+   * Called when a connection in use falls silent while another is answered: a probe decides whether large packets are
+   * lost.
+   */
   readonly doubtLarge: () => void;
-  /** Has a fresh socket been answered since its upstream connections fell silent, and is the name on its certificate right? */
+  /** Whether a fresh socket was answered since the connections fell silent, and whether the certificate's name is wrong. */
   readonly known: () => Pick<BackendFacts, "answersAgainAt" | "isUntrusted"> & {
     readonly isAnswering: boolean;
   };
@@ -42,19 +45,19 @@ export type ConnectionPoolOptions = {
   readonly othersAnsweredAt: () => number;
   /** When a backend last answered after all were silent: a clock reading. */
   readonly silenceOverAt: () => number;
-  /** Opens a wire that carries the credential of this class, if it has one of ours. */
+  /** Opens a connection with the proxy's own credential of this class, if it has one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
-  /** For whom we vouch here, so that upstream connections are kept warm for them as well. */
+  /** The trust classes for which the proxy has its own credential: connections are kept warm for them as well. */
   readonly vouched?: readonly TrustClass[];
   readonly streams: number;
   readonly warm: number;
   readonly ping: KeepaliveTimes;
 };
 
-/** A dead backend without warm upstream connections is dialled for these, to learn that it is back. */
+/** The shard in which a dead backend without warm connections is dialled, to learn that it is back. */
 const revivalKey = poolKey("proven", "plain");
 
-/** Ours, not the backend's: what we give up says nothing of it, and those who wait for it wait on. */
+/** Given up by the proxy, so no evidence against the backend; requests that wait for it go on waiting. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dialled again: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -68,9 +71,9 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
-  /** Since the last upstream connection failed no dial has succeeded. */
+  /** True if no dial has succeeded since the last connection failed. */
   #isDead = false;
-  /** Why an upstream connection could not be opened, as it was told last; "": one could since. */
+  /** The reason for a failed dial that was last journaled; "" after a successful one. */
   #toldReason = "";
 
   constructor(options: ConnectionPoolOptions) {
@@ -105,8 +108,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Retires every upstream connection; those who wait hear that the backend is gone. Upstream connections that still have streams keep their PING:
-   * a backend is often removed because it hangs, and nobody else would ever tell who waits on it.
+   * Retires every connection; waiting requests are refused because the backend was removed. Connections that still have
+   * streams keep their PING: a backend is often removed because it hangs, and nothing else would detect that for its open
+   * streams.
    */
   stop(): void {
     this.#isStopped = true;
@@ -117,15 +121,15 @@ export class ConnectionPool implements ConnectionOwner {
     this.#refuseAll(new Failure("backend-refused", "backend", "The backend was removed"));
   }
 
-  /** An upstream connection with room, or undefined: then one may wait for it. */
+  /** A connection with room; undefined: the request may wait for one. */
   take(key: PoolKey): Connection | undefined {
     const shard = this.#shard(key);
     let shaky: Connection | undefined;
     for (const connection of shard.connections) {
-      // A silent upstream connection gets nothing new; another one, or a fresh socket, may well answer (D6).
+      // A silent connection gets no new streams; another one, or a fresh socket, may well answer (D6).
       if (connection.room <= 0 || connection.isSuspect) continue;
       if (!connection.isShaky) return this.#taken(shard, connection);
-      // One that was silent a moment ago may be so again: its socket loses what another does not.
+      // A connection that was silent a moment ago may be so again: its path loses packets that another does not.
       shaky ??= connection;
     }
     return shaky === undefined ? undefined : this.#taken(shard, shaky);
@@ -150,12 +154,12 @@ export class ConnectionPool implements ConnectionOwner {
       refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
-  /** The waiter has gone: its client hung up. */
+  /** The waiter has gone: its client gave up. */
   forget(waiter: Waiter): void {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** The backend as a whole was judged: its attempts hear when that makes it suspect, and when it is so no more. */
+  /** The verdict on the whole backend changed: its attempts are notified when it becomes suspect, and when no longer. */
   judged(isSuspect: boolean): void {
     this.#health.judged(isSuspect);
     if (!isSuspect) return;
@@ -164,7 +168,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** True while an upstream connection that was in use is silent and another upstream connection is answered, none of its PINGs late. */
+  /** True while a connection that was in use is silent and another connection is answered, none of its PINGs late. */
   get mayLoseLarge(): boolean {
     return this.#health.mayLoseLarge;
   }
@@ -174,7 +178,7 @@ export class ConnectionPool implements ConnectionOwner {
     return this.#health.passesSmall(since);
   }
 
-  /** When silence becomes suspicious and certain, as far away as the backend is now. */
+  /** When silence becomes suspicious and certain, by the backend's present round-trip time. */
   get deadlines(): PingTimes {
     return this.#keepalive.deadlines;
   }
@@ -184,14 +188,15 @@ export class ConnectionPool implements ConnectionOwner {
     return this.#keepalive.rtt;
   }
 
-  /** The backend is dead: nobody waits for it any longer. */
+  /** The backend is dead: all waiting requests are refused. */
   abandon(): void {
     this.#refuseAll(new Failure("backend-refused", "backend", `Backend ${this.#options.backend} is dead`));
   }
 
   /**
-   * A new socket was answered after `ms`: upstream connections that were dialled into a hole, or would be dialled later, are dialled now.
-   * One that takes three times as long as that socket has its SYN in the hole; a slow handshake is given its time.
+   * A new socket was answered after `ms`: connections that were dialled into a silent network, or would be dialled later,
+   * are dialled now. A dial that takes three times as long as that socket has lost its SYN; a slow handshake gets its
+   * time.
    */
   probeNow(ms: number): void {
     if (this.#isStopped || this.#health.hasAnswering) return;
@@ -208,8 +213,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Upstream connections of this class show a certificate that was replaced. Each row gets a new upstream connection first; when that is open the old
-   * ones take nobody any more. What is on them lives on: the apiserver looks at a certificate when a request begins (A44).
+   * The certificate that connections of this class present was replaced. Each shard first gets a new connection; when
+   * that is open, the old ones take no new streams. Their open streams continue: the apiserver checks a certificate when
+   * a request begins (A44).
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
@@ -235,7 +241,7 @@ export class ConnectionPool implements ConnectionOwner {
     }));
   }
 
-  // --- what upstream connections tell ---
+  // --- called by its connections ---
 
   opened(connection: Connection): void {
     const { backend, journal } = this.#options;
@@ -287,7 +293,10 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.soon();
   }
 
-  /** A backend that stays down costs eight dials a second with our own certificates: each reason is told once. */
+  /**
+   * With the proxy's own certificates a backend that stays down costs eight dials a second: each reason is journaled
+   * once.
+   */
   #tellClosed(connection: Connection, reason: string): void {
     if (!connection.isOpened && reason === this.#toldReason) return;
     if (!connection.isOpened) this.#toldReason = reason;
@@ -297,13 +306,16 @@ export class ConnectionPool implements ConnectionOwner {
 
   // --- dialling ---
 
-  /** A row without an upstream connection needs one if somebody waits; a client's own that is empty is not kept. */
+  /** Dials for a shard without a connection if requests wait; a client's private shard that is empty is deleted. */
   #dialOrForget(shard: Shard): void {
     if (shard.waiting.size > 0) this.#dial(shard);
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /** Those who waited for this upstream connection go to another backend, unsent; when it was the last, all who wait do. */
+  /**
+   * Requests that waited for this connection go to another backend, unsent; if it was the last one, all waiting requests
+   * do.
+   */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;
@@ -331,20 +343,20 @@ export class ConnectionPool implements ConnectionOwner {
     return shard;
   }
 
-  /** One dial at a time for a row, unless more wait than one upstream connection takes. */
+  /** One dial at a time for a shard, unless more requests wait than one connection takes. */
   #dial(shard: Shard): void {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#options.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
-    // Under another name nothing new is said; fresh-socket probes go on asking (D6).
+    // The wrong name in the certificate would be found again; fresh-socket probes continue (D6).
     if (this.#options.known().isUntrusted) return;
     if (shard.connections.length >= limits.connections) return;
     const { trust } = shard.key;
-    // A dial that the budget holds back is made by a later tick: those who wait are still there.
+    // A dial that the budget delays is made by a later tick: the requests are still waiting then.
     if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered, streams: mostStreams } = this.#options;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
-    // The distance is what the fastest PINGs take: others stood behind a long answer.
+    // The round-trip time is that of the fastest PINGs: others were queued behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
@@ -358,7 +370,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (!hasSpare) this.#dial(shard);
   }
 
-  /** False if an upstream connection is wanting and none was dialled. */
+  /** False if a connection is missing and none was dialled. */
   #keepWarm(shard: Shard): boolean {
     const taking = (): number =>
       shard.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
@@ -366,15 +378,15 @@ export class ConnectionPool implements ConnectionOwner {
     return taking() >= this.#options.warm;
   }
 
-  /** After a loss the warm upstream connections come back. */
+  /** Restores the warm connections after a loss. */
   #redial(): void {
     this.#backoff.stop();
     if (this.#isStopped) return;
     if (this.#options.known().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // The budget of dials was spent, or more than one is wanting: nothing else would bring them back.
+    // The dial budget was spent, or more than one is missing: nothing else would restore them.
     if (!areWarm) this.#backoff.soon();
-    // Nobody is sent to a dead backend, so without warm upstream connections nobody would ever find it alive again.
+    // No request is sent to a dead backend, so without warm connections its return would never be noticed.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }
 
@@ -392,7 +404,10 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** `now` is a reading of `patience`. Nobody waits for ever: who may use better upstream connections by now goes there, who has waited too long goes elsewhere. */
+  /**
+   * `now` is a reading of `stallAwareClock`. No wait is unbounded: a request that may use other connections by now moves
+   * to their shard, one that has waited too long is refused.
+   */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {
       const key = waiter.wanted();

@@ -1,6 +1,7 @@
 /**
- * One upstream connection: an upstream session that clients of one trust class share (D2). It knows how many streams it may take,
- * watches its own PING (D6), and keeps the budget of resets that the backend would hold against all of its users.
+ * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It knows how many
+ * streams it can take, watches its own PING (D6), and limits resets, because the backend would punish all of its users
+ * for them.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -18,26 +19,26 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { KeepaliveTick } from "./keepalive.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 
-/** What an upstream connection tells its backend's upstream connections. */
+/** The connection pool, as its connections call it. */
 export type ConnectionOwner = {
-  /** The first SETTINGS came: it may be used, and the dial is proven. */
+  /** The first SETTINGS came: it may be used, and the dial has succeeded. */
   opened(connection: Connection): void;
   /** A stream ended or the peer's limits changed. */
   changed(connection: Connection): void;
-  /** Something came on it: whatever was held against its silence is void. */
+  /** Octets arrived on it: its silence is over. */
   heard(connection: Connection): void;
   /** Its PING was answered, after `ms`. */
   ponged(connection: Connection, ms: number): void;
-  /** A fault of ours cost one of its streams. */
+  /** An internal fault cost one of its streams. */
   faulted(error: unknown): void;
-  /** Over; told once. The failure says why, when it is one. */
+  /** Over; called once. The failure is the reason, if there is one. */
   closed(connection: Connection, failure: Failure | undefined): void;
 };
 
 export type ConnectionOptions = {
   /** With the number, its name: proven, long and 7 are "proven-long-7". */
   readonly key: PoolKey;
-  /** One of its own among its backend's upstream connections. */
+  /** Unique among its backend's connections. */
   readonly number: number;
   readonly clock: Clock;
   readonly turn: FlushScheduler;
@@ -45,25 +46,25 @@ export type ConnectionOptions = {
   readonly owner: ConnectionOwner;
   readonly mostStreams: number;
   readonly connect: (owner: WireOwner) => Wire;
-  /** How long PINGs to its backend take, on all of its upstream connections. */
+  /** How long PINGs to its backend take, on all of its connections. */
   readonly rttMs: () => number;
 };
 
-/** An attempt whose stream the upstream connection carries: what the upstream connection learns of its backend concerns the attempt as well. */
+/** An attempt whose stream the connection carries: what the connection learns of its backend concerns the attempt as well. */
 export type ConnectionUser = StreamListener & {
   /** How long ago its request was sent, in ms. */
   sinceSent(now: number): number;
   /** A PING sent at this clock reading was answered, the latest of all. */
   passed(answeredPingAt: number): void;
-  /** Its request waits for longer than such reads usually take. */
+  /** Its request has waited longer than such reads usually take. */
   slowed(): void;
-  /** Our own loop stood still for `ms`: that time is not the backend's. */
+  /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
   discountStall(ms: number): void;
   /** A PING is overdue. */
   suspected(): void;
   /** The PING was answered after all. */
   cleared(): void;
-  /** The upstream connection takes no more streams. */
+  /** The connection takes no more streams. */
   leaving(): void;
 };
 
@@ -82,28 +83,28 @@ export class Connection implements WireOwner {
   #dialledAt: number;
   #isOpened = false;
   #isClosed = false;
-  /** Do its attempts know that it takes nobody any more? */
+  /** True if its attempts know that it takes no new streams. */
   #isLeft = false;
-  /** We have sent GOAWAY before the backend did. */
+  /** True if the proxy has sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
-  /** The PING that waits for its answer, and when it was sent; 0 when none does. */
+  /** The pending PING, and when it was sent; 0 if none is pending. */
   #pingNumber = 0;
   #pingedAt = 0;
-  /** Was a stream opened on it since the last PING? */
+  /** True if a stream was opened on it since the last PING. */
   #isAwaited = false;
-  /** When the backend last gave a sign of life on it: octets came, or it took some of what waits. */
+  /** When the backend last gave a sign of life on it: octets arrived, or it took some of what waits. */
   #heardAt = 0;
-  /** When the last PING that was answered was sent. */
+  /** When the last answered PING was sent. */
   #answeredPingAt = 0;
   #waitingBytes = 0;
-  /** Is its silence held against it? Then it gets nothing new. Set by its backend's upstream connections. */
+  /** True if its silence is suspicious: then it gets no new streams. The pool sets it. */
   isSuspect = false;
   /** When it was silent last: a clock reading, 0 before the first time. Set with the above. */
   suspectedAt = 0;
   /** True if streams were open on it when it fell silent last. Set with the above. */
   wasInUse = false;
-  /** Does it show the backend a certificate that has been replaced? It serves until a new upstream connection is open. */
+  /** True if it presents a certificate that was replaced. It serves until a new connection is open. */
   isOutdated = false;
   idleSince: number;
 
@@ -133,7 +134,7 @@ export class Connection implements WireOwner {
     });
   }
 
-  /** Streams that it can take now: 0 while it opens, retires or is over. */
+  /** The number of streams that it can take now: 0 while it opens, retires or is over. */
   get room(): number {
     if (!this.#isOpened || !this.#session.isOpen) return 0;
     return Math.min(this.#options.mostStreams, this.#session.peerMaxStreams) - this.#session.openCount;
@@ -143,7 +144,7 @@ export class Connection implements WireOwner {
     return !this.#isOpened && !this.#isClosed;
   }
 
-  /** Did its first SETTINGS come? */
+  /** True if its first SETTINGS came. */
   get isOpened(): boolean {
     return this.#isOpened;
   }
@@ -153,7 +154,7 @@ export class Connection implements WireOwner {
     return !this.#session.isOpen;
   }
 
-  /** It was sent GOAWAY, and not in answer to ours: Go's server answers each with one of its own. */
+  /** True if the backend sent GOAWAY first: Go's server answers each GOAWAY with one of its own. */
   get isPeerGoing(): boolean {
     return this.#session.isPeerGoing && !this.#hasYielded;
   }
@@ -172,26 +173,27 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Ends a stream that its client gave up, at once (D17). An upstream connection that has reset many before their answers takes no new ones:
-   * the apiserver's server ends a session with ENHANCE_YOUR_CALM when it opens a stream while the handlers of five times as
-   * many as it allows still run (x/net http2, scheduleHandler), and it never does so for a reset (A1).
+   * Ends a stream that its client gave up, at once (D17). A connection that has reset many streams before their responses
+   * takes no new ones: the apiserver's server ends a session with ENHANCE_YOUR_CALM if it opens a stream while the
+   * handlers of five times the allowed number still run (x/net http2, scheduleHandler). A reset alone never makes it do
+   * so (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
     stream.reset(errorCode.CANCEL);
   }
 
-  /** A backend that allows few streams bears few resets as well: twice as many. */
+  /** A backend that allows few streams tolerates few resets as well: twice as many. */
   get #resetCost(): number {
     return Math.max(1, limits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
-  /** When its dial began, but for time that was forgiven: a clock reading. */
+  /** When its dial began, without stalls of the event loop: a clock reading. */
   get dialledAt(): number {
     return this.#dialledAt;
   }
 
-  /** Once every interval. */
+  /** Called once every interval. */
   tick({ isTurn, isLate, dialMs }: KeepaliveTick): void {
     if (this.#isClosed) return;
     if (this.isOpening) {
@@ -199,12 +201,12 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // What was asked for waits for this upstream connection: that its way is whole is worth a PING out of turn.
+    // A request waits for this connection: a PING out of turn checks its path.
     if (isTurn || this.#isAwaited) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
 
-  /** Sends a PING, if none is under way. */
+  /** Sends a PING, if none is pending. */
   ask(): void {
     if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
     this.#pingNumber = this.#session.sendPing();
@@ -217,7 +219,7 @@ export class Connection implements WireOwner {
     this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
   }
 
-  /** A PING stands behind what waits in the socket: as long as that gets less, a slow upload is no silence. */
+  /** A PING is queued behind the octets in the socket: as long as those get fewer, a slow upload is no silence. */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
     if (waiting < this.#waitingBytes) this.#heardAt = this.now;
@@ -229,7 +231,7 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Tells attempts that have waited for so long, and not for so much longer that they know. */
+  /** Notifies attempts that have waited for `ms`, during `limits.slowToldMs` only. */
   tellSlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
@@ -239,37 +241,37 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** For how long a PING has waited for its answer, whatever else was heard, in ms; 0 when none does. */
+  /** How long a PING has been pending, whatever else arrived, in ms; 0 if none is. */
   get pingMs(): number {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }
 
-  /** Was a PING answered that was sent later than that? Then what else was sent had a way as well. */
+  /** True if a PING sent after `at` was answered: then other octets sent since had a path as well. */
   isAnsweringSince(at: number): boolean {
     return this.#answeredPingAt > at;
   }
 
-  /** When the last PING that was answered was sent: a clock reading, 0 before the first. */
+  /** When the last answered PING was sent: a clock reading, 0 before the first. */
   get answeredPingAt(): number {
     return this.#answeredPingAt;
   }
 
-  /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
+  /** Since when nothing at all has arrived while a PING is pending; undefined if none is. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
 
-  /** Was it suspected of late? */
+  /** True if it was suspect recently. */
   get isShaky(): boolean {
     return this.suspectedAt > 0 && this.now - this.suspectedAt < limits.shakyConnectionMs;
   }
 
-  /** Is it answered as fast as may be? Of those that are in a hole together this tells before any deadline. */
+  /** True if its PING is not late. If several connections are silent together, this is known before any deadline. */
   get isPrompt(): boolean {
     return this.pingMs <= limits.promptMs;
   }
 
-  /** For this long our own loop stood still: that counts against nobody. */
+  /** The proxy's own event loop stood still for `ms`, which is not charged to the backend. */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
@@ -278,7 +280,7 @@ export class Connection implements WireOwner {
     for (const attempt of this.#attempts) attempt.discountStall(ms);
   }
 
-  /** Tells its attempts that it does not answer, or that it answers again (D6). */
+  /** Notifies its attempts that it does not answer, or that it answers again (D6). */
   doubt(isSuspect: boolean): void {
     for (const attempt of this.#attempts) {
       if (isSuspect) attempt.suspected();
@@ -286,7 +288,7 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** Tells its attempts that they may go elsewhere while there is time. */
+  /** Notifies its attempts that they may move to another backend. */
   leave(): void {
     for (const attempt of this.#attempts) attempt.leaving();
   }
@@ -295,19 +297,19 @@ export class Connection implements WireOwner {
     return this.#session.streams.map(({ owner }) => owner).filter(isConnectionUser);
   }
 
-  /** Takes no more streams; is over when those it has are. */
+  /** Takes no more streams; is over when its open ones are. */
   retire(): void {
     this.yield();
     this.leave();
   }
 
-  /** The same, but those that are on it have no reason to go elsewhere. */
+  /** The same, but its attempts have no reason to move. */
   yield(): void {
     this.#hasYielded ||= !this.#session.isPeerGoing;
     this.#session.goAway();
   }
 
-  /** Destroys it at once: every stream's owner hears `lost`. */
+  /** Destroys it at once: every stream's owner gets `lost`. */
   fail(failure: Failure): void {
     this.#failure ??= failure;
     this.#wire.destroy();

@@ -1,4 +1,4 @@
-/** When one backend may be dialled: so many upstream connections a second, and after a loss again and again, further and further apart. */
+/** When one backend may be dialled: at most so many connections a second, and after a loss with growing pauses. */
 
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -10,12 +10,12 @@ export class DialBackoff {
   readonly #again: () => void;
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
-  /** Each of their answers may cost an upstream connection: what they are dialled takes nothing from newcomers. */
+  /** Each response to these requests may cost a connection: their dials take nothing from other clients' budget. */
   readonly #rejected: TokenBucket;
   #pauseMs: number = limits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
 
-  /** `again` is called when an upstream connection that was lost should be dialled anew. */
+  /** `again` is called when a lost connection should be dialled again. */
   constructor(clock: Clock, again: () => void) {
     this.#clock = clock;
     this.#again = again;
@@ -25,18 +25,18 @@ export class DialBackoff {
     this.#rejected = new TokenBucket(clock, few, few);
   }
 
-  /** Takes one dial for such upstream connections; false when the budget is spent. */
+  /** Takes one dial for connections of this key; false if the budget is spent. */
   take({ trust, owner }: PoolKey): boolean {
     if (trust !== "unproven") return this.#usual.take();
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
-  /** One has succeeded: the next loss is followed by a dial at once. */
+  /** A dial has succeeded: the next loss is followed by a dial at once. */
   succeeded(): void {
     this.#pauseMs = limits.redialFirstMs;
   }
 
-  /** Later each time that it fails; once, however often it is said meanwhile. */
+  /** Schedules a dial, later after each failure; further calls before that change nothing. */
   soon(): void {
     if (this.#stopAgain !== undefined) return;
     this.#stopAgain = this.#clock.after(this.#pauseMs, () => {
@@ -45,7 +45,7 @@ export class DialBackoff {
     });
   }
 
-  /** What is waited for is done now, or no more. */
+  /** Cancels the scheduled dial: it was made, or is not needed any more. */
   stop(): void {
     this.#stopAgain?.();
     this.#stopAgain = undefined;

@@ -1,15 +1,18 @@
-/** How much a backend may send ahead: more to who reads fast on a long way, less to everybody when memory is short. */
+/**
+ * Sizes the window of a backend's stream: larger for a fast reader at a long distance, smaller for all when memory is
+ * short.
+ */
 
 import { limits } from "../../base/limits.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 
-/** How far away the backend is, in ms there and back; 0 while that is not known. */
+/** The round-trip time to the backend, in ms; 0 while it is not known. */
 export type Distance = { readonly rttMs: number };
 
 /**
- * `delivered`: octets that its client has taken since this was looked at last. Twice as much each time that a window was
- * used up twice, but never more than comes in one round trip: what is sent ahead of that only waits here, and leaves the
- * processor's caches meanwhile (a LIST over loopback cost twice as much). Returns what counts as delivered from here on.
+ * `delivered`: octets that the client has taken since the last change. Doubles a window each time that it was used up
+ * twice, but never beyond what arrives in one round trip: octets beyond that only wait here, and leave the processor's
+ * caches meanwhile (a LIST over loopback cost twice as much). Returns what counts as delivered from here on.
  */
 export function growWindow(up: Stream, way: Distance, delivered: number, isTight: boolean): number {
   const { size } = up.receiveWindow;

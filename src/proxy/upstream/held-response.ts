@@ -1,7 +1,7 @@
 /**
- * An answer that refuses (429, 5xx), kept back while another backend may still give a better one, and a short one until
- * it is whole: its backend may die in the middle of it. It is small, or its stream's window bounds it, since nothing of it
- * is granted.
+ * A response that refuses (429, 5xx), held while another backend may give a better one. A short one is held until it is
+ * complete, because its backend may die in the middle of it. Its size is bounded: it is short, or its stream's window
+ * bounds it, since nothing of it is granted.
  */
 
 import { limits } from "../../base/limits.ts";
@@ -39,7 +39,7 @@ export class HeldResponse {
     this.#isWhole = true;
   }
 
-  /** Says it after all. What its stream still sends follows. */
+  /** Passes the held response on after all. What its stream still sends follows. */
   tell(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const body = this.#body.take();
@@ -54,21 +54,22 @@ export class HeldResponse {
   }
 }
 
-/** A status of which another backend's may be better: it is overloaded, ill, or going. */
+/** True for a status for which another backend's response may be better: the backend is overloaded, faulty, or draining. */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
 
-/** Does it say how long it is, and is that no more than is waited for? */
+/** True if it has a content-length, and that is short enough to wait for. */
 export function isShort(head: readonly Field[]): boolean {
   const length = head.find((field) => field.role === role.contentLength);
   return length !== undefined && Number(length.value) <= limits.shortRefusalBytes;
 }
 
 /**
- * Refused before it was executed, by an apiserver that is shutting down? The 503 of one that waits for its last requests
- * (k8s.io/apiserver, waitgroup.go) is the only one with both fields. The 429 of `--shutdown-send-retry-after`
- * (with_retry_after.go) looks like that of one that is overloaded: it is told by `isGoing`, since GOAWAY comes with it.
+ * True if an apiserver that is shutting down refused the request before it executed it. Only the 503 of one that waits
+ * for its last requests (k8s.io/apiserver, waitgroup.go) has both fields. The 429 of `--shutdown-send-retry-after`
+ * (with_retry_after.go) looks like that of an overloaded one: `isGoing` distinguishes the two, since GOAWAY comes with
+ * it.
  */
 export function isShutdown(head: readonly Field[], isGoing: boolean): boolean {
   const has = (name: string, value: string): boolean =>

@@ -1,37 +1,37 @@
 /**
- * Which of one backend's upstream connections answer? A PING goes out on each at every tick, and each deadline is looked at when it
- * falls due, not at the tick after: one timer for all upstream connections. Many upstream connections take turns, until one of them is slow to answer:
- * then all are asked at once. Time in which our own loop stood still is charged to nobody, and nothing is concluded
- * before the turn's input has been read (F11).
+ * Finds silent connections of one backend. A PING goes out on each at every tick. One timer serves all connections, set
+ * to the next deadline rather than to the next tick. If there are many, they take turns, until one of them is slow to
+ * answer: then all are pinged at once. Time in which the proxy's own event loop stood still is not charged to the
+ * backend, and nothing is concluded before the tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { type PingTimes, Rtt } from "../../health/rtt.ts";
 
 export type KeepaliveTick = {
-  /** A PING is due, if none is under way. */
+  /** True if a PING is due, unless one is pending. */
   readonly isTurn: boolean;
-  /** Our own loop stood still: what the backend sent may still be unread. */
+  /** True if the proxy's own event loop stood still: what the backend sent may still be unread. */
   readonly isLate: boolean;
-  /** How long an upstream connection may take to open. */
+  /** How long a connection may take to open. */
   readonly dialMs: number;
 };
 
-/** What the keepalive needs of an upstream connection. */
+/** What the keepalive needs of a connection. */
 export type KeptAlive = {
-  /** One of its own among the backend's upstream connections: whose turn it is goes by it. */
+  /** Unique among the backend's connections; decides its turn. */
   readonly number: number;
-  /** Once every interval. */
+  /** Called once every interval. */
   tick(beat: KeepaliveTick): void;
-  /** Sends a PING, if none is under way. */
+  /** Sends a PING, if none is pending. */
   ask(): void;
-  /** Since when nothing at all was heard although a PING waits for its answer; undefined when none does. */
+  /** Since when nothing at all has arrived while a PING is pending; undefined if none is. */
   readonly silentSince: number | undefined;
-  /** Of this much waiting nobody knows whether it was the backend's. */
+  /** The event loop may have stood still for `ms`, which is not charged to the backend. */
   discountStall(ms: number): void;
 };
 
-/** `deadAfterWhenAllSilentMs`: how long silence is borne while no backend at all answers (D14). */
+/** `deadAfterWhenAllSilentMs`: how long silence is tolerated while no backend at all answers (D14). */
 export type KeepaliveTimes = PingTimes & {
   readonly intervalMs: number;
   readonly deadAfterWhenAllSilentMs: number;
@@ -41,23 +41,26 @@ export type KeepaliveParts<Connection extends KeptAlive> = {
   readonly clock: Clock;
   readonly times: KeepaliveTimes;
   readonly connections: () => Iterable<Connection>;
-  /** Told at every look, for as long as it lasts. */
+  /** Called at every look, for as long as the silence lasts. */
   readonly suspect: (connection: Connection, silentMs: number) => void;
-  /** Every upstream connection has been looked at. Told at every tick at least. */
+  /** Called after all connections were checked; at least at every tick. */
   readonly looked: () => void;
-  /** Nothing was heard for so long that the upstream connection is given up. */
+  /** Nothing has arrived for so long that the connection is given up. */
   readonly dead: (connection: Connection, silentMs: number) => void;
-  /** Does the backend answer elsewhere? Then a silent upstream connection may only be waiting for its kernel to send again. */
+  /**
+   * True if the backend answers elsewhere: then a silent connection may only be waiting for a retransmission by its
+   * kernel.
+   */
   readonly isAnswering: () => boolean;
-  /** When the backend last began to answer again after a silence of all its upstream connections: a clock reading. */
+  /** When the backend last began to answer again after a silence of all its connections: a clock reading. */
   readonly answersAgainAt: () => number;
   /** When the latest PING or probe was sent that another backend has answered: a clock reading. */
   readonly othersAnsweredAt: () => number;
   /** When a backend last answered after all were silent: a clock reading. */
   readonly silenceOverAt: () => number;
-  /** True once the backend is configured no more: no probe tells whether it answers. */
+  /** True once the backend is no longer configured: no probe checks whether it answers. */
   readonly isRemoved: () => boolean;
-  /** After every tick. */
+  /** Called after every tick. */
   readonly ticked: () => void;
 };
 
@@ -67,7 +70,7 @@ export class Keepalive<Connection extends KeptAlive> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** In how many beats each upstream connection has its turn. */
+  /** The number of ticks in which each connection has one turn. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;
@@ -78,7 +81,7 @@ export class Keepalive<Connection extends KeptAlive> {
     this.#deadlines = parts.times;
   }
 
-  /** When silence becomes suspicious and certain, in ms, as far away as the backend is now. */
+  /** When silence becomes suspicious and certain, in ms, by the backend's present round-trip time. */
   get deadlines(): PingTimes {
     return this.#deadlines;
   }
@@ -110,7 +113,7 @@ export class Keepalive<Connection extends KeptAlive> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    // When within this wait the loop stood still is not known: none of it counts.
+    // It is unknown when within this wait the loop stood still, so none of the wait counts.
     if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
@@ -118,9 +121,9 @@ export class Keepalive<Connection extends KeptAlive> {
       this.rtt.fade(now);
       this.#deadlines = this.rtt.deadlines(times);
     }
-    // Arranged before anything is done: a fault in one beat is not the last of all.
+    // Scheduled before anything else: a fault in one tick must not stop the keepalive.
     this.#wait(this.#tickAt);
-    // What arrived while we were busy is read before anyone is judged by it.
+    // Input that arrived during the stall is read before connections are judged.
     clock.soon(() => this.#look());
     if (!isTick) return;
     this.#beat(Array.from(connections()), isLate);
@@ -130,7 +133,7 @@ export class Keepalive<Connection extends KeptAlive> {
   #beat(connections: readonly Connection[], isLate: boolean): void {
     this.#beats += 1;
     this.#turns = connections.length > limits.pingsPerBeat ? limits.pingTurns : 1;
-    // A far backend's handshake takes three round trips.
+    // A distant backend's handshake takes three round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const connection of connections) {
       const isTurn = (connection.number + this.#beats) % this.#turns === 0;
@@ -145,13 +148,13 @@ export class Keepalive<Connection extends KeptAlive> {
     const { suspectAfterMs } = this.#deadlines;
     const suspectAt = this.#judge(silent, () => suspectAfterMs, suspect);
     looked();
-    // Whether it answers elsewhere is known only when all upstream connections have been looked at.
+    // Whether it answers elsewhere is known only after all connections were checked.
     const deadAfterMs = isAnswering() ? this.#patienceMs : this.#deadAfterMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#pingAll(silent)));
   }
 
-  /** Those whose PING waits for its answer: few of many. */
+  /** The connections with a pending PING: few of many. */
   #silent(): Connection[] {
     const silent: Connection[] = [];
     for (const connection of this.#parts.connections())
@@ -159,7 +162,7 @@ export class Keepalive<Connection extends KeptAlive> {
     return silent;
   }
 
-  /** One that is slow to answer may be the first of all: the others are asked without waiting for their turns. */
+  /** A slow connection may be the first of several: the others are pinged without waiting for their turns. */
   #pingAll(silent: readonly Connection[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
@@ -175,7 +178,7 @@ export class Keepalive<Connection extends KeptAlive> {
     return nextAt;
   }
 
-  /** Tells of each upstream connection that was silent for so long; returns when the next one will be. */
+  /** Calls `tell` for each connection that was silent for that long; returns when the next one will be. */
   #judge(
     silent: readonly Connection[],
     afterMs: (silentSince: number) => number,
@@ -184,10 +187,11 @@ export class Keepalive<Connection extends KeptAlive> {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const connection of silent) {
-      // What is told of one may end others.
+      // Notifying one may end others.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
-      // The sum is compared, for it is what the timer is set to: the difference may be less by a rounding, for ever.
+      // Compares the sum, to which the timer is set: the difference may be smaller by a rounding error, and loop for
+      // ever.
       const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) tell(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
@@ -196,8 +200,8 @@ export class Keepalive<Connection extends KeptAlive> {
   }
 
   /**
-   * Of an upstream connection whose backend answers elsewhere. The kernel waits twice as long before each retransmission, so after a hole
-   * the next one comes at the latest as long after its end as it lasted.
+   * The limit for a connection whose backend answers elsewhere. The kernel doubles its pause before each retransmission,
+   * so after an outage the next one comes, at the latest, as long after its end as it lasted.
    */
   readonly #patienceMs = (silentSince: number): number => {
     const { answersAgainAt, silenceOverAt } = this.#parts;
@@ -207,15 +211,16 @@ export class Keepalive<Connection extends KeptAlive> {
   };
 
   /**
-   * Of an upstream connection whose backend says nothing. If no other backend answers either, the hole is most likely our own (D14). Of such
-   * a hole one backend's answer is the first: the silence of the others is counted from then on.
+   * The limit for a connection whose backend is silent. If no other backend answers either, the fault is most likely the
+   * proxy's own network (D14). After such an outage one backend answers first: the silence of the others counts from then
+   * on.
    */
   readonly #deadAfterMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + limits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#parts.times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
-    // Without probes the first sign that it answers again may be the kernel's next retransmission on this upstream connection.
+    // Without probes the first sign of life may be the kernel's next retransmission on this connection.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#patienceMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };

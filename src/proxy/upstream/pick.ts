@@ -1,12 +1,12 @@
-/** Which backend is asked: what health knows goes in, one backend's name or a Failure comes out. */
+/** Picks a backend: from what health knows it returns one backend's name, or a Failure. */
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
 export type PickParts = {
   readonly views: readonly BackendView[];
-  /** What each backend has to answer, weighed: the least wins. */
+  /** The weighed load of each backend: the least wins. */
   readonly loads: (name: string) => number;
-  /** Where the client's requests have gone so far: it stays there while that one serves (k/k 59848). */
+  /** The backend of the client's previous requests: it is kept while it serves (k/k 59848). */
   readonly bound: string | undefined;
   /** Backends that this request was already tried on. */
   readonly tried: readonly string[];
@@ -15,16 +15,17 @@ export type PickParts = {
 /** Better states first; a dead backend is never chosen, whatever the others are. */
 const willing: readonly BackendState[] = ["ready", "unknown", "draining"];
 const doubtful: readonly BackendState[] = ["suspect"];
-/** Who is known to answer: what is asked twice is asked of nobody else. */
+/** States in which a backend is known to answer: a hedge goes to no other. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 
-/** The bound backend while it serves, else the least loaded of the best state that can be had. */
+/** Returns the bound backend while it serves, else the least loaded one in the best available state. */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
   const untried = views.filter((view) => !tried.includes(view.name));
   const ready = views.filter((view) => view.state === "ready");
-  // Whoever is tried and still ready refused that stream only, with a GOAWAY say, and takes it on another upstream connection. Refused
-  // twice, it may be dying, upstream connection after upstream connection: who is in doubt is the better choice then.
+  // A backend that was tried and is still ready refused that stream only, for example with a GOAWAY, and takes it on
+  // another connection. One that refused it twice may be failing connection by connection: then a suspect backend is the
+  // better choice.
   const again = ready.filter(({ name }) => tried.indexOf(name) === tried.lastIndexOf(name));
   const best =
     bestOf(untried, willing, loads) ??
@@ -36,13 +37,13 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
   return new Failure("no-backend", "proxy", `Cannot choose a backend: ${counts || "none configured"}`);
 }
 
-/** Nearly every request is decided here, so no list is made for it. */
+/** Nearly every request is decided here, so no array is created for it. */
 function mayStay(bound: string, views: readonly BackendView[], tried: readonly string[]): boolean {
   const view = views.find(({ name }) => name === bound);
   return (view?.state === "ready" || view?.state === "unknown") && !tried.includes(bound);
 }
 
-/** Who else may be asked, when those in `except` do not answer; undefined when nobody is known to be any better. */
+/** Returns another backend, if those in `except` do not answer; undefined if none is known to be better. */
 export function pickOther(
   views: readonly BackendView[],
   loads: PickParts["loads"],

@@ -1,6 +1,7 @@
 /**
- * What one backend's upstream connections say about it, all of them together: to health as evidence, and to the attempts on them, which may
- * ask elsewhere meanwhile. One upstream connection's silence may be that upstream connection's own; one that answers speaks for its backend (D6).
+ * Evidence from one backend's upstream connections, all together: for health, and for the attempts on them, which may
+ * hedge meanwhile. The silence of one connection may be a fault of that connection alone; one that answers proves that
+ * the backend lives (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -14,22 +15,22 @@ export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
-  /** Called once when an upstream connection in use falls silent while another is answered: its large packets may be lost. */
+  /** Called once when a connection in use falls silent while another is answered: its large packets may be lost. */
   readonly doubtLarge: () => void;
   readonly reads: Reads;
-  /** When a PING's silence is suspicious, as far away as the backend is now. */
+  /** When a PING's silence is suspicious, by the backend's present round-trip time. */
   readonly deadlines: () => PingTimes;
 };
 
 export class PoolHealth {
   readonly #parts: PoolHealthParts;
-  /** The backend is suspected as a whole, for whatever reason. */
+  /** True if the backend is suspect as a whole, for whatever reason. */
   #isSuspect = false;
-  /** Its silence was told, and nothing else since. */
+  /** True if its silence was reported, and nothing else since. */
   #isSilent = false;
-  /** When a PING was last answered so late that it had been lost once: a clock reading. */
+  /** When a PING was last answered so late that a packet must have been lost: a clock reading. */
   #lossAt = Number.NEGATIVE_INFINITY;
-  /** It was removed: whether it is well is nobody's question any more. */
+  /** True after its removal: its connections are no evidence any more. */
   #isDismissed = false;
 
   constructor(parts: PoolHealthParts) {
@@ -37,8 +38,8 @@ export class PoolHealth {
   }
 
   /**
-   * Does somebody speak for it? Octets show that an upstream connection's path is whole, but a frozen process's kernel has some to send as
-   * well: while another upstream connection says nothing at all, one whose PING waits for half as long again says nothing either.
+   * True if some connection is provably alive. Received bytes alone do not count: the kernel of a frozen process still
+   * flushes its buffers. So a PING that waits too long counts as unanswered even while octets arrive.
    */
   get hasAnswering(): boolean {
     const mostMs = limits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
@@ -51,7 +52,7 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** The backend as a whole was judged: its attempts hear when that makes it suspect, and when it is so no more. */
+  /** The verdict on the whole backend changed: its attempts are notified when it becomes suspect, and when no longer. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isSuspect) return;
     this.#isSuspect = isSuspect;
@@ -64,8 +65,8 @@ export class PoolHealth {
   }
 
   /**
-   * True while an upstream connection that was in use is silent and another upstream connection is answered, none of its PINGs late. A lost packet explains
-   * it, a hole under one connection, or a path MTU: a probe whose answer takes a large packet tells which.
+   * True while a connection that was in use is silent and another connection is answered, without late PINGs. The cause
+   * may be a lost packet, a faulty path of one connection, or the path MTU: a probe with a large response decides.
    */
   get mayLoseLarge(): boolean {
     if (this.#isLossy) return false;
@@ -82,12 +83,12 @@ export class PoolHealth {
     );
   }
 
-  /** Small packets are lost as well: what is silent says nothing of large ones. */
+  /** True if small packets are lost as well: then a silent connection is no evidence of lost large ones. */
   get #isLossy(): boolean {
     return this.#parts.clock.now() - this.#lossAt < limits.lossyMs;
   }
 
-  /** Nothing came on this upstream connection for so long. */
+  /** Nothing arrived on this connection for `ms`. */
   silent(connection: Connection, ms: number): void {
     const isNews = !connection.isSuspect;
     if (isNews) connection.wasInUse = connection.openCount > 0;
@@ -101,21 +102,21 @@ export class PoolHealth {
     this.#learn({ kind: "connections-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });
   }
 
-  /** Something came on an upstream connection that was silent. */
+  /** Octets arrived on a connection that was silent. */
   heard(connection: Connection): void {
     connection.isSuspect = false;
     if (!this.#isSuspect) connection.doubt(false);
     this.#speak();
   }
 
-  /** A PING was answered: that is more than octets. */
+  /** A PING was answered, which proves more than octets do. */
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.heard(connection);
     else if (this.#isSilent) this.#speak();
   }
 
-  /** Only now is it known which upstream connections are silent: none of those is to be asked instead. */
+  /** Called when all silent connections are known, so that no hedge goes to one of them. */
   tellAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());
@@ -125,18 +126,18 @@ export class PoolHealth {
       else if (connection.kind === "plain") connection.tellSlow(slowMs);
   }
 
-  /** GOAWAY on one upstream connection is the answer to a 401 or a roll of its dice; on all of them the backend is going. */
+  /** GOAWAY on one connection follows a 401 or --goaway-chance; GOAWAY on all of them means that the backend is draining. */
   seeGoing(): void {
     const opened = this.#parts
       .connections()
-      // One that we have sent away says nothing of its backend.
+      // A connection that the proxy retires is no evidence of its backend.
       .filter((connection) => connection.isOpened && (!connection.isRetiring || connection.isPeerGoing))
       .toArray();
     if (opened.length > 0 && opened.every((connection) => connection.isPeerGoing))
       this.#learn({ kind: "connections-going" });
   }
 
-  /** An upstream connection is over, and no longer among the others. */
+  /** A connection is over, and no longer among the others. */
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "it ended";
@@ -167,13 +168,19 @@ export class PoolHealth {
   }
 }
 
-/** What we gave up ourselves, be it a dial or an idle upstream connection, says nothing of its backend, be it the last. */
+/**
+ * True if the proxy gave it up itself, be it a dial or an idle connection: no evidence of its backend, even if it was the
+ * last.
+ */
 function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
   if (!connection.isOpened) return failure?.origin === "proxy";
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;
 }
 
-/** An upstream connection that was silent is given up for that; one whose peer ends it, with or without a word, had its socket ended. */
+/**
+ * Why a connection is over: `ping` if it was silent; `socket` if its peer ended it, with or without GOAWAY; `dial` if it
+ * never opened.
+ */
 function endOf(connection: Connection): "ping" | "dial" | "socket" {
   if (!connection.isOpened) return "dial";
   return connection.isSuspect ? "ping" : "socket";

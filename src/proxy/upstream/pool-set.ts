@@ -1,4 +1,4 @@
-/** Every backend's upstream connections, by the backend's name; backends come and go with the configuration. */
+/** The connection pools of all backends, by the backend's name; backends come and go with the configuration. */
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Client } from "../context/client.ts";
@@ -8,11 +8,11 @@ import type { ConnectionPool } from "./connection-pool.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
 export type PoolSetOptions = {
-  /** Makes the upstream connections of one backend; called once for each that is new. */
+  /** Creates the pool of one backend; called once for each new one. */
   readonly poolFor: (backend: string) => ConnectionPool;
   /** "none": every client has upstream connections of its own (D2). */
   readonly sharing: "lanes" | "none";
-  /** What part of a backend it counts for, above 0 and at most 1 (slow-start.ts). */
+  /** The share of a whole backend that it counts as, above 0 and at most 1 (slow-start.ts). */
   readonly shareOf: (backend: string) => number;
 };
 
@@ -38,7 +38,7 @@ export class PoolSet {
     this.#options = options;
   }
 
-  /** Opens upstream connections for newcomers and lets go of those that are gone; the others are not touched. */
+  /** Opens pools for new backends and stops those of removed ones; the others are not touched. */
   reconcile(backends: readonly string[]): void {
     for (const name of backends) {
       if (this.#connections.has(name)) continue;
@@ -46,7 +46,7 @@ export class PoolSet {
       this.#connections.set(name, connections);
       connections.start();
     }
-    // After the newcomers: who waits for one that goes is sent to one of those.
+    // After the new ones: requests that wait for a removed backend can then go to a new one.
     for (const [name, connections] of this.#connections) {
       if (backends.includes(name)) continue;
       this.#connections.delete(name);
@@ -62,19 +62,19 @@ export class PoolSet {
     return this.#connections.get(backend);
   }
 
-  /** An upstream connection with room that is not known to be silent: its PING, if one is under way, has not waited for long. */
+  /** A connection with room that is not known to be silent: its PING, if one is pending, has not waited for long. */
   promptConnection(backend: string, key: PoolKey): Connection | undefined {
     const connection = this.#connections.get(backend)?.take(key);
     return connection?.isPrompt === true ? connection : undefined;
   }
 
-  /** The backend is going: what lives on there may move while there is time. */
+  /** The backend is draining: what is open there may move. */
   leave(backend: string): void {
     const rows = this.#connections.get(backend)?.shards ?? [];
     for (const connection of rows.flatMap(({ connections }) => connections)) connection.leave();
   }
 
-  /** The certificate under which upstream connections of this class were opened was replaced: so are they. */
+  /** The certificate of this class was replaced: so are the connections that present the old one. */
   renew(trust: TrustClass): void {
     for (const connections of this.#connections.values()) connections.renew(trust);
   }
@@ -83,36 +83,37 @@ export class PoolSet {
     return new Failure("no-backend", "proxy", `Backend ${backend} was removed`);
   }
 
-  /** Requests that it has to answer: its streams, and those that wait for an upstream connection and will be. */
+  /** The requests that it has to answer: its open streams, and those that wait for a connection. */
   loadOf(backend: string): number {
     const connections = this.#connections.get(backend);
     if (connections === undefined) return 0;
     return connections.shards.reduce((sum, { waiting }) => sum + waiting, connections.openStreams);
   }
 
-  /** What part of a backend it counts for. */
+  /** The share of a whole backend that it counts as. */
   shareOf(backend: string): number {
     return this.#options.shareOf(backend);
   }
 
-  /** How long it may be silent before it is suspected, in ms. */
+  /** How long it may be silent before it is suspect, in ms. */
   suspectAfterMs(backend: string): number {
     return this.#connections.get(backend)?.deadlines.suspectAfterMs ?? limits.connectionDoubtMs;
   }
 
-  /** What counts when one is chosen: the load, `besides` included, as it would be for a whole backend. */
+  /** The weight when a backend is chosen: its load, `besides` included, scaled to a whole backend. */
   weightOf(backend: string, besides = 0): number {
     return (this.loadOf(backend) + besides + 1) / this.#options.shareOf(backend);
   }
 
-  /** "rejected": on upstream connections of the unproven that no newcomer shares. */
+  /** "rejected": connections of unproven clients that no new client shares. */
   keyFor(
     wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && this.#options.sharing === "lanes") return sharedKeys[trust][kind];
-    // Whose upstream connections carry a credential of ours keep their class: a client's own upstream connections come without and with it.
+    // Connections with the proxy's own credential keep their class: a client's private connections may be with and
+    // without it.
     const isVouched = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isVouched ? trust : "private", kind, this.#ownerOf(client));
   }

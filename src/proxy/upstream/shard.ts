@@ -1,4 +1,4 @@
-/** Upstream connections of one backend, trust class and kind, and who waits for one of them. */
+/** The connections of one backend, trust class and kind, and the attempts that wait for one of them. */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -6,14 +6,14 @@ import { inSlices } from "../../base/slices.ts";
 import type { Connection } from "./connection.ts";
 import type { PoolKey } from "./pool-key.ts";
 
-/** Someone who waits for an upstream connection: told exactly one of `ready` and `refused`. None of these throws. */
+/** An attempt that waits for a connection: exactly one of `ready` and `refused` is called. None of these throws. */
 export type Waiter = {
-  /** Where it waits. */
+  /** The shard that it waits in. */
   key: PoolKey;
-  /** Which upstream connections it may use by now: a credential may be proven while it waits. */
+  /** The connections that it may use by now: a credential may be proven while it waits. */
   wanted(): PoolKey;
   ready(connection: Connection): void;
-  /** The wait is long, or in vain: it may go elsewhere. Told again at every tick. */
+  /** The wait is long, or in vain: it may move to another backend. Called again at every tick. */
   suspected(): void;
   refused(failure: Failure): void;
 };
@@ -26,8 +26,8 @@ export type Shard = {
 };
 
 /**
- * Refuses all that wait here, a slice at a time: each goes to another backend at once, or is answered. One that is handed an
- * upstream connection meanwhile, or whose client has gone, is left out.
+ * Refuses everything that waits here, in slices: each waiter goes to another backend at once, or is answered. Skips those
+ * that have got a connection meanwhile, or whose client has gone.
  */
 export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
@@ -35,34 +35,34 @@ export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void
   });
 }
 
-/** The certificate that its upstream connections show was replaced. Is any upstream connection concerned? */
+/** Marks its connections as outdated, because their certificate was replaced. True if there are any. */
 export function outdate({ connections }: Shard): boolean {
   for (const connection of connections) connection.isOutdated = true;
   return connections.length > 0;
 }
 
-/** Do any still take requests under the old certificate? */
+/** True if a connection with the old certificate still takes requests. */
 export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** An upstream connection with the new one is open. What is on the old ones lives on; nothing new joins it. */
+/** A connection with the new certificate is open: the old ones take no new streams, and open streams continue. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }
 
 /**
- * Returns the idle upstream connections that close now, and whether the row needs a successor first. Upstream connections beyond `keep` warm ones, and
- * beyond the last one, close soon; the last upstream connection of a row that is not kept warm closes after a minute. A warm upstream connection gets a
- * successor before it closes: an apiserver ends a session after 90 s without a stream, PING or not, and if all of them
- * ended at once, the backend would look as if it were leaving.
+ * Returns the idle connections that close now, and whether the shard needs a successor first. Connections beyond `keep`
+ * warm ones, and beyond the last one, close soon. The last connection of a shard that is not kept warm closes after a
+ * minute. A warm connection gets a successor before it closes: an apiserver ends a session after 90 s without a stream,
+ * PING or not, and if all of them ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {
-  // A silent upstream connection is no reason to close the one that answers: it would take its backend's last word with it.
+  // Silent connections do not count: closing the one that answers would leave no proof that the backend lives.
   const taking = connections.filter(
     (connection) => connection.isOpened && !connection.isRetiring && !connection.isSuspect,
   );

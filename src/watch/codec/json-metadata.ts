@@ -99,7 +99,7 @@ export class JsonMetadata {
     return this.#state === at.over;
   }
 
-  /** For the next object. */
+  /** Prepares for the next object. */
   reset(): void {
     this.#state = at.open;
     this.#isInMetadata = false;

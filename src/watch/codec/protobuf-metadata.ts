@@ -1,6 +1,6 @@
 /**
- * Walks the object of one Kubernetes protobuf event, cut anywhere, down to its metadata, by its lengths only: what a
- * user stores is passed over and never looked at (watch.md §2.3). Behind an event's type comes
+ * Walks the object of one Kubernetes protobuf event, cut anywhere, down to its metadata, by its lengths only: user data
+ * is skipped and never read (watch.md §2.3). The layout after an event's type:
  *
  *   2 { 1 "k8s\0" { 1 kind  2 { 1 { 1 name  3 namespace  6 resourceVersion ... } ... }  3 encoding  4 content type } }
  */

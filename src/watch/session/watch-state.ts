@@ -146,7 +146,7 @@ export const invariants: readonly {
       isPosted ? state === "sentinel" || state === "hedged" : state !== "sentinel",
   },
   {
-    says: "a session without a stream waits for something that brings it on",
+    says: "a session without a stream waits for a timer or in a queue",
     holds: ({ state, isWaiting }) => !none.includes(state) || isWaiting,
   },
   {

@@ -8,8 +8,8 @@ import {
   type Identity,
   identityOf,
   leavesAt,
-  nobody,
   type PeerCertificate,
+  unidentified,
 } from "../../../src/proxy/identity/client-identity.ts";
 import { shownBy, usualNames } from "../../support/certificate.ts";
 
@@ -155,7 +155,7 @@ test("who has a certificate is sent away while it still holds; who came later th
   const early = notAfter - limits.certificateLeaveMs;
   assert.is(leavesAt(identity, early - 1), early);
   assert.is(leavesAt(identity, early), notAfter);
-  assert.is(leavesAt(nobody, 0), Number.POSITIVE_INFINITY);
+  assert.is(leavesAt(unidentified, 0), Number.POSITIVE_INFINITY);
   assert.is(leavesAt(identityOf(alice, { clientCerts: "Reject" }), 0), Number.POSITIVE_INFINITY);
 });
 
