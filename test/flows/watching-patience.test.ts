@@ -143,7 +143,7 @@ test("a watch that is answered when its backend was taken out already moves all 
   watch.has("+8a ~9a");
 });
 
-test("a client that waits for the marker is never moved before it: nobody else would send it (row 3)", () => {
+test("a client that waits for the marker is never moved before it: no other backend would send it (row 3)", () => {
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   for (const words of ["+9a ~12b", "+9a -12b", "+9a =12"]) {
     const watch = new PlayedWatch({ query });

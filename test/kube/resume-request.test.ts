@@ -154,7 +154,7 @@ test("an answer is taken when it is 200 in the same form; the client itself is t
     assert.is(word(acceptanceOf({ ...json, ...answer }, json.contentType)), expected, JSON.stringify(answer));
 });
 
-test("a version too old is asked for elsewhere, until nobody is left who may know it (row 17)", () => {
+test("a version too old is requested elsewhere, until no backend is left that may have it (row 17)", () => {
   assert.is(word(acceptanceOfError(410, false)), "elsewhere");
   assert.is(word(acceptanceOfError(410, true)), "end");
   for (const code of [500, 504, 429, 0]) assert.is(word(acceptanceOfError(code, true)), "elsewhere");

@@ -53,7 +53,7 @@ async function handOver(): Promise<Said> {
   throw new Error("Waited 30 s for a successor");
 }
 
-real(`a restart of watchkeeper itself, ${rounds} times, is felt by nobody`, async () => {
+real(`a restart of watchkeeper itself, ${rounds} times, affects no client`, async () => {
   const crowd = { watches: 20, informers: 5, writesPerSecond: 20, getsPerSecond: 20, others: false };
   const storm = await Storm.start(stage, { ...crowd, namespaces: 2, seed: 1 });
   const wrong: string[] = [];

@@ -94,7 +94,7 @@ export const guards: readonly Guard[] = [
       replace: "vouched?.drops",
     },
     test: identify,
-    fails: "where certificates mean somebody nobody says who he is by such a field",
+    fails: "a client cannot set such a field where certificates identify clients",
   },
   {
     row: "A40",
@@ -116,7 +116,7 @@ export const guards: readonly Guard[] = [
       replace: "return identity;",
     },
     test: identify,
-    fails: "where we impersonate, nobody asks to be a third",
+    fails: "where the proxy impersonates, a client cannot impersonate",
   },
   {
     row: "A41",

@@ -111,7 +111,7 @@ test("where certificates mean nobody the same fields pass as they came", () => {
     );
 });
 
-test("where certificates mean somebody nobody says who he is by such a field, whatever he has shown (A39)", () => {
+test("a client cannot set such a field where certificates identify clients, whatever he has shown (A39)", () => {
   const strange = { ...alice, problem: "self-signed certificate" };
   for (const policy of [
     frontProxy,
@@ -129,7 +129,7 @@ test("where certificates mean somebody nobody says who he is by such a field, wh
       ]);
 });
 
-test("where we impersonate, nobody asks to be a third", () => {
+test("where the proxy impersonates, a client cannot impersonate", () => {
   const identity = identityOf(alice, { clientCerts: "Impersonate" });
   assert.equal(identified([["impersonate-user", "bob"]], { identity }), ["client-certificate"]);
   assert.equal(identified([["impersonate_user", "bob"]], { identity }), ["client-certificate"]);

@@ -43,7 +43,7 @@ test("a watch that begins at what others have shown is measured by what they sho
   assert.equal([names(caches, 23 * second), shows(23 * second)], [["b 10 8000"], true]);
 });
 
-test("a leg waits in vain for a cache that moves and is far from its version (row 13)", () => {
+test("an upstream stream waits in vain for a cache that moves and is far from its version (row 13)", () => {
   const { b } = two();
   const ahead = { from: "900", since: 0 };
   const late = watchLimits.caughtUpMs;

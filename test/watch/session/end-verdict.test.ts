@@ -82,7 +82,7 @@ const table: Readonly<Record<string, readonly [Partial<Ending>, string]>> = {
   "a state of which something was sent cannot be (row 3)": [listing, "end"],
   "a now has passed (row 4)": [fromNow, "end"],
   "a watch that was out of order cannot be resumed (row 12)": [{ isResumable: false }, "end"],
-  "bytes that nobody understood are reset (row 20)": [opaque, "reset"],
+  "a stream that could not be decoded is reset (row 20)": [opaque, "reset"],
 
   "behind an ERROR only the end comes": [{ phase: "ended", isResumable: false }, "relay"],
   "whatever ended it": [{ ...ended, phase: "ended", isResumable: false }, "relay"],

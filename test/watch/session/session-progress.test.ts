@@ -216,7 +216,7 @@ test("a resumed leg goes on behind its version", () => {
   assert.equal([progress.cursor, progress.resumeVersion], ["11", "11"]);
 });
 
-test("a leg that shows what it was not asked for is broken: the version was ignored (row 14)", () => {
+test("an upstream stream that sends what was not requested is broken: the version was ignored (row 14)", () => {
   for (const word of ["+9", "+3", "-8"]) {
     const { progress } = fed(exact, "~9");
     assert.is(feed(progress, new Reading("9", true), word), "broken", word);

@@ -138,7 +138,7 @@ test("a slow reader's events wait for it, and those behind them are asked for, n
   watch.has(names.join(" "));
 });
 
-test("an event out of order goes on, and nobody asks for the rest elsewhere (row 12)", () => {
+test("an event out of order is relayed, and the rest is requested from no other backend (row 12)", () => {
   const watch = new PlayedWatch();
   watch.serve(watch.from, "~9a -8a ~10a");
   watch.kill(watch.from);
