@@ -13,7 +13,7 @@ export function completion(args: string[], screen: Screen = standardScreen): Pro
   const make = options instanceof Failure ? undefined : makers[options.words[0] ?? ""];
   if (options instanceof Failure) return Promise.resolve(failed(options, screen));
   if (make === undefined || options.words.length > 1)
-    return Promise.resolve(failed(usage("Say for which shell: bash, zsh or fish"), screen));
+    return Promise.resolve(failed(usage("Missing shell: bash, zsh or fish"), screen));
   screen.print(make());
   return Promise.resolve(0);
 }
@@ -108,7 +108,7 @@ function zshArguments({ choices, options }: CommandSpec): string {
       .split("|")
       .map((flag) => `'${flag}[${quoted(about)}]${tail}'`);
   });
-  return [...words, ...rest, "'--help[how it is used]'"].join(" ");
+  return [...words, ...rest, "'--help[print help]'"].join(" ");
 }
 
 function quoted(text: string): string {

@@ -143,7 +143,7 @@ real("one that may read may not drain, by our command line either; one that may 
     await said("reader", "drain", "api-0"),
     /^1 User "system:serviceaccount:default:reader" cannot post/,
   );
-  assert.match(await said("operator", "drain", "api-0"), /^0 api-0 is let go/);
+  assert.match(await said("operator", "drain", "api-0"), /^0 api-0 is draining/);
   assert.match(await said("operator", "undrain", "api-0"), /^0 /);
   const done = saidSince(proxy.logFile, 0).filter(({ msg }) => msg === "operation.done");
   assert.match(String(done[0]?.["by"]), /^system:serviceaccount:default:operator at /);

@@ -51,6 +51,6 @@ function listed(page: ReturnType<Page>, { timeOf, now }: ApiParts): Reply {
 
 function oneIncident(id: string, { incident, timeOf, now }: ApiParts): Reply {
   const found = /^\d{1,9}$/.test(id) ? incident(Number(id)) : undefined;
-  if (found === undefined) return failed(404, "There is no such incident, or it was too long ago");
+  if (found === undefined) return failed(404, "There is no such incident, or it is no longer kept");
   return jsonReply(200, incidentView(found, timeOf, now()));
 }

@@ -77,7 +77,7 @@ function operatorOf({ by, body }: Posted): Operator {
 }
 
 function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {
-  const reason = 'The configuration has "admin.readOnly: true": nothing is changed over the API';
+  const reason = 'The configuration has "admin.readOnly: true": operations are disabled';
   operations.refuse(operation, target, operatorOf(posted), reason);
   return failed(403, reason);
 }

@@ -67,7 +67,7 @@ export class Authorization {
     const known = await this.#userOf(token, asked.address);
     if (known instanceof Failure) return refusal(503, known.message);
     const { user } = known;
-    if (user === undefined) return refusal(401, "Unauthorized: the cluster does not know this token");
+    if (user === undefined) return refusal(401, "Unauthorized: the cluster does not accept this token");
     const access = await this.#accessOf(user, asked);
     if (access instanceof Failure) return refusal(503, access.message);
     if (access.isAllowed) return { username: user.username };
@@ -122,7 +122,7 @@ export class Authorization {
       this.#parts.journal.write({ kind: "review.failed", review: kind, reason: complaint });
     this.#complaint = complaint;
     if (!(outcome instanceof Failure)) return outcome;
-    const message = "The cluster cannot be asked who you are and what you may: the proxy's log says why";
+    const message = "The cluster cannot be asked for authorization: see the proxy's log";
     return new Failure(outcome.code, outcome.origin, message);
   }
 
@@ -158,7 +158,7 @@ async function among(
 }
 
 function tooMany(): Failure {
-  return new Failure("overload", "proxy", "Too many ask at once who they are: try again");
+  return new Failure("overload", "proxy", "Too many reviews are in progress: try again");
 }
 
 /** Parses the field as Kubernetes does (k8s.io/apiserver, bearertoken.go). */

@@ -36,8 +36,8 @@ export async function replyToPost(
   }
   const text = await bodyOf(request);
   const body = text === undefined ? undefined : objectIn(text);
-  if (text === undefined) return failed(413, `A body has ${adminLimits.apiBodyBytes} bytes at most`);
-  if (body === undefined) return failed(400, "The body must be a JSON object: {} will do");
+  if (text === undefined) return failed(413, `The body must not exceed ${adminLimits.apiBodyBytes} bytes`);
+  if (body === undefined) return failed(400, "The body must be a JSON object, for example {}");
   const by = `${username ?? nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
   return post({ by, body });
 }
@@ -51,10 +51,10 @@ function refusalOf(
 ): readonly [status: number, reason: string] | undefined {
   const { origin, host = "" } = headers;
   if (origin !== undefined && origin !== `${scheme}://${host}`)
-    return [403, `Pages of ${JSON.stringify(origin.slice(0, 100))} change nothing here`];
+    return [403, `Pages of ${JSON.stringify(origin.slice(0, 100))} may not call operations`];
   if (!ownSites.includes(headers["sec-fetch-site"]))
-    return [403, "Pages of another site change nothing here"];
-  if (nameIn(headers) === "") return [403, `Say who you are in ${operatorHeader}`];
+    return [403, "Pages of another site may not call operations"];
+  if (nameIn(headers) === "") return [403, `Missing ${operatorHeader}: the name of the operator`];
   const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") return [415, "The body must be application/json"];
   return undefined;

@@ -16,19 +16,19 @@ function row(name: string, cells: readonly (string | number)[]): string {
 
 const head = `# Metrics
 
-\`/metrics\` on \`admin.metricsAddress\` (default \`:7481\`), in Prometheus' text format. Names and labels follow kube-apiserver where it has the like. This page is
-made from the code: \`node test/admin/metrics/metrics-page.test.ts --write\`.
+\`/metrics\` on \`admin.metricsAddress\` (default \`:7481\`), in the Prometheus text format. Names and labels follow kube-apiserver's where it has the same metric. This page is
+generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
-No label holds a path, a user, a raw User-Agent or a namespace that a client may invent at will. *At most* is how many sets of labels a family may have: the first
-come are kept, the rest is summed under \`other\`. A process has fewer than 2,000 series whatever clients send.
+No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. *At most* is the maximum number of label sets of a metric: the first
+ones are kept, the rest is summed under \`other\`. A process has fewer than 2,000 series whatever clients send.
 
-| metric | type | labels | at most | what it says |
-| ------ | ---- | ------ | ------- | ------------ |
+| metric | type | labels | at most | meaning |
+| ------ | ---- | ------ | ------- | ------- |
 `;
 
 const tail = `
-Besides them prom-client's own of the process: \`process_*\` and \`nodejs_*\`, without \`nodejs_active_*\`, for which every open socket would be visited.
+In addition there are prom-client's metrics of the process: \`process_*\` and \`nodejs_*\`, without \`nodejs_active_*\`, which would visit every open socket.
 
-\`incident_active\` and \`incidents_total\` have the kinds of [the JSON API](admin-api.md#incidents); what proves an incident is shown there only. \`lease_*\` are
-leader locks whose renewals pass through this proxy, nodes' own leases left out.
+\`incident_active\` and \`incidents_total\` have the kinds of [the JSON API](admin-api.md#incidents); only the API has their evidence. \`lease_*\` are
+leader locks whose renewals pass through this proxy, without the nodes' own leases.
 `;

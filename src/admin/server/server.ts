@@ -47,12 +47,16 @@ export type Admin = {
 };
 
 const plain = "text/plain; charset=utf-8";
-const strangers: Reply = { status: 421, type: plain, text: "421 this port is for its own host\n" };
+const strangers: Reply = {
+  status: 421,
+  type: plain,
+  text: "421 the Host of this port must be this machine\n",
+};
 const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
 /** Only accepted if there is room for one more stream, because the response has no end. */
 const eventsPath = "/api/v1/events";
-const eventReply: Reply = failed(503, "Too many listen already");
+const eventReply: Reply = failed(503, "Too many streams are open");
 
 /** Metrics and probes: listens until it is stopped, or returns the reason of a failure. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {

@@ -90,7 +90,7 @@ function readme(hasNames: boolean, time: string): string {
   const names = hasNames
     ? "Names and addresses are those of the cluster."
     : 'Names and addresses are replaced, the same one by the same word everywhere ("client-1"); names of backends and\nprograms are kept, and so may be a name that no list had as a field of its own.';
-  return `What watchkeeper knew at ${time}. ${names}\nUp to ${adminLimits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
+  return `The state of watchkeeper at ${time}. ${names}\nUp to ${adminLimits.bundleRows} rows of each list. No token, body or configuration is in it.\n`;
 }
 
 /** Never overwrites an existing file. */
@@ -125,7 +125,7 @@ export function tarOf(files: readonly ArchiveFile[], wallMs: number): Buffer {
 }
 
 function headOf(name: string, size: number, wallMs: number): Buffer {
-  if (Buffer.byteLength(name) > 100) throw new RangeError(`Too long a name for tar: "${name}"`);
+  if (Buffer.byteLength(name) > 100) throw new RangeError(`Name too long for tar: "${name}"`);
   const head = Buffer.alloc(block);
   const octal = (value: number, at: number, chars: number): void => {
     head.write(`${value.toString(8).padStart(chars - 1, "0")}\0`, at);

@@ -4,7 +4,7 @@ import { allCommands } from "./commands.ts";
 
 export function overview(): string {
   const rows = allCommands.map(([name, { summary }]): Row => [name, summary]);
-  return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help says more of one.\n`;
+  return `usage: watchkeeper COMMAND [options]\n\n${columns(rows)}\nwatchkeeper COMMAND --help describes one command.\n`;
 }
 
 /** Returns one command's usage, arguments, options and exit codes. */

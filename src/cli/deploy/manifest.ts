@@ -69,12 +69,12 @@ function deploymentPrinted(args: string[]): Printed | Failure {
   });
   const replicas = Number(values.replicas);
   if (!Number.isInteger(replicas) || replicas < 2 || replicas > 50)
-    return usage("--replicas is a number from 2 to 50: one alone cannot be restarted unseen");
+    return usage("--replicas is a number from 2 to 50: with one, clients notice a restart");
   // RFC 1123: the syntax of namespace names.
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(values.namespace))
-    return usage(`${quote(values.namespace)} is no name of a namespace`);
+    return usage(`${quote(values.namespace)} is not a valid namespace`);
   const named = imageOf(values.image);
-  const tls = `it serves with the Secret "watchkeeper-tls" of namespace ${quote(values.namespace)}, which is yours to make`;
+  const tls = `it serves with the Secret "watchkeeper-tls" of namespace ${quote(values.namespace)}, which you must create`;
   return {
     text: deploymentText({ image: named.image, namespace: values.namespace, replicas }),
     remarks: [...named.remarks, tls],
@@ -107,14 +107,14 @@ function imageOf(asked: string | undefined): { readonly image: string; readonly 
   const name = asked ?? `watchkeeper:${ownVersion()}`;
   return {
     image: name,
-    remarks: asked === undefined ? [`the image is ${quote(name)}: --image names another`] : [],
+    remarks: asked === undefined ? [`the image is ${quote(name)}: --image sets another`] : [],
   };
 }
 
 function portsOf(port: string, metrics: string): { port: number; metricsPort: number } | Failure {
   const ports = { port: Number(port), metricsPort: Number(metrics) };
   if (isPort(ports.port) && isPort(ports.metricsPort) && ports.port !== ports.metricsPort) return ports;
-  return usage("--port and --metrics-port are two ports from 1 to 65535");
+  return usage("--port and --metrics-port must be two different ports from 1 to 65535");
 }
 
 function isPort(port: number): boolean {

@@ -49,14 +49,14 @@ export function addSidecar(text: string, file: string, addition: Addition): Patc
     return new PodPatch(document, { name, place, addition, remarks }).apply();
   });
   if (edited instanceof Failure) return new Failure(edited.code, edited.origin, `${file}: ${edited.message}`);
-  if (count === 0) return refuse(`${file}: Nothing here has a pod${foundIn(others)}`);
+  if (count === 0) return refuse(`${file}: No document has a pod${foundIn(others)}`);
   return { text: edited, remarks };
 }
 
 function foundIn(others: readonly string[]): string {
   const known = Object.keys(podPlaces).join(", ");
-  const list = others.includes("List") ? '; a "List" must be written as documents of their own' : "";
-  return `: found ${others.length === 0 ? "no kind at all" : others.join(", ")}, known are ${known}${list}`;
+  const list = others.includes("List") ? '; write a "List" as separate documents' : "";
+  return `: found ${others.length === 0 ? "no kind" : others.join(", ")}, supported are ${known}${list}`;
 }
 
 function refuse(message: string): Failure {
@@ -84,7 +84,7 @@ class PodPatch {
     if (obstacle !== undefined) return refuse(`${this.#parts.name}: ${obstacle}`);
     const { addition, name, remarks, place } = this.#parts;
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
-      remarks.push(`${name} asks for no token (automountServiceAccountToken: false), and has one now`);
+      remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
     // The other containers first: which of them start before the sidecar is read from the list as it was.
     for (const container of this.#clients()) this.#direct(container);
     const at = (field: string): Place => [...place, field];
@@ -99,7 +99,7 @@ class PodPatch {
     const { place } = this.#parts;
     const alias = this.#aliases()[0];
     if (alias !== undefined)
-      return `it uses the alias ${quote(`*${alias}`)} where the sidecar goes: write it out`;
+      return `it uses the alias ${quote(`*${alias}`)} where the sidecar is added: expand it`;
     if (asList(this.#document.valueAt([...place, "containers"])).length === 0) return "it has no containers";
     if (this.#document.valueAt([...place, "hostNetwork"]) === true)
       return "hostNetwork: true, so its loopback is the node's: run one watchkeeper on the node instead";
@@ -139,7 +139,7 @@ class PodPatch {
     const strange = clientMounts.find(({ mountPath, name: volume }) =>
       mounts.some((one) => fieldOf(one, "mountPath") === mountPath && fieldOf(one, "name") !== volume),
     );
-    if (strange !== undefined) return `${name} mounts something of its own at ${strange.mountPath}`;
+    if (strange !== undefined) return `${name} mounts another volume at ${strange.mountPath}`;
     const isOurs = mounts.some((one) => fieldOf(one, "name") === clientMounts[0]?.name);
     const env = asList(fieldOf(value, "env"));
     const taken = clientEnv(addition).find((one) => env.some((other) => fieldOf(other, "name") === one.name));

@@ -64,7 +64,7 @@ export class EditedDocument {
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))
-      throw new TypeError(`Nothing stands at ${place.slice(0, -1).join(".")}`);
+      throw new TypeError(`There is no value at ${place.slice(0, -1).join(".")}`);
     parent.set(place.at(-1), list);
     return list;
   }

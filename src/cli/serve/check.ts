@@ -64,7 +64,7 @@ function optionsFrom(args: string[]): { readonly file: string; readonly isOfflin
       options: { config: { type: "string", short: "c" }, offline: { type: "boolean", default: false } },
     }).values;
     if (config !== undefined) return { file: config, isOffline: offline };
-    return new Failure("bad-request", "client", "Cannot check anything: --config is missing");
+    return new Failure("bad-request", "client", "--config is missing");
   } catch (reason) {
     return failureFrom(reason, "client");
   }

@@ -28,7 +28,10 @@ function convert(file: string): number {
   process.stdout.write(next);
   const outcome = parseConfig(next, file);
   if (!isProblems(outcome)) return 0;
-  return complain(`The printed file is not valid; these are its own lines:\n${linesOf(outcome)}`, 1);
+  return complain(
+    `The printed file is not valid; line numbers are those of that file:\n${linesOf(outcome)}`,
+    1,
+  );
 }
 
 function linesOf(problems: readonly Problem[]): string {

@@ -39,9 +39,9 @@ export async function demo(args: string[]): Promise<number> {
   const client = started.client();
   const story = new Story({ client, clock: wallClock, say });
   const failure = await tell(started, story, { ...options, signal: signals.first });
-  if (failure !== undefined) process.stderr.write(`The story went wrong: ${failure.message}\n`);
+  if (failure !== undefined) process.stderr.write(`The demo failed: ${failure.message}\n`);
   if (!options.once && !isOver()) {
-    say("\nIt goes on, a write every two seconds (Ctrl-C ends the demo).");
+    say("\nThe demo continues with a write every two seconds (Ctrl-C ends it).");
     signals.first.addEventListener("abort", () => story.end());
     await story.goOn();
   }
@@ -83,7 +83,7 @@ function optionsOf(args: string[]): Options | Failure {
     const port = values.port === undefined ? undefined : Number(values.port);
     if (port === undefined || (Number.isInteger(port) && port >= 0 && port <= 65_535))
       return { port, once: values.once === true, faults };
-    return new Failure("bad-request", "client", `--port ${values.port ?? ""} is no port`);
+    return new Failure("bad-request", "client", `--port ${values.port ?? ""} is not a port`);
   } catch (reason) {
     return failureFrom(reason, "client");
   }
@@ -99,7 +99,7 @@ function faultsOf(list: string | undefined): readonly FaultKind[] | Failure {
 }
 
 function introduce({ address, adminAddress, pageAddress, backendPorts }: Demo): void {
-  say("watchkeeper demo: two apiservers, each a process, and the proxy in front of them");
+  say("watchkeeper demo: two apiservers, each its own process, and the proxy in front of them");
   backendPorts.forEach((port, index) => say(`  apiserver-${index + 1}  https://127.0.0.1:${port}`));
   say(`  proxy        https://${address}  serving ${process.uptime().toFixed(2)} s after the start`);
   say(`  metrics      http://${adminAddress}/metrics`);
@@ -109,7 +109,7 @@ function introduce({ address, adminAddress, pageAddress, backendPorts }: Demo): 
 
 function invite({ kubeconfig }: Demo, hasFaults: boolean): void {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`;
-  say(`\nTry it yourself${hasFaults ? ", now and all through what follows" : ""}:`);
+  say(`\nTry it yourself${hasFaults ? ", also during the faults" : ""}:`);
   say(`  ${kubectl} get configmaps -w`);
   say(`  ${kubectl} create configmap hello --from-literal=from=me`);
 }

@@ -91,7 +91,7 @@ export class Handover {
   #start(descriptors: ReadonlyMap<string, number>): Promise<number | Failure> {
     // The kernel ends a container, or the machine, with its first process.
     if (process.pid === 1)
-      return Promise.resolve(failed("Process 1 cannot be succeeded: start it under another"));
+      return Promise.resolve(failed("Process 1 cannot hand over: start watchkeeper below another process"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
     const child = this.#spawn(descriptors);
     this.#child = child;

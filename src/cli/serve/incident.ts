@@ -42,12 +42,12 @@ export async function incident(
   if (outcome instanceof Failure) return failed(outcome);
   const code = conclude(number, outcome);
   if (lateMs > tellsLateMs)
-    say(`  the machine    was busy: it kept all of this waiting for ${inSeconds(lateMs)} at worst`);
+    say(`  the machine    was busy: it delayed this run by up to ${inSeconds(lateMs)}`);
   return code;
 }
 
 function failed({ message }: Failure): number {
-  process.stderr.write(`The story was not told: ${message}\n`);
+  process.stderr.write(`The incident could not be played: ${message}\n`);
   return 1;
 }
 
@@ -65,6 +65,6 @@ function conclude(number: IncidentNumber, outcome: Outcome): number {
   const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
   say(`\n  the alert      ${alert?.name ?? "none"} (${runbookOf(kind) ?? ""})`);
   say(`  the whole page docs/incidents/${number}.md`);
-  for (const claim of outcome.broken) process.stderr.write(`It did not hold: ${claim}\n`);
+  for (const claim of outcome.broken) process.stderr.write(`Failed expectation: ${claim}\n`);
   return outcome.broken.length === 0 ? 0 : 1;
 }

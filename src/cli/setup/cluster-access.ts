@@ -31,12 +31,12 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
 function urlOf(cluster: Context["cluster"]): URL | string {
   if (cluster["insecure-skip-tls-verify"] === true)
     return "insecure-skip-tls-verify is set: watchkeeper always verifies a server, give it a certificate-authority";
-  if (textOf(cluster["proxy-url"]) !== "") return "it goes through a proxy-url, which watchkeeper does not";
+  if (textOf(cluster["proxy-url"]) !== "") return "it uses a proxy-url, which watchkeeper does not support";
   const url = URL.parse(textOf(cluster["server"]));
   if (url === null || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.search !== "")
-    return `its server ${quote(cluster["server"] ?? "")} is no https URL`;
+    return `its server ${quote(cluster["server"] ?? "")} is not an https URL`;
   const isHere = isLoopback(url.hostname.replace(/^\[(.*)\]$/, "$1"));
-  return url.protocol === "https:" || isHere ? url : "its server is http, and not on this machine";
+  return url.protocol === "https:" || isHere ? url : "its server uses http and is not on this machine";
 }
 
 /** As in client-go: data takes precedence over a file; with neither, the system's CAs apply. */

@@ -17,7 +17,7 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   if (command === "" || exec["interactiveMode"] === "Always") return undefined;
   const late = Promise.withResolvers<Failure>();
   const stop = wallClock.after(limits.execCredentialMs, () =>
-    late.resolve(refuse(command, `said nothing in ${limits.execCredentialMs / 1000} s`)),
+    late.resolve(refuse(command, `did not answer in ${limits.execCredentialMs / 1000} s`)),
   );
   try {
     return await Promise.race([ask(name, exec), late.promise]);

@@ -7,11 +7,11 @@ import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
 /** Why a setting of a cluster is not needed. */
 const reasons: Readonly<Record<string, string>> = {
-  health_checks: "every apiserver is pinged, and asked for /readyz, without being told",
-  outlier_detection: "an apiserver that answers badly is asked on a fresh socket, and judged by that",
+  health_checks: "every apiserver gets PINGs and /readyz probes by default",
+  outlier_detection: "an apiserver that fails is probed on a fresh connection",
   upstream_connection_options: "keepalive is on for every socket (health.tcpKeepalive)",
-  lb_policy: "a new client goes to the apiserver that has the fewest",
-  circuit_breakers: "every bound is a limit of its own (src/base/limits.ts)",
+  lb_policy: "a new client uses the apiserver with the fewest",
+  circuit_breakers: "built-in limits apply (src/base/limits.ts)",
 };
 const understood = new Set(["name", "type", "load_assignment", "connect_timeout"]);
 
@@ -78,7 +78,7 @@ function notesOf(cluster: unknown, { document, pointer }: Place): Note[] {
     .filter((key) => !understood.has(key))
     .map((key) => {
       const why = Object.hasOwn(reasons, key) ? reasons[key] : undefined;
-      const text = why === undefined ? "was not taken over" : `is not needed: ${why}`;
+      const text = why === undefined ? "was not imported" : `is not needed: ${why}`;
       return { at: document.keyPositionOf(`${pointer}/${key}`), text: `${quote(key)} ${text}` };
     });
 }

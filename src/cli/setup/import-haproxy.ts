@@ -15,13 +15,13 @@ const sectionKinds = new Set(
 
 /** Why a line is not needed, by its prefix. */
 const reasons: readonly (readonly [begins: string, why: string])[] = [
-  ["timeout", "nothing is cut for being idle; a silent apiserver is found by PING within a second"],
-  ["option httpchk", "every apiserver is pinged, and asked for /readyz, without being told"],
-  ["http-check", "every apiserver is pinged, and asked for /readyz, without being told"],
-  ["option ssl-hello-chk", "every apiserver is pinged, and asked for /readyz, without being told"],
-  ["option tcp-check", "every apiserver is pinged, and asked for /readyz, without being told"],
-  ["default-server", "every apiserver is pinged, and asked for /readyz, without being told"],
-  ["balance", "a new client goes to the apiserver that has the fewest"],
+  ["timeout", "idle connections stay open; PING finds a silent apiserver within a second"],
+  ["option httpchk", "every apiserver gets PINGs and /readyz probes by default"],
+  ["http-check", "every apiserver gets PINGs and /readyz probes by default"],
+  ["option ssl-hello-chk", "every apiserver gets PINGs and /readyz probes by default"],
+  ["option tcp-check", "every apiserver gets PINGs and /readyz probes by default"],
+  ["default-server", "every apiserver gets PINGs and /readyz probes by default"],
+  ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
 /** Lines whose meaning is in the generated configuration, or that can be dropped without loss. */
@@ -63,7 +63,7 @@ function sectionsOf(text: string, file: string): readonly Section[] | Failure {
     if (first === "") continue;
     if (sectionKinds.has(first)) sections.push({ kind: first, name, lines: [] });
     else if (sections.length === 0)
-      return refused(`${at}: ${quote(first)} stands before any section: this is no haproxy.cfg`);
+      return refused(`${at}: ${quote(first)} is outside any section: this is not a haproxy.cfg`);
     else sections.at(-1)?.lines.push({ at, words });
   }
   return sections;
@@ -86,7 +86,9 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
     const [, host = "", port = ""] = /^(?:ipv[46]@)?(.*):(\d+)$/.exec(address) ?? [];
     const url = urlOf(host, port);
     if (url === undefined)
-      return refused(`${at}: server ${quote(name)} has the address ${quote(address)}, which is no HOST:PORT`);
+      return refused(
+        `${at}: server ${quote(name)} has the address ${quote(address)}, which is not HOST:PORT`,
+      );
     backends.push({ name: nameOf(name), url });
   }
   return backends;
@@ -113,7 +115,7 @@ function notesOf({ lines }: Section): Note[] {
     if (why !== undefined) return [{ at, text: `${quote(line)} is not needed: ${why}` }];
     const [first = "", second = ""] = words;
     if (understood.has(first) || understood.has(`${first} ${second}`)) return [];
-    return [{ at, text: `${quote(line)} was not taken over` }];
+    return [{ at, text: `${quote(line)} was not imported` }];
   });
 }
 

@@ -29,7 +29,7 @@ function imported(args: string[]): number {
   if (group instanceof Failure) return complain(`${file}: ${group.message}`, 1);
   for (const note of group.notes) process.stderr.write(`${note.at}: ${note.text}\n`);
   if (group.caFile === undefined)
-    process.stderr.write("note: caFile is a guess: the authority that signs the apiservers' certificates\n");
+    process.stderr.write("note: caFile is a guess: it must be the CA of the apiservers' certificates\n");
   process.stdout.write(configOf(group, file));
   return 0;
 }

@@ -26,9 +26,9 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   const [only, ...others] = wanted.length === 1 ? wanted : likely;
   if (only !== undefined && others.length === 0) return only;
   const names = groups.map((group) => quote(group.name)).join(", ");
-  if (groups.length === 0) return refused("it names no servers");
+  if (groups.length === 0) return refused("it has no servers");
   return refused(
-    name === undefined ? `it has ${names}: say which by --from` : `it has no ${quote(name)}, but ${names}`,
+    name === undefined ? `it has ${names}: choose one with --from` : `it has no ${quote(name)}, but ${names}`,
   );
 }
 
@@ -39,9 +39,9 @@ export function configOf(
 ): string {
   return shapeConfig({
     about: [
-      `The backends of ${quote(name)} in ${quote(file)}, and TLS left to the apiservers as it was there: a client whose`,
-      "apiserver dies is disconnected and connects again. With a certificate of its own (tls instead of mode) watches",
-      "and requests are moved, and no client notices: config/static.yaml.",
+      `Backends from ${quote(name)} in ${quote(file)}. The apiservers terminate TLS, as before: a client whose apiserver`,
+      "fails is disconnected and connects again. With a certificate of its own (tls instead of mode) watchkeeper",
+      "moves watches and requests, and no client notices: see config/static.yaml.",
     ],
     name: "imported",
     address,

@@ -33,11 +33,12 @@ export function readContext(files: readonly string[], wanted: string | undefined
   if (configs instanceof Failure) return configs;
   const current = configs.map((config) => textOf(config["current-context"])).find((one) => one !== "") ?? "";
   const name = wanted ?? current;
-  if (name === "") return refuse(`No context is current in ${files.join(", ")}: choose one with --context`);
+  if (name === "")
+    return refuse(`There is no current context in ${files.join(", ")}: choose one with --context`);
   const context = entry(configs, { list: "contexts", name, field: "context" });
   if (context === undefined) return refuse(`There is no context ${quote(name)} in ${files.join(", ")}`);
   const cluster = entry(configs, { list: "clusters", name: textOf(context["cluster"]), field: "cluster" });
-  if (cluster === undefined) return refuse(`Context ${quote(name)} names no cluster that is there`);
+  if (cluster === undefined) return refuse(`Context ${quote(name)} has no existing cluster`);
   const user = entry(configs, { list: "users", name: textOf(context["user"]), field: "user" }) ?? {};
   return { name, namespace: textOf(context["namespace"]) || undefined, cluster, user };
 }

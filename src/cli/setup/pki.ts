@@ -77,8 +77,8 @@ async function initFiles({ dir, hosts, name, signer }: Options): Promise<readonl
     purpose,
   });
   return [
-    file("ca.crt", authority.certificate, "the authority: what clients trust"),
-    file("ca.key", authority.exportKey(), "its key; keep it apart, watchkeeper does not need it"),
+    file("ca.crt", authority.certificate, "the CA that clients trust"),
+    file("ca.key", authority.exportKey(), "its key; store it elsewhere, watchkeeper does not need it"),
     file("watchkeeper.crt", serving.certificate, "listeners[].tls.certFile"),
     file("watchkeeper.key", serving.key, "listeners[].tls.keyFile"),
     file("front-proxy-ca.crt", frontAuthority.certificate, "kube-apiserver --requestheader-client-ca-file"),
@@ -97,9 +97,7 @@ const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 async function csrFiles({ dir, hosts, name, signer }: Options): Promise<readonly Described[] | Failure> {
   if (signer === undefined)
-    return usage(
-      `--signer is missing: ${quote(clientSigner)} for a client's certificate, or one of your own`,
-    );
+    return usage(`--signer is missing: ${quote(clientSigner)} for a client certificate, or your own signer`);
   const isClient = signer === clientSigner;
   const { request, key } = await createRequest({
     name,
@@ -119,8 +117,8 @@ async function csrFiles({ dir, hosts, name, signer }: Options): Promise<readonly
   const manifest = `${JSON.stringify(object, undefined, 2)}\n`;
   const path = join(dir, `${name}-csr.json`);
   return [
-    { path: join(dir, `${name}.key`), text: key, purpose: "the key; it goes nowhere" },
-    { path: join(dir, `${name}.csr`), text: request, purpose: "the request, for any authority" },
+    { path: join(dir, `${name}.key`), text: key, purpose: "the private key" },
+    { path: join(dir, `${name}.csr`), text: request, purpose: "the request, for any CA" },
     { path, text: manifest, purpose: `kubectl apply -f ${path} && kubectl certificate approve ${name}` },
   ];
 }

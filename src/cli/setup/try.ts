@@ -56,7 +56,7 @@ type Asked = Pick<Wanted, "context" | "access"> & { readonly port: number | unde
 function askedOf(values: Values): Asked | Failure {
   const port = values.port === undefined ? undefined : Number(values.port);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535))
-    return new Failure("bad-request", "client", `--port ${values.port ?? ""} is no port`);
+    return new Failure("bad-request", "client", `--port ${values.port ?? ""} is not a port`);
   const context = readContext(kubeconfigFiles(values.kubeconfig, process.env), values.context);
   if (context instanceof Failure) return context;
   const access = accessOf(context);
@@ -120,9 +120,9 @@ function introduce({ context, access, pair }: Wanted, address: string, kubeconfi
   const as =
     pair === undefined
       ? `${kindOf(context.user)}, which passes through`
-      : "a client certificate, shown for you";
+      : "a client certificate, which watchkeeper presents for you";
   process.stderr.write(`${context.name}: ${access.origin} behind https://${address}, as ${as}\n`);
-  process.stderr.write("In another terminal (Ctrl-C here ends it, and removes the file):\n");
+  process.stderr.write("In another terminal (Ctrl-C here ends it and removes the file):\n");
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 

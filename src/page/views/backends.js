@@ -41,9 +41,9 @@ function OneBackend({ backend, now }) {
   return html`<tr>
       <th scope="row" title=${backend.address}>${name}</th>
       <td><${Mark} mark=${markOf(state)}>${state} <span class="age">${age(sinceAgeMs)}</span><//>${
-        isDrained && html` <span class="age">let go</span>`
+        isDrained && html` <span class="age">drained</span>`
       }</td>
-      <td class="reason">${reason}${backend.stalledResources.map((resource) => html` <b>${resource} stands still</b>`)}</td>
+      <td class="reason">${reason}${backend.stalledResources.map((resource) => html` <b>${resource} stalled</b>`)}</td>
       <td class="number">${pingP99Ms === 0 ? "–" : `${pingP99Ms.toFixed(1)} ms`}</td>
       <td><${Ribbon} backend=${backend} now=${now} /></td>
       <td class="number">${amount(requests.watches)}</td>

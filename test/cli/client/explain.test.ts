@@ -53,7 +53,7 @@ test("as JSON it is what the API says", async () => {
 test("one that there is not is 1, a word that is no number 2", async () => {
   const none = await asked("999");
   assert.equal([none.code, none.out], [1, ""]);
-  assert.match(none.complaints, "There is no such incident, or it was too long ago");
+  assert.match(none.complaints, "There is no such incident, or it is no longer kept");
   assert.is((await asked("forty-two")).code, 2);
   assert.is((await asked("1", "2")).code, 2);
 });

@@ -186,7 +186,7 @@ test("what would not work is said, with the workload's name", () => {
     ],
     [
       { containers: [{ ...a, volumeMounts: [{ name: "own", mountPath: account }] }] },
-      /mounts something of its own/,
+      /mounts another volume/,
     ],
     [
       { containers: [{ ...a, ports: [{ containerPort: 7443 }] }] },
@@ -200,23 +200,23 @@ test("what would not work is said, with the workload's name", () => {
 test("other kinds, a List, and what is no YAML are clear errors", () => {
   assert.match(
     refusal("kind: Service\n---\nkind: Rollout\n"),
-    /has a pod: found Service, Rollout, known are Pod, /,
+    /has a pod: found Service, Rollout, supported are Pod, /,
   );
-  assert.match(refusal("kind: List\nitems: []\n"), /must be written as documents of their own/);
-  assert.match(refusal("just text\n"), /found no kind at all/);
+  assert.match(refusal("kind: List\nitems: []\n"), /write a "List" as separate documents/);
+  assert.match(refusal("just text\n"), /found no kind/);
   assert.match(refusal("kind: [\n"), /is not YAML/);
   assert.match(refusal(""), /is empty|no kind/);
 });
 
 test("an alias is not followed: what it stands for is used elsewhere as well", () => {
   const text = "kind: Pod\nx: &env [{name: A}]\nspec:\n  containers:\n  - name: a\n    env: *env\n";
-  assert.match(refusal(text), /the alias "\*env" where the sidecar goes/);
+  assert.match(refusal(text), /the alias "\*env" where the sidecar is added/);
 });
 
 test("a workload that asked for no token is pointed out", () => {
   const spec = { automountServiceAccountToken: false, containers: [{ name: "a" }] };
   const { remarks } = patched(JSON.stringify({ kind: "Pod", metadata: { name: "p" }, spec }));
-  assert.match(remarks.join(), 'Pod "p" asks for no token');
+  assert.match(remarks.join(), 'Pod "p" had no token');
 });
 
 test.run();

@@ -35,8 +35,8 @@ test("the endpoints of a cluster and the first listener's address are taken over
   assert.equal(
     group?.notes.map(({ at, text: said }) => `${at} ${said}`),
     [
-      'envoy.yaml:8:7 "health_checks" is not needed: every apiserver is pinged, and asked for /readyz, without being told',
-      'envoy.yaml:9:7 "dns_jitter" was not taken over',
+      'envoy.yaml:8:7 "health_checks" is not needed: every apiserver gets PINGs and /readyz probes by default',
+      'envoy.yaml:9:7 "dns_jitter" was not imported',
     ],
   );
 });

@@ -45,8 +45,11 @@ test("servers, their frontend's address and the CA are taken over", () => {
 
 test("what is not needed says why, and what is lost is named, each with its line", () => {
   const notes = groups(guide)[0]?.notes.map(({ at, text }) => `${at} ${text}`) ?? [];
-  assert.match(notes[0] ?? "", /^haproxy\.cfg:5 "timeout client 35s" is not needed: nothing is cut/);
-  assert.match(notes.at(-1) ?? "", 'haproxy.cfg:17 "http-request set-header X-A b" was not taken over');
+  assert.match(
+    notes[0] ?? "",
+    /^haproxy\.cfg:5 "timeout client 35s" is not needed: idle connections stay open/,
+  );
+  assert.match(notes.at(-1) ?? "", 'haproxy.cfg:17 "http-request set-header X-A b" was not imported');
   assert.is(notes.length, 4);
 });
 
@@ -63,7 +66,7 @@ test("what is no server, and what is no haproxy.cfg, is refused with its line", 
     ["backend b\n  server a 10.0.0.1\n", /haproxy\.cfg:2: server "a" has the address "10\.0\.0\.1"/],
     ["backend b\n  server a :6443\n", /haproxy\.cfg:2/],
     ["backend b\n  server-template a 3 x:6443\n", /haproxy\.cfg:2: "server-template" .* DNS/],
-    ["apiVersion: v1\n", /haproxy\.cfg:1: "apiVersion:" stands before any section/],
+    ["apiVersion: v1\n", /haproxy\.cfg:1: "apiVersion:" is outside any section/],
   ] as const) {
     const found = groupsOfHaproxy(text, "haproxy.cfg");
     assert.instance(found, Failure);

@@ -22,7 +22,7 @@ test("the only group is it, else the only one with an apiserver's port, else the
   const none = chosenOf([], undefined);
   if (!(unclear instanceof Failure && absent instanceof Failure && none instanceof Failure))
     throw new Error("taken");
-  assert.match(unclear.message, 'it has "one", "two": say which by --from');
+  assert.match(unclear.message, 'it has "one", "two": choose one with --from');
   assert.match(absent.message, 'no "three"');
   assert.match(none.message, "no servers");
 });

@@ -87,8 +87,8 @@ test("paths start at their own file, commands from PATH stay", () => {
 test("what is not there is said by name, and a broken file by its place", () => {
   const file = written("good", of("a"));
   assert.match(refusal([file], "z"), 'no context "z"');
-  assert.match(refusal([written("empty", {})]), "No context is current");
-  assert.match(refusal([written("torn", { ...of("a"), clusters: [] })]), "names no cluster");
+  assert.match(refusal([written("empty", {})]), "There is no current context");
+  assert.match(refusal([written("torn", { ...of("a"), clusters: [] })]), "has no existing cluster");
   assert.match(refusal([written("broken", "a: [\nb: 1\n")]), /broken:2:1/);
 });
 

@@ -27,7 +27,7 @@ test("a file is printed with a sidecar and stays as it is; the image is the user
   assert.is(readFileSync(file, "utf8"), pod);
   const piped = manifest(["sidecar", "-f", "-"], pod);
   assert.match(piped.out, /image: watchkeeper:\d/);
-  assert.match(piped.err, "--image names another");
+  assert.match(piped.err, "--image sets another");
 });
 
 test("what cannot have a sidecar is 1 and prints nothing, wrong words are 2", () => {
