@@ -20,7 +20,7 @@ export const wishes: Wishes = {
     const rows = [shop, bank].map((name) => {
       write(files, name, issue(files, name));
       const { certFile, keyFile } = hostIn(files, name);
-      return `      - {names: [${name}], tls: {certFile: ${certFile}, keyFile: ${keyFile}, reloadInterval: 1s}}\n`;
+      return `      - {serverNames: [${name}], tls: {certFile: ${certFile}, keyFile: ${keyFile}, reloadInterval: 1s}}\n`;
     });
     return `    hosts:\n${rows.join("")}`;
   },
