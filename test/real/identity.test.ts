@@ -143,9 +143,9 @@ real(
     for (const holder of holders) {
       const direct = await directly(holder);
       assert.ok(direct !== undefined);
-      assert.equal(await reviewed(proxyOf("front-proxy").url, holder), direct);
+      assert.equal(await reviewed(proxyOf("FrontProxy").url, holder), direct);
       const { extra: _, ...rest } = direct;
-      assert.equal(await reviewed(proxyOf("impersonate").url, holder), rest);
+      assert.equal(await reviewed(proxyOf("Impersonate").url, holder), rest);
     }
   },
 );
@@ -178,7 +178,7 @@ real("on an Upgrade the apiserver knows the same user", async () => {
 });
 
 real("a watch that goes on at another apiserver is its holder's there too", async () => {
-  const { url } = proxyOf("front-proxy");
+  const { url } = proxyOf("FrontProxy");
   const socket = await socketTo(url, alice, "h2");
   const session = http2.connect(url, { createConnection: () => socket });
   const stream = session.request({ ":path": "/api/v1/configmaps?watch=1&allowWatchBookmarks=true" });
@@ -244,9 +244,9 @@ async function claimH2(url: string, pair: Pair | undefined, { fields, trailers }
 real(`of ${attempts} claims to be somebody else none is believed`, async () => {
   const random = seeded(seed);
   const askers = [
-    { mode: "front-proxy", pair: alice },
-    { mode: "impersonate", pair: alice },
-    { mode: "front-proxy", pair: undefined },
+    { mode: "FrontProxy", pair: alice },
+    { mode: "Impersonate", pair: alice },
+    { mode: "FrontProxy", pair: undefined },
   ] as const;
   const expected = await Promise.all(
     askers.map(async ({ mode, pair }) => JSON.stringify(await reviewed(proxyOf(mode).url, pair))),

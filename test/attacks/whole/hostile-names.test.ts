@@ -104,7 +104,7 @@ async function listed(): Promise<string> {
       texts.push(text);
     }
   }
-  for (const path of ["api/v1/figures", "statusz", "flagz", "configz", "version"])
+  for (const path of ["api/v1/stats", "statusz", "flagz", "configz", "version"])
     texts.push(await (await fetch(`http://${proxy.running.apiAddress}/${path}`)).text());
   return texts.join("\n");
 }

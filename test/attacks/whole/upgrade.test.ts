@@ -45,7 +45,7 @@ test("A34: five hundred Upgrades that break off anywhere leave no socket and no 
     else client.socket.destroy();
   }
   const upgrades = async (): Promise<string | undefined> =>
-    /exchanges[a-z_]*\{kind="upgrade"\} (\d+)/.exec(await scene.metrics())?.[1];
+    /requests_active[a-z_]*\{kind="upgrade"\} (\d+)/.exec(await scene.metrics())?.[1];
   for (let tries = 0; tries < 100 && (await upgrades()) !== "0"; tries += 1) await pause(50);
   assert.is(await upgrades(), "0");
 });
